@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streams.cli.record_text import what
-from streams.cli.value_text import clock
+from streams.cli.text.records import what
+from streams.cli.text.values import clock
 from streams.client import Client, Received, Receiver
 from streams.kafka import Cluster, KafkaException, TopicPartition, deploy, partitions_of, read_all
 from streams.kafka.follow import Follower, raw_record

@@ -20,7 +20,7 @@ AGENTS = "the application's name"
 SPARK = "Spark's own"
 NAMED_ELSEWHERE = {
     "client/ahead.py: group": APPLICATION,
-    "live/repartition.py: _group(cluster, home)": "endpoint.<>",
+    "live/admin/repartition.py: _group(cluster, home)": "endpoint.<>",
     "workers/forwarder/worker.py: group": "forwarder.<>",
     "workers/forwarder/worker.py: group + self.ownership.suffix": "forwarder.<>.<>",
 }
@@ -40,7 +40,7 @@ SHOWN = {
     "test_positions_come_from_the_state_where_the_groups_are_gone",
     "forwarder.<>": "workers/test_late.py::"
     "test_a_forwarder_whose_offsets_are_gone_delivers_no_dialog_twice",
-    "outbox.<>": "workers/test_relay.py::"
+    "outbox.<>": "outbox/test_relay.py::"
     "test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_looks",
     "replay.<>": "capture/test_job.py::"
     "test_a_job_whose_position_kafka_has_forgotten_is_refused_and_sends_nothing_again",

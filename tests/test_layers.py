@@ -34,7 +34,7 @@ LIBRARIES = {
     "py4j": {"monitor"},
     "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
-    "sqlalchemy": {"store"},
+    "sqlalchemy": {"store", "outbox"},
     "starlette": {"dashboard"},
     "uvicorn": {"dashboard"},
     "xmlschema": {"node"},  # VALID_XML: a receiver validates what it shows

@@ -16,7 +16,7 @@ from streams.capture.parquet import write_parquet
 from streams.demo.children import Children
 from streams.embedded import Broker
 from streams.live import UpFolder
-from streams.live.folder import System
+from streams.live.local.folder import System
 from streams.store import Store
 from streams.wire import Topics
 

@@ -19,127 +19,95 @@ class Section(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: the object behind it as ``module:name``, its heading and one line of help.
+    """A command: the object behind it as ``module:name``, and one line of help.
 
     The line stands here and not with the command, so that ``--help`` imports no command.
     """
 
     target: str
-    section: Section
     help: str
+
+    @property
+    def section(self) -> Section:
+        """Return the heading: the folder of the command's module is called by it."""
+        folder = self.target.removeprefix("streams.cli.").partition(".")[0]
+        return Section.__members__.get(folder.upper(), Section.OTHER)
 
 
 COMMANDS: dict[str, Entry] = {
-    "explain": Entry(
-        "streams.cli.explain:explain", Section.ASK, "One routing decision, rule by rule."
-    ),
+    "explain": Entry("streams.cli.ask.explain:explain", "One routing decision, rule by rule."),
     "import": Entry(
-        "streams.cli.import_:import_", Section.ASK, "T-SQL scripts as they are, into a topology."
+        "streams.cli.ask.import_:import_", "T-SQL scripts as they are, into a topology."
     ),
-    "path": Entry(
-        "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
-    ),
+    "path": Entry("streams.cli.ask.path:path", "Every way of a message, there and back again."),
     "check": Entry(
-        "streams.cli.check:check", Section.ASK, "What is already wrong, with evidence and remedy."
+        "streams.cli.ask.check:check", "What is already wrong, with evidence and remedy."
     ),
-    "flows": Entry(
-        "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
-    ),
-    "diff": Entry(
-        "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
-    ),
-    "diagnose": Entry(
-        "streams.cli.diagnose:diagnose", Section.ASK, "Why rows are stuck on live servers."
-    ),
-    "simulate": Entry(
-        "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
-    ),
+    "flows": Entry("streams.cli.ask.flows:flows", "Who reaches whom, and what must not fail."),
+    "diff": Entry("streams.cli.ask.diff:diff", "What a change or a failure does to every flow."),
+    "diagnose": Entry("streams.cli.ask.diagnose:diagnose", "Why rows are stuck on live servers."),
+    "simulate": Entry("streams.cli.ask.simulate:simulate", "A scenario, run on a virtual clock."),
     "export": Entry(
-        "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
+        "streams.cli.ask.export:export", "A topology as T-SQL, for servers or to import."
     ),
-    "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
-    "up": Entry("streams.cli.up:up", Section.RUN, "Run a topology here: Kafka, catalog, workers."),
-    "down": Entry("streams.cli.up:down", Section.RUN, "Stop what `hopline up` has started."),
-    "status": Entry("streams.cli.up:status", Section.RUN, "Say how the system of `hopline up` is."),
-    "apply": Entry(
-        "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
-    ),
-    "sql": Entry("streams.cli.sql:sql", Section.RUN, "T-SQL on a running system."),
-    "queue": Entry("streams.cli.queue:queue", Section.RUN, "Turn a queue on or off."),
+    "demo": Entry("streams.cli.run.demo:demo", "The main job in three acts, here."),
+    "up": Entry("streams.cli.run.up:up", "Run a topology here: Kafka, catalog, workers."),
+    "down": Entry("streams.cli.run.up:down", "Stop what `hopline up` has started."),
+    "status": Entry("streams.cli.run.up:status", "Say how the system of `hopline up` is."),
+    "apply": Entry("streams.cli.run.apply:apply", "Write a topology into a cluster's catalog."),
+    "sql": Entry("streams.cli.run.sql:sql", "T-SQL on a running system."),
+    "queue": Entry("streams.cli.run.queue:queue", "Turn a queue on or off."),
     "failover": Entry(
-        "streams.cli.failover:failover", Section.RUN, "Another partner becomes the principal."
+        "streams.cli.run.failover:failover", "Another partner becomes the principal."
     ),
     "repartition": Entry(
-        "streams.cli.repartition:repartition", Section.RUN, "More partitions for an instance."
+        "streams.cli.run.repartition:repartition", "More partitions for an instance."
     ),
-    "skip": Entry("streams.cli.skip:skip", Section.RUN, "Give a statement up that cannot be read."),
-    "worker": Entry(
-        "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
-    ),
+    "skip": Entry("streams.cli.run.skip:skip", "Give a statement up that cannot be read."),
+    "worker": Entry("streams.cli.run.worker:worker", "Run forwarder and endpoint workers."),
     "outbox": Entry(
-        "streams.cli.outbox:outbox",
-        Section.RUN,
-        "Hand over what an application's database has committed.",
-    ),
-    "begin": Entry("streams.cli.dialog:begin", Section.DIALOGS, "BEGIN DIALOG: a new dialog."),
-    "send": Entry("streams.cli.dialog:send", Section.DIALOGS, "SEND ON CONVERSATION: a message."),
-    "traffic": Entry(
-        "streams.cli.traffic:traffic", Section.DIALOGS, "Load at a rate that waits for nobody."
-    ),
-    "receive": Entry(
-        "streams.cli.receive:receive", Section.DIALOGS, "RECEIVE: the messages of a queue."
-    ),
-    "end": Entry("streams.cli.dialog:end", Section.DIALOGS, "END CONVERSATION."),
-    "timer": Entry(
-        "streams.cli.dialog:timer", Section.DIALOGS, "BEGIN CONVERSATION TIMER: be told later."
-    ),
-    "move": Entry(
-        "streams.cli.dialog:move", Section.DIALOGS, "MOVE CONVERSATION to another group."
-    ),
-    "tail": Entry("streams.cli.tail:tail", Section.LOOK, "What is in the topics, decoded."),
-    "query": Entry("streams.cli.query:query", Section.LOOK, "A system view, such as sys.routes."),
-    "trace": Entry(
-        "streams.cli.trace:trace", Section.LOOK, "A probe through the live workers, ms per hop."
-    ),
-    "verify": Entry(
-        "streams.cli.verify:verify", Section.LOOK, "Whether every message is where it may be."
+        "streams.cli.run.outbox:outbox", "Hand over what an application's database has committed."
     ),
     "monitor": Entry(
-        "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
+        "streams.cli.run.monitor:monitor", "Watch a cluster with Spark, into a SQL store."
     ),
+    "begin": Entry("streams.cli.dialogs.dialog:begin", "BEGIN DIALOG: a new dialog."),
+    "send": Entry("streams.cli.dialogs.dialog:send", "SEND ON CONVERSATION: a message."),
+    "traffic": Entry(
+        "streams.cli.dialogs.traffic:traffic", "Load at a rate that waits for nobody."
+    ),
+    "receive": Entry("streams.cli.dialogs.receive:receive", "RECEIVE: the messages of a queue."),
+    "end": Entry("streams.cli.dialogs.dialog:end", "END CONVERSATION."),
+    "timer": Entry("streams.cli.dialogs.dialog:timer", "BEGIN CONVERSATION TIMER: be told later."),
+    "move": Entry("streams.cli.dialogs.dialog:move", "MOVE CONVERSATION to another group."),
+    "tail": Entry("streams.cli.look.tail:tail", "What is in the topics, decoded."),
+    "query": Entry("streams.cli.look.query:query", "A system view, such as sys.routes."),
+    "trace": Entry("streams.cli.look.trace:trace", "A probe through the live workers, ms per hop."),
+    "verify": Entry("streams.cli.look.verify:verify", "Whether every message is where it may be."),
     "dashboard": Entry(
-        "streams.cli.dashboard:dashboard",
-        Section.LOOK,
+        "streams.cli.look.dashboard:dashboard",
         "What the monitor has found, in a browser; reads only.",
     ),
-    "topics": Entry(
-        "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
-    ),
-    "acl": Entry("streams.cli.acl:acl", Section.KAFKA, "What each role may do on Kafka: its ACLs."),
-    "kafka": Entry(
-        "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
-    ),
     "capture": Entry(
-        "streams.cli.capture:capture",
-        Section.LOOK,
-        "Record what is in Kafka; import and slice captures.",
+        "streams.cli.look.capture:capture", "Record what is in Kafka; import and slice captures."
     ),
     "inspect": Entry(
-        "streams.cli.inspect:inspect", Section.LOOK, "What a capture holds, and a dialog's path."
+        "streams.cli.look.inspect:inspect", "What a capture holds, and a dialog's path."
     ),
-    "replay": Entry(
-        "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
+    "replay": Entry("streams.cli.look.replay:replay", "Do again what a capture says was done."),
+    "topics": Entry("streams.cli.kafka.topics:topics", "The topics that a topology needs."),
+    "acl": Entry("streams.cli.kafka.acl:acl", "What each role may do on Kafka: its ACLs."),
+    "kafka": Entry(
+        "streams.cli.kafka.kafka:kafka", "Start, stop or ask about a Kafka broker here."
     ),
     "generate": Entry(
-        "streams.cli.generate:generate",
-        Section.OTHER,
-        "Generate traffic or an estate, from a seed.",
+        "streams.cli.other.generate:generate", "Generate traffic or an estate, from a seed."
     ),
     "config": Entry(
-        "streams.cli.config:config", Section.OTHER, "What is set, and where each value is from."
+        "streams.cli.other.config:config", "What is set, and where each value is from."
     ),
     "completion": Entry(
-        "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."
+        "streams.cli.other.completion:completion", "Print a shell's completion script."
     ),
 }
 

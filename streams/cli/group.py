@@ -138,7 +138,7 @@ def _drop_output() -> None:
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:
-    from streams.cli.value_text import lines  # only who fails pays for it
+    from streams.cli.text.values import lines  # only who fails pays for it
 
     # The sentence may name what somebody else has written.
     click.echo(_folded(lines(f"hopline: {sentence}")), err=True)

@@ -18,7 +18,7 @@ from typing import Any
 
 from streams.client.outbox import Executes
 from streams.client.receiver import Received
-from streams.store.inbox import METADATA, Entry, addition, removal
+from streams.outbox.inbox import METADATA, Entry, addition, removal
 
 __all__ = ["METADATA", "Inbox"]
 

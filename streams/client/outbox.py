@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from streams.client.statements import Statements
+from streams.outbox.table import METADATA, Statement, insertion
 from streams.protocol import Command
-from streams.store.outbox import METADATA, Statement, insertion
 from streams.wire import encode_command
 
 __all__ = ["METADATA", "Executes", "Outbox"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from streams.dashboard import wording
 from streams.kafka import Cluster
-from streams.live.places import Asked, places_of
-from streams.live.views import TIMES, VIEWS
+from streams.live.views.places import Asked, places_of
+from streams.live.views.table import TIMES, VIEWS
 from streams.topology import Topology
 from streams.wire.plain import body_of
 

@@ -1,9 +1,9 @@
 """A system that runs: started and stopped as a whole, asked, and changed while it works."""
 
-from streams.live.folder import System, UpFolder, WorkerProcess, default_folder
-from streams.live.start import Started, Wish, start
-from streams.live.start_parts import start_parts
-from streams.live.status import (
+from streams.live.local.folder import System, UpFolder, WorkerProcess, default_folder
+from streams.live.local.start import Started, Wish, start
+from streams.live.local.start_parts import start_parts
+from streams.live.local.status import (
     CatalogStatus,
     Health,
     Lag,
@@ -13,7 +13,7 @@ from streams.live.status import (
     find_statuses,
     worst,
 )
-from streams.live.stop import Stopped, stop
+from streams.live.local.stop import Stopped, stop
 
 __all__ = [
     "CatalogStatus",

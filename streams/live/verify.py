@@ -11,7 +11,7 @@ from pathlib import Path
 from streams.capture import readers_of
 from streams.errors import UsageError
 from streams.kafka import Cluster, Hung, read_catalog
-from streams.live.statements import live_topology
+from streams.live.admin.statements import live_topology
 from streams.monitor import (
     ClusterRecords,
     Container,

@@ -1,9 +1,4 @@
-"""What is kept in SQL databases: the monitor's figures, and an application's outbox and inbox.
-
-The only importer of SQLAlchemy. SQLite needs nothing; PostgreSQL needs its driver. The figures are
-in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` are used by
-:mod:`streams.client` and the relay.
-"""
+"""The monitor's figures in a SQL database: SQLite, which needs nothing, or PostgreSQL."""
 
 from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE

@@ -13,8 +13,8 @@ from streams.agents import HoplineApp
 from streams.agents.notice import notice_app
 from streams.client import Client, Conversation
 from streams.kafka import read_catalog
-from streams.live.directory import Directory, open_directory
-from streams.live.notice import Notices
+from streams.live.configuration.directory import Directory, open_directory
+from streams.live.configuration.notice import Notices
 from streams.node.endpoint.route_requests import MISSING_ROUTE
 from streams.protocol import END_DIALOG, ERROR, Limits
 from streams.services.notice import PREFIX

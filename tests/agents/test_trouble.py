@@ -16,7 +16,7 @@ from streams.agents.dialog import NotConfirmedError
 from streams.agents.served import locate
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_live
-from streams.live.statements import Script, plan_script, publish_script
+from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.protocol import Header, Journey, Parties
 from streams.wire.records import queue_record
 from tests.agents.rig import (

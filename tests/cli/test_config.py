@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
-from streams.cli.options import cluster_of, cluster_options
+from streams.cli.options.shared import cluster_of, cluster_options
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.settings.properties import unknown_variables

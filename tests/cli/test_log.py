@@ -7,7 +7,7 @@ import logging
 import sys
 from contextvars import copy_context
 
-from streams.cli.log import JsonFormatter, TextFormatter
+from streams.cli.run.log import JsonFormatter, TextFormatter
 from streams.workers import WORKING
 
 

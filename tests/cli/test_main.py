@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
-from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
+from streams.cli.commands import COMMANDS, EXTRAS, Entry
 from streams.cli.group import LazyGroup, _folded
 from streams.errors import InputError, SurroundingsError, UsageError
 
@@ -32,7 +32,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
         module = ModuleType("made_up")
         module.command = click.command("it")(function)  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "made_up", module)
-        entries = {"it": Entry("made_up:command", Section.ASK, "Do it.")}
+        entries = {"it": Entry("made_up:command", "Do it.")}
         return CliRunner().invoke(LazyGroup("group", entries=entries), ["it"])
 
     return run
@@ -178,7 +178,7 @@ def test_a_missing_library_names_its_extra() -> None:
     code = (
         "import sys; sys.modules['confluent_kafka'] = None\n"
         "from streams.cli.group import LazyGroup; from streams.cli.commands import *\n"
-        "entries = {'it': Entry('confluent_kafka:it', Section.RUN, 'It.')}\n"
+        "entries = {'it': Entry('confluent_kafka:it', 'It.')}\n"
         "LazyGroup('hopline', entries=entries)(['it'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.table import table
+from streams.cli.text.table import table
 from streams.client import Conversation
 from streams.kafka import deploy
 from streams.topology import apply_sql

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
-from streams.cli.record_lines import lines, story
-from streams.cli.value_text import shorten
+from streams.cli.text.record_lines import lines, story
+from streams.cli.text.values import shorten
 from streams.errors import UsageError
 from streams.store import Store
 from streams.wire import Topics, encode_event

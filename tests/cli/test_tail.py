@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.tail import choose
+from streams.cli.look.tail import choose
 from streams.errors import UsageError
 from streams.kafka import Cluster, create
 from streams.wire import Topics, encode_event

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from bench.verify import capture
 from streams.capture import CaptureReader, CaptureWriter
 from streams.cli.group import main
-from streams.cli.verify_text import verified_text
+from streams.cli.look.verify_text import verified_text
 from streams.kafka import Hung
 from streams.live.verify import Verified
 from streams.report import Fate, Fault, Missing
@@ -68,7 +68,7 @@ def test_events_that_cannot_be_read_are_named_and_end_it_with_3(
 ) -> None:
     hung = Hung("ssb.event", 0, 4711)
     found = Verified(account(*faults), (), (hung,))
-    monkeypatch.setattr("streams.cli.verify._clusters", lambda *_: found)
+    monkeypatch.setattr("streams.cli.look.verify._clusters", lambda *_: found)
     ended = CliRunner().invoke(main, ["verify", "--format", "json"])
     assert ended.exit_code == code
     told = {"topic": "ssb.event", "partition": 0, "offset": 4711}

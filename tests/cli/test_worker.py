@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
-from streams.cli import worker as command
+from streams.cli.run import worker as command
 from streams.workers.endpoint import Pace
 from streams.workers.process import Plan
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from streams.cli.begin_option import begin_of
+from streams.cli.options.begin import begin_of
 from streams.client import Begin, Exchange, PositionLostError, Received, Receiver
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import (

@@ -16,10 +16,10 @@ from streams.client import Conversation, Received
 from streams.client.inbox import METADATA, Inbox
 from streams.client.outbox import METADATA as OUTBOX_METADATA
 from streams.client.outbox import Outbox
+from streams.outbox import table as outbox_module
+from streams.outbox.inbox import INBOX
+from streams.outbox.table import OutboxTable
 from streams.protocol import Flag, Header, Journey, Message, Parties
-from streams.store import outbox as outbox_module
-from streams.store.inbox import INBOX
-from streams.store.outbox import OutboxTable
 
 HERE = Conversation("ServerB", "DatabaseB", uuid.UUID(int=1), is_initiator=False)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 
-from streams.cli.begin_option import begin_of
+from streams.cli.options.begin import begin_of
 from streams.client import Conversation, Exchange, PositionLostError, Received, Receiver
 from streams.client.inbox import Inbox
 from streams.kafka import Cluster, headers_of, read_all

@@ -65,7 +65,7 @@ def shortened() -> Iterator[None]:
 
 def main(module: str, *arguments: str) -> None:
     """Run a module with the shortened settings, as ``python -m`` would."""
-    worker: Any = importlib.import_module("streams.cli.worker")
+    worker: Any = importlib.import_module("streams.cli.run.worker")
     worker.Process = functools.partial(worker.Process, limits=LIMITS)
     sys.argv = [module, *arguments]
     with shortened():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
-from streams.live.statements import Script, plan_script, publish_script
+from streams.live.admin.statements import Script, plan_script, publish_script
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streams.client import Client
 from streams.kafka import Cluster, deploy, read_all
-from streams.live.failover import move_role
+from streams.live.admin.failover import move_role
 from streams.report import read_facts
 from streams.topology import load
 from streams.wire import Topics

@@ -31,7 +31,7 @@ from streams.capture.survey import survey
 from streams.capture.where import condition_of
 from streams.cli import main
 from streams.errors import HoplineError, InputError
-from streams.live.folder import UpFolder
+from streams.live.local.folder import UpFolder
 from streams.node.endpoint.route_requests import parse_missing_route
 from streams.schema import load as schema
 from streams.services.classifiers import to_service_name

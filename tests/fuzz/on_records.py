@@ -11,7 +11,7 @@ from streams.capture import Record, TimestampType
 from streams.capture.job import standing_of
 from streams.capture.look import look
 from streams.capture.restate import Restatement
-from streams.cli.record_text import what
+from streams.cli.text.records import what
 from streams.errors import HoplineError
 from streams.protocol import Command, CommandKind
 from streams.routing import parse_address

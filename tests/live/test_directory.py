@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from streams.errors import InputError, SurroundingsError, UsageError
-from streams.live.directory import FileDirectory, open_directory
+from streams.live.configuration.directory import FileDirectory, open_directory
 from streams.store.database import engine_for
 from streams.topology import Offer
 

@@ -6,12 +6,12 @@ import time
 import uuid
 from pathlib import Path
 
-from streams.cli.up_text import status_json, status_lines
+from streams.cli.run.up_text import status_json, status_lines
 from streams.kafka import deploy
 from streams.live import Health, UpFolder, find_status
-from streams.live.folder import System
-from streams.live.held import find_held_back
-from streams.live.skip import skip_statement
+from streams.live.admin.held import find_held_back
+from streams.live.admin.skip import skip_statement
+from streams.live.local.folder import System
 from streams.protocol import Command, CommandKind
 from streams.wire.records import COMMAND, command_record
 from streams.wire.single_object import prefix_of

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from streams.cli.up_text import status_json, status_lines
+from streams.cli.run.up_text import status_json, status_lines
 from streams.embedded import Beside, Broker
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Hung, HungTransactions, deploy, find_hung
 from streams.live import Health, UpFolder, find_status
-from streams.live.folder import System
+from streams.live.local.folder import System
 from streams.monitor.look import Eye
 from streams.monitor.sampler import Sampler
 from streams.report.snapshot import take_snapshots
@@ -125,7 +125,7 @@ def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
 def test_status_is_broken_and_says_which(
     blind: Blind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.live.status.find_hung", partial(find_hung, patience=0.5))
+    monkeypatch.setattr("streams.live.local.status.find_hung", partial(find_hung, patience=0.5))
     folder = UpFolder(tmp_path)
     system = System(0, blind.cluster.bootstrap, "t.", "pair", ("A", "B"), False, time.time())
     folder.record_system(system)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 
 from streams.kafka import Cluster, Message, specs_of
+from streams.live.admin.repartition import _topics
 from streams.live.life.records import Frame, Sieve
-from streams.live.repartition import _topics
 from streams.monitor.look import _inputs
 from streams.protocol import DEFAULT, Header, Journey, Parties
 from streams.topology import share_of

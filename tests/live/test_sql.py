@@ -13,7 +13,7 @@ from click.testing import Result
 from streams.errors import SurroundingsError
 from streams.kafka import read_catalog
 from streams.kafka.catalog import VERSION_KEY, hash_of
-from streams.live.statements import Script, plan_script, publish_script
+from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.wire import encode_catalog_object
 from tests.command import invoke, rows
 from tests.running import System, running

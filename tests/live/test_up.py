@@ -15,7 +15,7 @@ from streams.client import Client
 from streams.embedded.probe import ask
 from streams.kafka import Cluster
 from streams.live import UpFolder, find_status
-from streams.live.folder import System, WorkerProcess
+from streams.live.local.folder import System, WorkerProcess
 from streams.resources import topologies_dir
 from streams.wire import Topics
 from tests.command import invoke

@@ -12,8 +12,8 @@ import pytest
 
 from streams.client import Conversation, Receiver
 from streams.kafka import deploy, read_catalog
-from streams.live.places import Asked, places_of
-from streams.live.views import VIEWS
+from streams.live.views.places import Asked, places_of
+from streams.live.views.table import VIEWS
 from streams.topology import Queue
 from tests.command import rows, said
 from tests.running import System, eventually, running

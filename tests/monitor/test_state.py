@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.kafka import Cluster, TopicPartition
-from streams.live.places import Asked, places_of
-from streams.live.views import VIEWS
+from streams.live.views.places import Asked, places_of
+from streams.live.views.table import VIEWS
 from streams.monitor import MonitorConfig
 from streams.monitor.look import Eye
 from streams.monitor.queries import Query, queries

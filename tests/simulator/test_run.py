@@ -117,7 +117,7 @@ def test_the_base_install_can_simulate() -> None:
     """Neither Kafka's client nor Avro is imported."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('confluent_kafka', 'fastavro', 'avro')));"
-        "import streams.cli.simulate"
+        "import streams.cli.ask.simulate"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.record_text import what
-from streams.cli.value_text import clock, instant
+from streams.cli.text.records import what
+from streams.cli.text.values import clock, instant
 from streams.protocol import (
     END_DIALOG,
     ERROR,

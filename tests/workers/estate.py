@@ -14,9 +14,9 @@ from streams.embedded import Broker
 from streams.embedded.probe import free_ports
 from streams.errors import EventKind, Number
 from streams.kafka import read_catalog, read_notes
-from streams.live.places import Asked, places_of
-from streams.live.statements import live_topology
-from streams.live.views import VIEWS
+from streams.live.admin.statements import live_topology
+from streams.live.views.places import Asked, places_of
+from streams.live.views.table import VIEWS
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of

@@ -16,9 +16,9 @@ import pytest
 from streams.client import Client, Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import deploy, read_catalog
-from streams.live.places import Asked, places_of
-from streams.live.statements import live_topology
-from streams.live.views import VIEWS
+from streams.live.admin.statements import live_topology
+from streams.live.views.places import Asked, places_of
+from streams.live.views.table import VIEWS
 from streams.protocol import END_DIALOG, Flag, Header, Journey, Limits, Parties
 from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of

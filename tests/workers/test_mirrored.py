@@ -10,7 +10,7 @@ import pytest
 
 from streams.client import Conversation
 from streams.kafka import headers_of, read_all
-from streams.live.failover import move_role
+from streams.live.admin.failover import move_role
 from streams.protocol import Claim, Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load

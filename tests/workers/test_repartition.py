@@ -20,9 +20,9 @@ from streams.kafka import (
     specs_of,
     topic_id,
 )
-from streams.live.rekey import State, joint
-from streams.live.repartition import Repartitioned, repartition, together
-from streams.live.statements import Script, plan_script, publish_script
+from streams.live.admin.rekey import State, joint
+from streams.live.admin.repartition import Repartitioned, repartition, together
+from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.protocol import Cause, Request, Source
 from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
@@ -137,7 +137,7 @@ def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
     one: Rig, monkeypatch: pytest.MonkeyPatch, lived: int, commits: bool
 ) -> None:
     """Bodies are copied, then dialogs moved, then what is known shared: each in several."""
-    monkeypatch.setattr("streams.live.rekey.AT_ONCE", 4)
+    monkeypatch.setattr("streams.live.admin.rekey.AT_ONCE", 4)
     one.endpoint("A")
     dialogs = converse(one)
     drained(one, "A")
@@ -204,7 +204,7 @@ def test_a_record_whose_headers_are_no_text_is_not_applied_yet_either(one: Rig) 
 
 
 def test_a_worker_that_runs_is_told(one: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.live.repartition._JOINED", 1.0)
+    monkeypatch.setattr("streams.live.admin.repartition._JOINED", 1.0)
     one.endpoint("A")
     with one.client() as client:
         client.begin(*ABOUT)

@@ -13,7 +13,7 @@ import pytest
 from streams.client import Conversation
 from streams.errors import EventKind, SurroundingsError, UsageError
 from streams.kafka import change_for, deploy, read_catalog
-from streams.live.skip import skip_statement
+from streams.live.admin.skip import skip_statement
 from streams.protocol import Command, CommandKind, Header, Journey, Limits, Parties
 from streams.wire.evolution import schema_key, written_schemas
 from streams.wire.partition import partition_of

@@ -1,0 +1,1 @@
+"""Questions about a topology that need neither Kafka nor Java."""

@@ -1,0 +1,108 @@
+"""``hopline check``: what is already wrong with a topology."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import click
+
+from streams.analysis.check import (
+    CHECKS,
+    Report,
+    check_topology,
+    page_text,
+    report_sarif,
+    report_text,
+)
+from streams.analysis.places import unknown
+from streams.cli.group import version
+from streams.cli.options.answer import format_option
+from streams.cli.options.duration import DURATION
+from streams.cli.options.topology import ensure_something, find_folder
+from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
+
+_BAD_NEWS = 1
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+
+
+@click.command()
+@click.argument("topology", required=False)
+@format_option(("text", "json", "sarif"), "sarif: SARIF 2.1.0, for code hosts and editors.")
+@click.option(
+    "--fail-on", default="error", show_default=True,
+    type=click.Choice([severity.value for severity in Severity]),
+    help="The exit code is 1 where there is a finding of this severity or a worse one.",
+)  # fmt: skip
+@click.option(
+    "--suppress", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help=f"Findings to live with.  [default: {SUPPRESSIONS_FILE} of the topology, if it is there]",
+)  # fmt: skip
+@click.option(
+    "--expires-within", "soon", default="168h", show_default=True, type=DURATION,
+    help="Tell what will expire so soon: routes, certificates.",
+)  # fmt: skip
+@click.option("--explain", metavar="CODE", help="Say what a finding means, such as TA-12.")
+@click.pass_context
+def check(
+    ctx: click.Context,
+    topology: str | None,
+    format_: str,
+    fail_on: str,
+    suppress: Path | None,
+    soon: int,
+    explain: str | None,
+) -> None:
+    """Say what is wrong with a topology, with evidence and remedy.
+
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where there are
+    findings of the severity of --fail-on, or worse ones.
+    """
+    if explain is not None:
+        click.echo(_page(explain), nl=False)
+        return
+    if topology is None:
+        raise click.UsageError("Missing argument 'TOPOLOGY'.", ctx)
+    found, now = find_folder(topology), time.time()
+    folder = found.parent if found.is_file() else found
+    suppressions = _suppressions(folder, suppress)
+    loaded = ensure_something(load(found, now))
+    report = check_topology(loaded, now, suppressions=suppressions, soon=soon / 1000)
+    _print(report, format_, folder)
+    ctx.exit(_BAD_NEWS if report.reaches(Severity(fail_on)) else 0)
+
+
+def _page(code: str) -> str:
+    pages = {row.code: row for row in CHECKS}
+    found = pages.get(code.upper())
+    if found is None:
+        raise unknown("finding", code.upper(), pages, "check")
+    return page_text(found)
+
+
+def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
+    file = named or folder / SUPPRESSIONS_FILE
+    return load_suppressions(file) if named or file.is_file() else ()
+
+
+def _print(report: Report, format_: str, folder: Path) -> None:
+    if format_ == "text":
+        # click leaves colours out where stdout is no terminal; NO_COLOR is ours to heed.
+        click.echo(report_text(report, _paint), nl=False, color=_colour())
+        return
+    result = report.to_json()
+    if format_ == "sarif":
+        here = Path.cwd()
+        base = here if folder.resolve().is_relative_to(here) else folder.resolve()
+        result = report_sarif(report, CHECKS, base, version())
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def _colour() -> bool | None:
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def _paint(severity: Severity, text: str) -> str:
+    return click.style(text, fg=_COLOURS[severity], bold=True)

@@ -1,0 +1,67 @@
+"""``hopline diagnose``: why rows are stuck on live servers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from streams.analysis.diagnose import diagnose as diagnose_snapshot
+from streams.analysis.diagnose import diagnoses_text
+from streams.cli.options.answer import format_option
+from streams.cli.options.topology import TopologyArgument
+from streams.topology import Topology
+from streams.topology.snapshot import csv_script, json_script, load_snapshot
+
+_BAD_NEWS = 1
+_SCRIPTS = {"json": json_script, "csv": csv_script}
+
+
+@click.command()
+@click.argument("snapshot", required=False, type=click.Path(path_type=Path))
+@format_option()
+@click.option(
+    "--topology",
+    "around",
+    type=TopologyArgument(),
+    metavar="TOPOLOGY",
+    help="Describes the instances of which there is no snapshot.",
+)
+@click.option(
+    "--script",
+    type=click.Choice(list(_SCRIPTS)),
+    help="Print the T-SQL that takes a snapshot: one JSON document per instance (SQL Server 2016 "
+    "and later), or one CSV file per view.",
+)
+@click.pass_context
+def diagnose(
+    ctx: click.Context,
+    snapshot: Path | None,
+    format_: str,
+    around: Topology | None,
+    script: str | None,
+) -> None:
+    """Say why messages are stuck on live servers, and which dialogs leak.
+
+    SNAPSHOT is a file that `--script json` wrote on an instance, or a folder with several of them
+    or with CSVs. The exit code is 1 where something is stuck or leaks.
+
+    \b
+      hopline diagnose --script json > snapshot.sql
+      sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
+      hopline diagnose SERVER.json
+    """
+    if (snapshot is None) == (script is None):
+        raise click.UsageError("Name a SNAPSHOT, or ask for the --script that takes one.")
+    if script is not None:
+        click.echo(_SCRIPTS[script](), nl=False)
+        return
+    assert snapshot is not None, "checked above"
+    found = diagnose_snapshot(load_snapshot(snapshot), time.time(), around)
+    if format_ == "json":
+        click.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+    else:
+        click.echo(diagnoses_text(found), nl=False)
+    ctx.exit(0 if found.good else _BAD_NEWS)

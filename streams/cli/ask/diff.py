@@ -1,0 +1,146 @@
+"""``hopline diff``: what a change of the topology, or a failure, does to every flow."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from streams.analysis.diff import compare_topologies, difference_text, remove
+from streams.analysis.estate import Estate
+from streams.cli.options.answer import format_option
+from streams.cli.options.topology import TopologyArgument
+from streams.errors import UsageError
+from streams.topology import Topology
+
+if TYPE_CHECKING:
+    from streams.capture.judge import Judge, Tally
+
+_BAD_NEWS = 1
+_SPARK_LOG = Path(".hopline/diff/spark.log")
+_UNJUDGED = {
+    "unknown_sender": "from a sender that neither topology has",
+    "no_begin": "whose BEGIN is not captured",
+    "unreadable": "unreadable",
+}
+
+
+@click.command()
+@click.argument("old", type=TopologyArgument())
+@click.argument("new", type=TopologyArgument(), required=False)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="Take something out of NEW: INSTANCE, INSTANCE/DATABASE, INSTANCE/DATABASE/ROUTE "
+    "(msdb/ROUTE too), or a link, INSTANCE--INSTANCE. May be repeated.",
+)
+@click.option(
+    "--capture",
+    "captures",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Count the messages of a capture that fare otherwise. May be repeated.",
+)
+@click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    type=click.Choice(["local", "spark"]),
+    help="Who reads the captures: this process, or Spark (needs Java 17 or newer).",
+)
+@click.option(
+    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
+)
+@format_option()
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    old: Topology,
+    new: Topology | None,
+    without: tuple[str, ...],
+    captures: tuple[Path, ...],
+    engine: str,
+    master: str,
+    format_: str,
+) -> None:
+    """Say which flows stop, move, lose redundancy, change their way or begin in NEW.
+
+    OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. With --without, NEW
+    lacks something: what if this gateway were gone? A flow stops if a broker id or database that it
+    reached is reached by no way any more; it is less redundant if all are still reached, by fewer
+    ways.
+
+    The exit code is 1 where anything changes, and where captured messages have arrived elsewhere
+    than OLD sends them.
+    """
+    if engine == "spark" and not captures:
+        raise UsageError(
+            "--engine spark has nothing to read without a capture.", "Add --capture FILE."
+        )
+    now = time.time()
+    changed = reduce(remove, without, old if new is None else new)
+    tally = _tally(captures, old, changed, now, engine, master) if captures else None
+    difference = compare_topologies(
+        Estate(old, now), Estate(changed, now), None if tally is None else tally.flows
+    )
+    if format_ == "json":
+        capture = {} if tally is None else {"capture": tally.to_json()}
+        answer = {**difference.to_json(), **capture}
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        click.echo(difference_text(difference), nl=False)
+        if tally is not None:
+            click.echo(f"\n{_captured(tally)}")
+    agreed = tally is None or not tally.elsewhere
+    ctx.exit(0 if difference.same and agreed else _BAD_NEWS)
+
+
+def _tally(
+    captures: tuple[Path, ...], old: Topology, new: Topology, now: float, engine: str, master: str
+) -> Tally:
+    # Reading captures needs an extra; without captures the base install answers.
+    from streams.capture.judge import Judge, judge_captures, tally
+
+    judge = Judge(old, new, now)
+    if engine == "spark":
+        return _on_spark(captures, judge, master)
+    return tally(judge_captures(captures, judge))
+
+
+def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
+    from streams.capture import readers_of
+    from streams.capture.judge import Tally, tally
+    from streams.capture.talks import merge
+    from streams.monitor import Source, count_captures
+
+    sources = [
+        Source(r.path, judge.ear(r.metadata.prefix), r.counts.records if r.counts else None)
+        for r in readers_of(captures)
+    ]
+    return count_captures(
+        sources, merge, judge.rows, tally, Tally.plus, master=master, log=_SPARK_LOG
+    )
+
+
+def _captured(tally: Tally) -> str:
+    """Say how many messages were captured, and of how many nothing can be said and why."""
+    counts = tally.to_json()
+    left = [f"{counts[key]:,} {why}" for key, why in _UNJUDGED.items() if counts[key]]
+    said = f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
+    return f"{said}\n{_agreement(tally)}" if tally.arrived else said
+
+
+def _agreement(tally: Tally) -> str:
+    """Say how many messages have arrived where the old topology sends them."""
+    agreed = tally.arrived - tally.elsewhere
+    share = 100 * agreed // tally.arrived  # less than all of them is never 100 %
+    return (
+        f"Arrived: {tally.arrived:,} messages, {share} % of them where OLD sends them"
+        f"{f'; {tally.elsewhere:,} elsewhere' if tally.elsewhere else ''}."
+    )

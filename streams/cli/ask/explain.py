@@ -1,0 +1,56 @@
+"""``hopline explain``: one routing decision, rule by rule."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+
+import click
+
+from streams.analysis import Question, explain_decision, explain_text, find_at
+from streams.cli.options.answer import format_option
+from streams.cli.options.parameters import BROKER_ID, SERVICE
+from streams.cli.options.topology import ConversationId, TopologyArgument, doubt_service
+from streams.topology import Topology
+
+_BAD_NEWS = 1
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@click.option("--at", required=True, metavar="INSTANCE[/DATABASE]", help="Where the message is.")
+@click.option("--to", "service", required=True, type=SERVICE, help="The service it is for.")
+@click.option("--broker", type=BROKER_ID, help="The broker id that the conversation names.")
+@click.option(
+    "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: any]"
+)
+@click.option("--outside", is_flag=True, help="It came from the network: msdb decides.")
+@click.option("--from-target", is_flag=True, help="The target's side sent it: a reply.")
+@format_option()
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    topology: Topology,
+    at: str,
+    service: str,
+    broker: str | None,
+    conversation: uuid.UUID | None,
+    outside: bool,
+    from_target: bool,
+    format_: str,
+) -> None:
+    """Say where one message goes next, and why.
+
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where the message
+    is delayed or dropped.
+    """
+    instance, database = find_at(topology, at)
+    doubt_service(topology, service)
+    question = Question(instance, database, service, broker, conversation, outside, from_target)
+    answer = explain_decision(topology, question, time.time())
+    if format_ == "json":
+        click.echo(json.dumps(answer.to_json(), indent=2, ensure_ascii=False))
+    else:
+        click.echo(explain_text(answer), nl=False)
+    ctx.exit(0 if answer.good else _BAD_NEWS)

@@ -1,0 +1,70 @@
+"""``hopline export``: a topology as T-SQL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from streams.analysis import find_at
+from streams.cli.options.output_folder import output_folder, write_text
+from streams.cli.options.topology import TopologyArgument
+from streams.errors import UsageError
+from streams.topology import Topology
+from streams.topology.export import (
+    LeftOut,
+    Script,
+    database_script,
+    export_folder,
+    instance_script,
+)
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@click.option(
+    "--at", metavar="INSTANCE[/DATABASE]", help="Print the T-SQL of an instance, or of a database."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write a folder instead: a script for each instance, and a topology.yaml.",
+)
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+def export(topology: Topology, at: str | None, output: Path | None, force: bool) -> None:
+    """Print T-SQL that imports to the same topology and that a server takes.
+
+    TOPOLOGY is a folder or the name of a shipped topology. With --at DATABASE the database must be
+    there; with --at INSTANCE it is created. A LIFETIME is what is left of it now, so it begins
+    anew when the script runs. What T-SQL has no words for (broker ids, addresses, mirrored pairs)
+    is a comment, and told on stderr; with --output it stands in topology.yaml.
+    """
+    if (at is None) == (output is None):
+        raise UsageError("Give one of --at and --output.", "--at prints T-SQL, --output writes it.")
+    if at is not None:
+        script = _script(topology, at)
+        click.echo(script.text, nl=False)
+        _tell(script.left)
+        return
+    assert output is not None, "one of them is given"
+    folder = export_folder(topology, time.time())
+    output_folder(output, force=force)
+    for name, text in folder.files.items():
+        write_text(output / name, text)
+    _tell(folder.lost)
+    scripts = len(topology.instances)
+    click.echo(f"{output}: {scripts:,} script{'s' * (scripts != 1)} and topology.yaml")
+
+
+def _script(topology: Topology, at: str) -> Script:
+    instance, database = find_at(topology, at)
+    if database is None:
+        return instance_script(instance, time.time())
+    return database_script(instance, database, time.time())
+
+
+def _tell(left: Iterable[LeftOut]) -> None:
+    for one in left:
+        click.echo(f"not in the T-SQL: {one}", err=True)

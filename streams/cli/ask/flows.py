@@ -1,0 +1,64 @@
+"""``hopline flows``: who reaches whom in a whole estate."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+
+import click
+
+from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
+from streams.cli.options.answer import format_option
+from streams.cli.options.topology import TopologyArgument, ensure_something
+from streams.errors import UsageError
+from streams.topology import Topology
+
+_BAD_NEWS = 1
+
+
+def _json(survey: Survey) -> str:
+    return json.dumps(survey.to_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+_FORMATS: Mapping[str, Callable[[Survey], str]] = {
+    "text": survey_text,
+    "json": _json,
+    "mermaid": survey_mermaid,
+}
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@click.option(
+    "--from", "senders", multiple=True, metavar="PATTERN",
+    help="Flows that begin there: Instance[/Database[/Service]], with * and ?.",
+)  # fmt: skip
+@click.option(
+    "--to", "targets", multiple=True, metavar="PATTERN",
+    help="Flows to a service, or to an Instance[/Database] that they reach, with * and ?.",
+)  # fmt: skip
+@format_option(_FORMATS)
+@click.pass_context
+def flows(
+    ctx: click.Context,
+    topology: Topology,
+    senders: tuple[str, ...],
+    targets: tuple[str, ...],
+    format_: str,
+) -> None:
+    """Show who reaches whom: shares, redundancy, single points of failure, unused routes.
+
+    TOPOLOGY is a folder or the name of a shipped topology. Which flows it means to have follows
+    from expect, BEGIN DIALOG, routes, bindings, priorities and contracts. Ways that are counted
+    share no instance. --from and --to may be
+    given several times. The exit code is 1 where some flow shown is `broken` or a `hazard`.
+    """
+    survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
+    if not survey.answers and (senders or targets):
+        raise UsageError(
+            "No flow matches --from and --to.",
+            "Quote patterns ('Server*/*'); without any, hopline flows lists all flows.",
+        )
+    click.echo(_FORMATS[format_](survey), nl=False)
+    ctx.exit(0 if survey.good else _BAD_NEWS)

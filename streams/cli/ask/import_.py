@@ -1,0 +1,69 @@
+"""``hopline import``: scripts as people have them become a topology."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from streams.analysis.check.unenforced import unenforced_of
+from streams.cli.options.answer import format_option
+from streams.cli.options.output_folder import ensure_usable
+from streams.cli.unenforced import tell_unenforced
+from streams.topology import load_with_notes
+from streams.topology.importing import (
+    imported_instances,
+    report_of,
+    report_text,
+    write_folder,
+)
+
+_BAD_NEWS = 1
+
+
+@click.command("import")
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="NAME=SCRIPT|NAME=SNAPSHOT|NAME=FOLDER|FOLDER ..."
+)
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
+)
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option(
+    "--database", metavar="NAME", help="Where scripts begin that select no database with USE."
+)
+@format_option()
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    sources: tuple[str, ...],
+    output: Path,
+    force: bool,
+    database: str | None,
+    format_: str,
+) -> None:
+    """Make a topology of T-SQL scripts, and say what was understood of them.
+
+    NAME is the instance's host name; it may be given again: its scripts are applied in order.
+    Behind it stands a script, a snapshot of the live server (see `hopline diagnose`), or a folder
+    whose scripts (.sql) are all of that instance. A FOLDER without a name has one instance for
+    each script or snapshot in it, and one for each folder in it.
+
+    The scripts are copied as they are, and files and lines of later findings are theirs. Any
+    encoding will do, and no semicolons; what does not concern Service Broker is skipped and
+    counted. The exit code is 1 where nothing was understood, or something that may concern it was
+    not, or depends on what only a run of the script would tell.
+    """
+    imported = imported_instances(sources)
+    ensure_usable(output, force=force)
+    write_folder(output, imported, database)
+    topology, notes = load_with_notes(output, time.time())
+    tell_unenforced(unenforced_of(topology, time.time()))
+    report = report_of(output, topology, notes)
+    if format_ == "json":
+        click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        click.echo(report_text(report), nl=False)
+    ctx.exit(0 if report.good else _BAD_NEWS)

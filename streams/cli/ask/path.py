@@ -1,0 +1,80 @@
+"""``hopline path``: every way of a message, there and back again."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+import click
+
+from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
+from streams.cli.options.answer import format_option
+from streams.cli.options.parameters import BROKER_ID, SERVICE
+from streams.cli.options.topology import ConversationId, TopologyArgument, doubt_service
+from streams.topology import Topology
+
+_BAD_NEWS = 1
+
+
+def _json(paths: Paths) -> str:
+    return json.dumps(paths.to_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+_FORMATS: Mapping[str, Callable[[Paths], str]] = {
+    "text": path_text,
+    "json": _json,
+    "mermaid": path_mermaid,
+}
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@click.option(
+    "--from",
+    "sender",
+    required=True,
+    metavar="INSTANCE/DATABASE[/SERVICE]",
+    help="Where the dialog begins.",
+)
+@click.option("--to", required=True, type=SERVICE, help="The service it is for.")
+@click.option("--broker", type=BROKER_ID, help="The broker id that BEGIN DIALOG names.")
+@click.option(
+    "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: all]"
+)
+@click.option(
+    "--limit",
+    default=LIMIT,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How many ways are listed one by one; all of them are counted.",
+)
+@format_option(_FORMATS)
+@click.pass_context
+def path(
+    ctx: click.Context,
+    topology: Topology,
+    sender: str,
+    to: str,
+    broker: str | None,
+    conversation: uuid.UUID | None,
+    limit: int,
+    format_: str,
+) -> None:
+    """Show every way from a service to another one, and how the acknowledgement comes back.
+
+    TOPOLOGY is a folder or the name of a shipped topology. Each line of the tree is a hop: the
+    instance that gets the message, and the rule (M1 to M7) and route that sent it there. Where
+    there are more ways than --limit, those that are alike share a line.
+
+    The exit code is 1 where the verdict is `broken` (something does not arrive) or `hazard` (it
+    arrives, and `check` has an error about it: TA-12, TA-17, TA-31, TA-39).
+    """
+    place = find_sender(topology, sender, to)
+    doubt_service(topology, to)
+    paths = find_paths(
+        topology, place, to, time.time(), broker=broker, conversation=conversation, limit=limit
+    )
+    click.echo(_FORMATS[format_](paths), nl=False)
+    ctx.exit(0 if paths.good else _BAD_NEWS)

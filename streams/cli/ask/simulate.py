@@ -1,0 +1,124 @@
+"""``hopline simulate``: a scenario on a virtual clock, with its invariants checked on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from streams.analysis.places import unknown
+from streams.cli.ask.diagram_file import DiagramFile, write_diagram
+from streams.cli.ask.explore import run_exploration
+from streams.cli.options.answer import format_option
+from streams.cli.options.duration import DURATION
+from streams.resources import topologies_dir
+from streams.simulator import MILLISECOND, Simulation, read_scenario, result_text
+from streams.simulator.diagram import Choice, diagram_of
+
+_BAD_NEWS = 1
+
+
+class ScenarioFile(click.ParamType):
+    """A scenario's file, or the name of a shipped one: ``topology/scenario``."""
+
+    name = "scenario"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Return the file's path; raise UsageError for what is neither a file nor a name."""
+        path = Path(str(value))
+        if path.exists() or path.is_absolute() or path.suffix:
+            return path
+        files = topologies_dir().glob("*/scenarios/*.yaml")
+        shipped = {f"{file.parent.parent.name}/{file.stem}": file for file in files}
+        if path.as_posix() not in shipped:
+            raise unknown("file or shipped scenario", str(value), shipped, "Hopline")
+        return shipped[path.as_posix()]
+
+
+@click.command()
+@click.argument("scenario", required=False, type=ScenarioFile())
+@click.option("--seed", default=0, show_default=True, help="Of all chance in the run.")
+@format_option()
+@click.option(
+    "--diagram",
+    type=DiagramFile(),
+    metavar="FILE",
+    help="Draw what happened as a sequence diagram: .svg, or Mermaid: .mmd, .md.",
+)
+@click.option("--dialog", metavar="NAME|ID", help="Of --diagram: only this dialog, such as d/3.")
+@click.option("--from", "first", type=DURATION, metavar="TIME", help="Of --diagram: from here on.")
+@click.option("--to", "last", type=DURATION, metavar="TIME", help="Of --diagram: up to here.")
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write all topics as a capture, for `hopline replay`. Needs the extra 'run'.",
+)
+@click.option(
+    "--explore",
+    "count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run N random topologies, scenarios and faults instead, from --seed on.",
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Of --explore; default: the cores.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("explored"),
+    show_default=True,
+    help="Of --explore: the folder for what fails, made small.",
+)
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    scenario: Path | None,
+    seed: int,
+    format_: str,
+    diagram: Path | None,
+    dialog: str | None,
+    first: int | None,
+    last: int | None,
+    capture: Path | None,
+    count: int | None,
+    processes: int | None,
+    output: Path,
+) -> None:
+    """Run a scenario and say what became of every message.
+
+    SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same seed
+    gives the same run, byte for byte. The exit code is 1 where a message was lost or came twice,
+    or where an invariant was broken.
+    """
+    if (scenario is None) == (count is None):
+        raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
+    choice = Choice(dialog, _virtual(first), _virtual(last))
+    if diagram is None and choice != Choice():
+        raise click.UsageError("--dialog, --from and --to say what --diagram draws: name a file.")
+    if count is not None:
+        if diagram or capture:
+            raise click.UsageError("--explore draws no diagram and writes no capture.")
+        ctx.exit(0 if run_exploration(seed, count, processes, output) else _BAD_NEWS)
+    assert scenario is not None, "one of the two was given"
+    topology, read = read_scenario(scenario)
+    if capture is not None:  # before the run, and only here: this needs what not everybody has
+        from streams.cli.ask.run_capture import write_run
+    run = Simulation(topology, read, seed)
+    result = run.run()
+    if diagram is not None:
+        write_diagram(diagram, diagram_of(run, choice))
+    if capture is not None:
+        write_run(capture, run, (scenario.parent / read.topology).resolve().name)
+    if format_ == "json":
+        click.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+    else:
+        click.echo(result_text(result), nl=False)
+    ctx.exit(0 if result.good else _BAD_NEWS)
+
+
+def _virtual(milliseconds: int | None) -> int | None:
+    """Return a time on the command line in microseconds, as the simulator has them."""
+    return None if milliseconds is None else milliseconds * MILLISECOND

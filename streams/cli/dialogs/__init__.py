@@ -1,0 +1,1 @@
+"""What an application does, as commands: begin, send, receive, end."""

@@ -1,0 +1,239 @@
+"""``hopline begin``, ``send``, ``end``, ``timer`` and ``move``: what an application says."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from typing import Any
+
+import click
+
+from streams.cli.options.parameters import BROKER_ID, SERVICE
+from streams.cli.options.statement import (
+    answered,
+    at_option,
+    common_options,
+    conversation_option,
+    home_at,
+    reached,
+    target_option,
+)
+from streams.cli.options.topology import ConversationId
+from streams.client import Client, Conversation
+
+_INTEGER = 2**31 - 1
+
+
+@click.command()
+@at_option
+@click.option("--from", "from_service", required=True, type=SERVICE, help="Who begins.")
+@click.option("--to", "to_service", required=True, type=SERVICE, help="Whom to talk to.")
+@click.option("--broker", type=BROKER_ID, help="Broker id of the target's database. [default: any]")
+@click.option("--contract", metavar="NAME", help="What may be said. [default: DEFAULT]")
+@click.option(
+    "--lifetime",
+    metavar="SECONDS",
+    type=click.IntRange(-_INTEGER - 1, _INTEGER),
+    help="When the dialog must be over. [default: 68 years]",
+)
+@click.option(
+    "--related",
+    type=ConversationId(),
+    metavar="ID",
+    help="A conversation of this database, whose conversation group the dialog joins.",
+)
+@click.option(
+    "--group-id",
+    type=ConversationId(),
+    metavar="ID",
+    help="The conversation group that it joins, or makes. [default: one of its own]",
+)
+@common_options
+def begin(
+    at: str,
+    from_service: str,
+    to_service: str,
+    broker: str | None,
+    contract: str | None,
+    lifetime: int | None,
+    related: uuid.UUID | None,
+    group_id: uuid.UUID | None,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """BEGIN DIALOG: print the conversation id of a new dialog.
+
+    Nothing is sent to the network by it; the first SEND does that. A statement that is refused ends
+    with exit code 1 and SQL Server's error number.
+
+    Messages of one conversation group are received by one application at a time: give dialogs that
+    belong together the same --group-id, or name one of them with --related.
+    """
+    if related is not None and group_id is not None:
+        raise click.UsageError("--related and --group-id exclude each other.")
+    cluster = reached(bootstrap, prefix, timeout)
+    home, database = home_at(cluster, at)
+    beside = None if related is None else Conversation(home, database, related)
+    with Client(cluster, timeout=timeout) as client:
+        made = client.new_id(beside)
+        with answered(format_, made):
+            client.begin(
+                home,
+                database,
+                from_service,
+                to_service,
+                broker=broker,
+                contract=contract,
+                lifetime=lifetime,
+                conversation=made,
+                group=group_id,
+                related=beside,
+            )
+    if format_ == "text":
+        click.echo(str(made))
+
+
+@click.command()
+@at_option
+@conversation_option
+@target_option
+@click.option("--type", "type_", metavar="NAME", help="Message type. [default: DEFAULT]")
+@click.argument("body", required=False)
+@click.option("--file", type=click.File("rb"), help="The body is what this file has.")
+@common_options
+def send(
+    at: str,
+    conversation: uuid.UUID,
+    target: bool,
+    type_: str | None,
+    body: str | None,
+    file: Any,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """SEND ON CONVERSATION: print the id of the message.
+
+    BODY is the message in UTF-8; - reads it from the standard input, '' sends an empty one. The
+    answer says that the message is in the transmission queue, not that it has arrived.
+    """
+    content = _body(body, file)
+    cluster = reached(bootstrap, prefix, timeout)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
+    with (
+        answered(format_, conversation) as answer,
+        Client(cluster, timeout=timeout) as client,
+    ):
+        answer["message_id"] = str(client.send(side, content, type=type_, wait=True))
+    if format_ == "text":
+        click.echo(answer["message_id"])
+
+
+@click.command()
+@at_option
+@conversation_option
+@target_option
+@click.option(
+    "--error",
+    type=(click.IntRange(1, _INTEGER), str),
+    metavar="CODE TEXT",
+    help="WITH ERROR: what is not acknowledged is discarded, and the other side told.",
+)
+@click.option("--cleanup", is_flag=True, help="WITH CLEANUP: forget it and tell nobody.")
+@common_options
+def end(
+    at: str,
+    conversation: uuid.UUID,
+    target: bool,
+    error: tuple[int, str] | None,
+    cleanup: bool,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """END CONVERSATION, also WITH ERROR or WITH CLEANUP."""
+    if error is not None and cleanup:
+        raise click.UsageError("--error and --cleanup exclude each other.")
+    cluster = reached(bootstrap, prefix, timeout)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+        client.end(side, error=error, cleanup=cleanup, wait=True)
+
+
+@click.command()
+@at_option
+@conversation_option
+@target_option
+@click.argument("seconds", type=click.IntRange(1, _INTEGER))
+@common_options
+def timer(
+    at: str,
+    conversation: uuid.UUID,
+    target: bool,
+    seconds: int,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """BEGIN CONVERSATION TIMER: after SECONDS a DialogTimer comes into this side's queue.
+
+    One timer runs per side of a dialog; a new one replaces it. It runs in the endpoint worker, also
+    while nobody receives, and survives restarts.
+    """
+    cluster = reached(bootstrap, prefix, timeout)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+        client.timer(side, seconds, wait=True)
+
+
+@click.command()
+@at_option
+@conversation_option
+@target_option
+@click.option(
+    "--group-id",
+    required=True,
+    type=ConversationId(),
+    metavar="ID",
+    help="The conversation group; any GUID makes a new one.",
+)
+@common_options
+def move(
+    at: str,
+    conversation: uuid.UUID,
+    target: bool,
+    group_id: uuid.UUID,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """MOVE CONVERSATION: let this side of a dialog belong to another conversation group.
+
+    Messages of one group are received by one application at a time. What is in the queue already
+    stays in the old group; what arrives from now on belongs to the new one.
+    """
+    cluster = reached(bootstrap, prefix, timeout)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+        client.move(side, group_id, wait=True)
+
+
+def _body(text: str | None, file: Any) -> bytes:
+    if (text is None) == (file is None):
+        raise click.UsageError("Give the message's BODY (- for the standard input) or --file.")
+    if file is not None:
+        content: bytes = file.read()
+        return content
+    if text == "-":
+        return sys.stdin.buffer.read()
+    return (text or "").encode("utf-8", "surrogateescape")

@@ -1,0 +1,181 @@
+"""``hopline receive``: RECEIVE, as an application that prints what it gets."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+
+import click
+
+from streams.analysis.places import unknown
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.begin import begin_of, begin_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.statement import at_option, database_at, reached, target_option
+from streams.cli.options.topology import ConversationId
+from streams.cli.text.records import said
+from streams.client import Client, Conversation, Received, Receiver, StatementError
+from streams.topology import Database, Instance, home_of, queue_named, queues_of
+from streams.wire import MalformedError
+from streams.wire.plain import body_of
+
+_BAD_NEWS = 1
+
+
+@click.command()
+@at_option
+@click.option("--queue", required=True, metavar="QUEUE", help="The queue to read.")
+@click.option(
+    "--group", required=True, metavar="NAME", help="Who reads; a group gets a message once."
+)
+@begin_option
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
+@click.option(
+    "--top",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="TOP: at most so many of one conversation group are printed and committed at a time.",
+)
+@click.option(
+    "--conversation", type=ConversationId(), metavar="ID", help="WHERE: only this conversation."
+)
+@target_option
+@click.option(
+    "--conversation-group",
+    type=ConversationId(),
+    metavar="ID",
+    help="WHERE: only this conversation group.",
+)
+@click.option(
+    "--next-group",
+    is_flag=True,
+    help="GET CONVERSATION GROUP: print the id of the group that comes next, receive nothing.",
+)
+@timeout_option(10.0, "Seconds to wait for the next message.")
+@click.option(
+    "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
+)
+@format_option()
+@cluster_options
+@click.pass_context
+def receive(
+    ctx: click.Context,
+    at: str,
+    queue: str,
+    group: str,
+    begin: tuple[str, ...],
+    limit: int | None,
+    top: int,
+    conversation: uuid.UUID | None,
+    target: bool,
+    conversation_group: uuid.UUID | None,
+    next_group: bool,
+    timeout: float,
+    end_when_ended: bool,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """RECEIVE: print the messages of a queue until none comes any more.
+
+    What was printed is committed for the group and does not come again: bodies are printed whole,
+    as text where they are UTF-8, else as hexadecimal digits. The most urgent conversation group
+    comes first, and within it the most urgent conversation; 9617 where the queue is off.
+
+    A group that has never received begins at the queue's beginning. One that has, and whose
+    position Kafka has forgotten (it forgets groups without members after a week), is refused: it
+    would receive everything again. Then --from says where it goes on.
+    """
+    if conversation is not None and conversation_group is not None:
+        raise click.UsageError("--conversation and --conversation-group exclude each other.")
+    if next_group and (conversation or conversation_group or limit or end_when_ended):
+        raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
+    if target and conversation is None:
+        raise click.UsageError("--target says which side --conversation means.")
+    start = begin_of(begin)
+    cluster = reached(bootstrap, prefix, max(timeout, 5.0))
+    instance, database = database_at(cluster, at)
+    name, home = _queue(instance, database, queue), home_of(instance.name, database)
+    side = None
+    if conversation is not None:
+        side = Conversation(home, database.name, conversation, not target)
+    if next_group:
+        with Receiver(cluster, home, database.name, name, group, begin=start) as receiver:
+            _show_group(receiver.get_conversation_group(timeout), format_)
+        return
+    broken = 0
+    with (
+        Receiver(cluster, home, database.name, name, group, begin=start) as receiver,
+        Client(cluster) as client,
+    ):
+        left = limit
+        while left is None or left > 0:
+            try:
+                received = receiver.receive(
+                    timeout,
+                    top if left is None else min(top, left),
+                    conversation=side,
+                    group=conversation_group,
+                )
+            except MalformedError as error:
+                broken += 1
+                click.echo(f"hopline: {error}", err=True)
+                receiver.commit()
+                continue
+            if not received:
+                break
+            for message in received:
+                _show(message, format_)
+                if end_when_ended and message.ends_dialog:
+                    _end_here(client, message)
+            sys.stdout.flush()
+            receiver.commit()
+            left = None if left is None else left - len(received)
+    ctx.exit(_BAD_NEWS if broken else 0)
+
+
+def _end_here(client: Client, message: Received) -> None:
+    """End our side; that it has ended already is no failure: the message came twice."""
+    try:
+        client.end(message.conversation, wait=True)
+    except StatementError as error:
+        click.echo(f"hopline: {message.conversation.id}: {error}", err=True)
+
+
+def _show(message: Received, format_: str) -> None:
+    header, parties = message.frame.header, message.frame.parties
+    if format_ == "text":
+        # Whole, on one line however long it is: what was printed does not come again.
+        text = said(header.type, body_of(message.body), sys.maxsize)
+        click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
+        return
+    record = {
+        "conversation": str(message.conversation.id),
+        "target": not message.conversation.is_initiator,
+        "type": header.type,
+        "sequence": header.sequence,
+        "message_id": str(header.message_id),
+        "from_service": parties.from_service,
+        "from_broker": parties.from_broker,
+        "contract": parties.contract,
+        "enqueued_at": header.enqueued_at,
+        "body": body_of(message.body),
+    }
+    click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _show_group(group: uuid.UUID | None, format_: str) -> None:
+    if group is not None:
+        click.echo(json.dumps({"conversation_group": str(group)}) if format_ == "json" else group)
+
+
+def _queue(instance: Instance, database: Database, name: str) -> str:
+    """Return the name under which a queue is kept, declared or only named by a service."""
+    names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
+    declared = queue_named(database, name)
+    found = declared.name if declared is not None else names.get(name.casefold())
+    if found is None:
+        raise unknown("queue", name, names.values(), f"{instance.name}/{database.name}")
+    return found

@@ -1,0 +1,182 @@
+"""``hopline traffic``: open-loop load."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+
+from streams.analysis import find_sender
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.duration import DURATION
+from streams.cli.options.parameters import SENDER, SERVICE, Finite
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.statement import reached
+from streams.client import LARGEST_BODY, Client
+from streams.errors import UsageError
+from streams.kafka import read_catalog
+from streams.live.admin.statements import live_topology
+from streams.live.traffic import LATE, Load, Tally, drive, quantile
+from streams.topology import home_of
+
+_SIZE = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+class _Size(click.ParamType):
+    """Bytes: ``400``, or ``100-2000`` for sizes drawn evenly between."""
+
+    name = "bytes"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return the smallest and the largest size."""
+        if isinstance(value, tuple):
+            return value
+        match = _SIZE.fullmatch(str(value))
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high <= LARGEST_BODY:
+            self.fail(f"{value!r} is no size up to {LARGEST_BODY}; write 400 or 100-2000.")
+        return low, high
+
+
+@click.command()
+@click.option(
+    "--from",
+    "sender",
+    required=True,
+    type=SENDER,
+    help="Who begins.",
+)
+@click.option("--to", required=True, type=SERVICE, help="Service to talk to.")
+@click.option(
+    "--rate", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
+    help="Messages a second, of all dialogs together.",
+)  # fmt: skip
+@click.option("--duration", default="10s", show_default=True, type=DURATION, help="How long.")
+@click.option(
+    "--dialogs", default=100, show_default=True, type=click.IntRange(min=1),
+    help="Dialogs that are open at a time.",
+)  # fmt: skip
+@click.option(
+    "--length", default=10, show_default=True, type=click.IntRange(min=1),
+    help="Messages of a dialog; then it ends and another one begins.",
+)  # fmt: skip
+@click.option(
+    "--think", default="0s", show_default=True, type=DURATION,
+    help="Least time between two messages of a dialog.",
+)  # fmt: skip
+@click.option("--size", default="400", show_default=True, type=_Size(), help="Bytes: N or N-M.")
+@click.option(
+    "--bodies", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The bodies are what the files of this folder have, in turn.",
+)  # fmt: skip
+@click.option("--leave-open", is_flag=True, help="End no dialog: the other side does.")
+@click.option("--contract", metavar="NAME", help="Contract of the dialogs.  [default: DEFAULT]")
+@click.option("--type", "type_", metavar="NAME", help="Message type.  [default: DEFAULT]")
+@click.option("--seed", default=1, show_default=True, help="Same seed, same sizes.")
+@timeout_option()
+@format_option()
+@cluster_options
+def traffic(
+    sender: str,
+    to: str,
+    rate: float,
+    duration: int,
+    dialogs: int,
+    length: int,
+    think: int,
+    size: tuple[int, int],
+    bodies: Path | None,
+    leave_open: bool,
+    contract: str | None,
+    type_: str | None,
+    seed: int,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Send at a rate that does not wait for the system, and say which sends were late.
+
+    Each message is due at its time. One that is handed over later (because Kafka did not take it,
+    this process had no CPU, or every dialog was thinking) counts as late by so much, and the ones
+    behind it are not put off: a slow system shows as lateness, not as a lower rate.
+
+    This side ends its dialogs after --length messages, or with --leave-open only stops speaking on
+    them; the target's application is somebody else's. `hopline status` says what the workers are
+    behind, `hopline receive` what has arrived.
+    """
+    cluster = reached(bootstrap, prefix, timeout)
+    place = find_sender(live_topology(read_catalog(cluster)), sender, to)
+    load = Load(
+        home_of(place.instance.name, place.database),
+        place.database.name,
+        place.service,
+        to,
+        rate,
+        duration / 1000,
+        dialogs,
+        length,
+        think / 1000,
+        size,
+        contract,
+        type_,
+        seed,
+        () if bodies is None else _texts(bodies),
+        not leave_open,
+    )
+    with Client(cluster, "traffic", timeout=timeout) as client:
+        tally = drive(load, client)
+    if format_ == "json":
+        click.echo(json.dumps(_json(load, tally)))
+        return
+    click.echo(
+        f"{tally.sent:,} messages ({tally.bytes:,} bytes) in {tally.begun:,} dialogs, "
+        f"{tally.ended:,} ended"
+    )
+    click.echo(f"rate      {_rate(load, tally):,.0f}/s, {rate:,.0f}/s wanted")
+    click.echo(f"late      {tally.late:,} by {LATE * 1000:.0f} ms or more")
+    click.echo("lateness  " + ", ".join(f"{k} {v} ms" for k, v in _lateness(tally).items()))
+
+
+def _texts(folder: Path) -> tuple[bytes, ...]:
+    """Return what the files of a folder have, by their names."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    texts = tuple(path.read_bytes() for path in files)
+    largest = max(texts, key=len, default=b"")
+    if not texts or len(largest) > LARGEST_BODY:
+        what = f"one of {len(largest):,} bytes" if texts else "no files"
+        raise UsageError(
+            f"{folder} has {what}.", f"Each of its files is a body of up to {LARGEST_BODY:,} bytes."
+        )
+    return texts
+
+
+def _lateness(tally: Tally) -> dict[str, float]:
+    late = tally.lateness
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    found = {name: quantile(late, share) for name, share in shares.items()}
+    return {
+        name: round(s * 1000, 1) for name, s in {**found, "max": max(late, default=0.0)}.items()
+    }
+
+
+def _json(load: Load, tally: Tally) -> dict[str, object]:
+    return {
+        "sent": tally.sent,
+        "bytes": tally.bytes,
+        "begun": tally.begun,
+        "ended": tally.ended,
+        "seconds": round(tally.seconds, 3),
+        "wanted_rate": load.rate,
+        "rate": round(_rate(load, tally), 1),
+        "late": tally.late,
+        "lateness_ms": _lateness(tally),
+    }
+
+
+def _rate(load: Load, tally: Tally) -> float:
+    return tally.sent / max(tally.seconds, load.duration)

@@ -1,0 +1,206 @@
+"""``hopline acl``: what each role of a topology may do on Kafka, and nothing more."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parts import clusters_of_parts, part_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.values import one_line
+from streams.errors import UsageError
+from streams.kafka import create_acls, set_passwords
+from streams.live.parts import Part, parts_of
+from streams.settings import Sourced, read_secret
+from streams.topology import Topology
+from streams.wire import Topics
+from streams.wire.roles import Granted, Role, roles_of
+
+_HEAD = """\
+# Set first: AT="--bootstrap-server HOST:PORT --command-config admin.properties"
+"""
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@part_option
+@click.option(
+    "--role",
+    "chosen_roles",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only roles whose names fit, such as 'forwarder.*'. May be repeated.",
+)
+@click.option(
+    "--principal",
+    default="User:{role}",
+    show_default=True,
+    metavar="TEXT",
+    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot. "
+    "Without either the roles of --role are one user.",
+)
+@click.option("--apply", "wanted", is_flag=True, help="Create them on the cluster.")
+@click.option(
+    "--passwords",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="With --apply: let users log in by SCRAM-SHA-512; FOLDER/USER holds a password.",
+)
+@timeout_option()
+@format_option()
+@cluster_options
+def acl(
+    topology: Topology,
+    chosen: str | None,
+    chosen_roles: tuple[str, ...],
+    principal: str,
+    wanted: bool,
+    passwords: Path | None,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Print the Kafka ACLs of every role of TOPOLOGY: what it needs, and no more.
+
+    Forwarder and endpoint worker of each instance, an application of each service, the topology's
+    agents, apply, monitor, verify and other readers, and the forwarders of other clusters. As text
+    they are commands of Kafka's kafka-acls.sh. Nothing is asked or changed without --apply, which
+    creates them (who does it must be allowed to Alter the cluster) and removes none.
+
+    \b
+    hopline acl hub --role 'forwarder.*'
+    hopline acl hub --apply --bootstrap localhost:9093
+    """
+    if not chosen_roles and "{role}" not in principal and "{kind}" not in principal:
+        raise UsageError(
+            f"--principal '{principal}' gives all roles one user.",
+            "Write {role} where it belongs, or {kind} where a user works for all instances; or say "
+            "with --role which roles are meant.",
+        )
+    if passwords is not None and not wanted:
+        raise UsageError("--passwords are set with --apply.", "Add --apply.")
+    found = [
+        _Found(part, principal, _fitting(part, prefix, chosen_roles))
+        for part in parts_of(topology, chosen)
+    ]
+    if not any(each.roles for each in found):
+        raise UsageError(
+            f"No role is called {chosen_roles[0]}.", "`hopline acl TOPOLOGY` names them all."
+        )
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(found), indent=2))
+    elif not wanted:
+        click.echo(_HEAD, nl=False)
+        for each in found:
+            for line in _lines(each):
+                click.echo(line)
+    if not wanted:
+        return
+    known = {} if passwords is None else _passwords(passwords, found)
+    parts = clusters_of_parts(topology, chosen, bootstrap, prefix)
+    clusters = {part.name: cluster for part, cluster in parts}
+    for each in found:
+        cluster = clusters[each.part.name]
+        cluster.wait(timeout, lambda text: click.echo(text, err=True))
+        mine = {each.user(role).removeprefix("User:") for role in each.roles}
+        set_passwords(cluster, {user: text for user, text in known.items() if user in mine})
+        count = create_acls(cluster, [(each.user(r), g) for r in each.roles for g in r.grants])
+        if format_ == "text":
+            click.echo(f"{count} entries for {len(each.roles)} roles at {cluster.bootstrap}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The roles of one cluster that were asked for."""
+
+    part: Part
+    principal: str
+    roles: tuple[Role, ...]
+
+    def user(self, role: Role) -> str:
+        """Return who a role is to Kafka."""
+        return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
+
+
+def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ...]:
+    topics = Topics(part.stated.prefix or prefix)
+    return tuple(
+        role
+        for role in roles_of(part.topology, topics)
+        if not patterns or any(fnmatch.fnmatchcase(role.name, p) for p in patterns)
+    )
+
+
+def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
+    """Return the passwords of those users who have one in the folder; raises UsageError."""
+    users = {each.user(role).removeprefix("User:") for each in found for role in each.roles}
+    files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
+             if (folder / user).is_file()}  # fmt: skip
+    if not files:
+        raise UsageError(
+            f"{folder} has the password of no user: {', '.join(sorted(users)[:3])} ...",
+            "A file is called like the user, without User:.",
+        )
+    return {user: str(read_secret(user, file).value) for user, file in files.items()}
+
+
+def _lines(each: _Found) -> Iterator[str]:
+    if each.part.name:
+        yield _comment(f"cluster {each.part.name}")
+    for role in each.roles:
+        yield _comment(f"{role.name}: {role.says}")
+        for grant in role.grants:
+            yield _command(each.user(role), grant)
+
+
+def _comment(text: str) -> str:
+    """Return a comment of one line: what a name holds behind a line's end would be a command."""
+    return "\n# " + one_line(text)
+
+
+def _command(user: str, grant: Granted) -> str:
+    words = ["--add", "--allow-principal", user]
+    for operation in grant.operations:
+        words += ["--operation", operation.value]
+    words += [f"--{grant.resource.value}", grant.name]
+    if grant.prefixed:
+        words += ["--resource-pattern-type", "prefixed"]
+    return f"kafka-acls.sh $AT {shlex.join(words)}"
+
+
+def _as_json(found: list[_Found]) -> dict[str, object]:
+    """Return what there is of one cluster, or of several by their names."""
+    if not found[0].part.name:
+        return {"roles": _roles_as_json(found[0])}
+    return {"clusters": {each.part.name: {"roles": _roles_as_json(each)} for each in found}}
+
+
+def _roles_as_json(each: _Found) -> list[dict[str, object]]:
+    return [
+        {
+            "role": role.name,
+            "kind": role.kind,
+            "principal": each.user(role),
+            "why": role.says,
+            "grants": [
+                {
+                    "resource": grant.resource.value,
+                    "name": grant.name,
+                    "pattern": "prefixed" if grant.prefixed else "literal",
+                    "operations": [operation.value for operation in grant.operations],
+                    "why": grant.why,
+                }
+                for grant in role.grants
+            ],
+        }
+        for role in each.roles
+    ]

@@ -1,0 +1,143 @@
+"""``hopline kafka``: the embedded broker, in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from streams.cli.text.values import utc
+from streams.embedded import (
+    KAFKA_VERSION,
+    Broker,
+    Condition,
+    default_data_dir,
+    prepare,
+    spark_jars,
+)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_HEALTHY = 0
+_BAD_NEWS = 1
+
+
+def _data_option(function: _F) -> _F:
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Folder of the broker's data and state. [default: .hopline/kafka]",
+    )(function)
+
+
+def _format_option(function: _F) -> _F:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to print the result.",
+    )(function)
+
+
+@click.group()
+def kafka() -> None:
+    """Run one real Kafka broker on this machine's loopback, without an image or an archive.
+
+    Needs Java 17 or newer. Kafka's jars come from Maven Central (HOPLINE_MAVEN names a mirror)
+    into the user's cache (HOPLINE_CACHE), once; or from an unpacked Kafka at KAFKA_HOME.
+    """
+
+
+@kafka.command(short_help="Start the broker, leave it running.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9092,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
+@_data_option
+@_format_option
+def start(port: int, data: Path | None, form: str) -> None:
+    """Start the broker and leave it running; prints its bootstrap address."""
+    broker = _broker(data, port)
+    running = broker.start()
+    if form == "json":
+        click.echo(json.dumps(_description(broker)))
+        return
+    click.echo(
+        f"A Kafka broker runs on {broker.data.path} (process {running.pid}); "
+        "`hopline kafka stop` ends it.",
+        err=True,
+    )
+    click.echo(running.bootstrap)
+
+
+@kafka.command(short_help="Stop the broker.")
+@_data_option
+@_format_option
+def stop(data: Path | None, form: str) -> None:
+    """Stop the broker and return when it is gone; its data stay. Fine if there is none."""
+    broker = _broker(data)
+    stopped = broker.stop()
+    if form == "json":
+        click.echo(json.dumps({**_description(broker), "stopped": stopped}))
+    elif stopped:
+        click.echo(f"The broker on {broker.data.path} has stopped.")
+    else:
+        click.echo(f"No broker runs on {broker.data.path}.")
+
+
+@kafka.command(short_help="Say how the broker is.")
+@_data_option
+@_format_option
+@click.pass_context
+def status(ctx: click.Context, data: Path | None, form: str) -> None:
+    """Say how the broker is: exit code 0 if it runs and answers, else 1."""
+    broker = _broker(data)
+    description = _description(broker)
+    if form == "json":
+        click.echo(json.dumps(description))
+    else:
+        for name, value in description.items():
+            if value is not None:
+                click.echo(f"{name:<10} {value}")
+    running = description["condition"] == Condition.RUNNING.value
+    ctx.exit(_HEALTHY if running else _BAD_NEWS)
+
+
+@kafka.command("prepare", short_help="Fetch and prepare what a start needs.")
+@click.option("--spark", is_flag=True, help="Fetch the jars of Spark's connectors too.")
+def prepare_(spark: bool) -> None:
+    """Fetch the jars beforehand and make the class archive that halves a start.
+
+    Does nothing when nothing is missing.
+    """
+    if prepare():
+        click.echo(f"Kafka {KAFKA_VERSION} is ready to start.", err=True)
+    if spark:
+        spark_jars()
+
+
+def _broker(data: Path | None, port: int = 0) -> Broker:
+    return Broker(data or default_data_dir(), port=port, lasting=True)
+
+
+def _description(broker: Broker) -> dict[str, Any]:
+    condition, running = broker.condition(), broker.data.recorded()
+    alive = running if condition in (Condition.RUNNING, Condition.STARTING) else None
+    return {
+        "condition": condition.value,
+        "bootstrap": alive.bootstrap if alive else None,
+        "pid": alive.pid if alive else None,
+        "cluster": broker.data.cluster(),
+        "started": utc(alive.started) if alive else None,
+        "data": str(broker.data.path),
+        "log": str(broker.data.log_file),
+    }

@@ -1,0 +1,1 @@
+"""What became of it: read from Kafka, from captures, from the monitor's figures."""

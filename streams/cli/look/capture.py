@@ -1,0 +1,131 @@
+"""``hopline capture``: make captures, of Kafka's topics, of others' recordings, of captures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streams.capture.codec import Codec
+from streams.capture.recording import Point
+from streams.cli.look.capture_import import import_
+from streams.cli.look.capture_points import POINT
+from streams.cli.look.capture_record import Order, run, show
+from streams.cli.look.capture_slice import slice_
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parts import clusters_of_parts, part_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.topology import TopologyArgument
+from streams.errors import UsageError
+from streams.kafka import specs_of
+from streams.topology import Topology
+
+_POINT = "TIME|[TOPIC[/PARTITION]]@OFFSET"
+
+
+@click.group(invoke_without_command=True)
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write.")
+@click.option("--topology", metavar="TOPOLOGY", help="The topics that it needs, and its name.")
+@part_option
+@click.option(
+    "--instance", "instances", multiple=True, metavar="NAME", help="Topics of these only."
+)
+@click.option(
+    "--topic", "patterns", multiple=True, metavar="PATTERN",
+    help="Topics of these names only, such as 'cmd.*'.",
+)  # fmt: skip
+@click.option(
+    "--from", "since", multiple=True, type=POINT, metavar=_POINT,
+    help="Where to begin. May be repeated.  [default: where the logs begin]",
+)  # fmt: skip
+@click.option(
+    "--to", "until", multiple=True, type=POINT, metavar=_POINT,
+    help="Where to end (exclusive).  [default: where the logs end now]",
+)  # fmt: skip
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option(
+    "--part-size", default=256, show_default=True, type=click.IntRange(min=1), metavar="MB",
+    help="A new file begins behind so much, before compression.",
+)  # fmt: skip
+@click.option(
+    "--codec", default=Codec.ZSTANDARD.value, show_default=True,
+    type=click.Choice([codec.value for codec in Codec]), help="How the files are compressed.",
+)  # fmt: skip
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def capture(
+    ctx: click.Context,
+    output: Path | None,
+    topology: str | None,
+    chosen: str | None,
+    instances: tuple[str, ...],
+    patterns: tuple[str, ...],
+    since: tuple[Point, ...],
+    until: tuple[Point, ...],
+    follow: bool,
+    part_size: int,
+    codec: str,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Record what is in Kafka, exactly: files of traffic for inspect, diff, verify and replay.
+
+    All topics of the prefix are recorded but `presence` and `metric` (--topic names any); committed
+    records only, each with its topic, partition, offset, timestamp, key, headers and value. Without
+    --follow up to where the topics end now. What was interrupted, or killed, goes on with the same
+    command: no record is there twice or missing.
+
+    \b
+      hopline capture --output friday
+      hopline capture --from 2026-01-05T08:00 --to 2026-01-05T09:00 --output morning
+      hopline capture --topic 'cmd.*' --follow --output commands
+
+    The exit code is 1 where records were gone before they could be read. `hopline generate traffic`
+    makes a capture up, `hopline simulate --capture` writes a simulated run.
+    """
+    if ctx.invoked_subcommand is not None:
+        if output is not None:
+            raise UsageError(
+                f"--output stands before '{ctx.invoked_subcommand}'.", "Write it behind."
+            )
+        return
+    if output is None:
+        raise UsageError("--output is missing.", "Name the folder to write: --output DIR.")
+    if follow and until:
+        raise UsageError("--follow does not end, and --to says where.", "Leave one out.")
+    if chosen is not None and topology is None:
+        raise UsageError("--cluster says which one of a topology.", "Give --topology too.")
+    loaded = Topology() if topology is None else TopologyArgument().convert(topology, None, ctx)
+    parts = list(clusters_of_parts(loaded, chosen, bootstrap, prefix))
+    if len(parts) > 1:
+        raise UsageError(
+            f"The topology names {len(parts)} clusters, and a capture is of one.",
+            f"Say which it is: --cluster {parts[0][0].name}, say.",
+        )
+    [(part, cluster)] = parts
+    needed = None
+    if topology is not None:
+        needed = frozenset(spec.name for spec in specs_of(part.topology, cluster.topics))
+    name = "" if topology is None else Path(topology).resolve().name
+    words = {
+        "--topology": name,
+        "--cluster": chosen or "",
+        "--prefix": cluster.topics.prefix,
+        "--instance": " ".join(sorted(instances)),
+        "--topic": " ".join(sorted(patterns)),
+        "--from": " ".join(map(str, since)),
+        "--to": " ".join(map(str, until)),
+    }
+    order = Order(
+        output, name, needed, instances, patterns, since, until, words, follow,
+        part_size * 1_000_000, Codec(codec),
+    )  # fmt: skip
+    ctx.exit(show(output, *run(cluster, order, timeout), format_))
+
+
+capture.add_command(import_)
+capture.add_command(slice_)

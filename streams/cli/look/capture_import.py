@@ -1,0 +1,195 @@
+"""``hopline capture import``: recordings that are none of ours, as a capture."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from streams.capture.foreign.assemble import Between
+from streams.capture.foreign.findings import Left, Report
+from streams.capture.foreign.homes import Homes, place_of
+from streams.capture.foreign.log import LogColumns
+from streams.capture.foreign.sources import Reader, Source
+from streams.capture.foreign.write import import_foreign
+from streams.capture.record import CaptureOrigin, Counts, Metadata
+from streams.cli.options.answer import format_option
+from streams.cli.options.parameters import SERVICE, TOPIC_PREFIX
+from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.values import shorten
+from streams.errors import UsageError
+from streams.prose import counted, listed
+from streams.wire.evolution import own_schemas
+
+_BAD_NEWS = 1
+_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xml", ".parquet")
+_OFFSET = re.compile(r"([+-]?)(\d{1,2}):?(\d{2})")
+
+
+class _UtcOffset(click.ParamType):
+    """How far a clock is ahead of UTC: ``+02:00``; its value is minutes."""
+
+    name = "offset"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the minutes of a text such as ``+02:00``."""
+        if isinstance(value, int):
+            return value
+        match = _OFFSET.fullmatch(str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no offset; write it like +02:00 or -0500.", param, ctx)
+        minutes = int(match[2]) * 60 + int(match[3])
+        return -minutes if match[1] == "-" else minutes
+
+
+@click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
+@click.argument("sources", nargs=-1, required=True, metavar="[INSTANCE=]FILE|FOLDER ...")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--conversation", metavar="COLUMN", help="Of a log: what makes rows one dialog.")
+@click.option("--time", "time_", metavar="COLUMN", help="Of a log: when it was sent.")
+@click.option("--body", metavar="COLUMN", help="Of a log: what was sent.")
+@click.option("--type", "type_", metavar="COLUMN", help="Of a log: the message type.")
+@click.option("--message-type", metavar="NAME", help="The type where no column has it.")
+@click.option(
+    "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",
+    help="Who begins the dialogs, where nothing else says it.",
+)  # fmt: skip
+@click.option("--to-service", type=SERVICE, help="With whom, where nothing else says it.")
+@click.option("--contract", metavar="NAME", help="Contract, where nothing else says it.")
+@click.option("--leave-open", is_flag=True, help="Of a log: no dialog ends with its last message.")
+@click.option(
+    "--topology", metavar="TOPOLOGY",
+    help="Says where services are, and how instances are called.",
+)  # fmt: skip
+@click.option("--database", metavar="NAME", help="The database where nothing names one.")
+@click.option(
+    "--utc-offset", type=_UtcOffset(), default="+00:00", show_default=True, metavar="+HH:MM",
+    help="How far times without a zone are ahead of UTC; SQL Trace has the server's own.",
+)  # fmt: skip
+@click.option(
+    "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
+)
+@format_option()
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    sources: tuple[str, ...],
+    output: Path,
+    conversation: str | None,
+    time_: str | None,
+    body: str | None,
+    type_: str | None,
+    message_type: str | None,
+    from_service: str | None,
+    to_service: str | None,
+    contract: str | None,
+    leave_open: bool,
+    topology: str | None,
+    database: str | None,
+    utc_offset: int,
+    prefix: str,
+    format_: str,
+) -> None:
+    """Make a capture of what others have recorded.
+
+    Known by their columns are: Extended Events (rows of sys.fn_xe_file_target_read_file as XML, CSV
+    or JSON, or what SSMS exports), SQL Trace and Profiler (rows of fn_trace_gettable, Profiler's
+    XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues. Any other
+    table is a message log, of which you say the columns. Tables may be CSV, JSON, JSON Lines or
+    Parquet, of any size.
+
+    INSTANCE is where a recording is from if it does not say that itself; without it the file's
+    name. The exit code is 1 where something could not be mapped, or nothing was found; what could
+    not be is told by kind, with counts.
+
+    \b
+      hopline capture import ServerA=broker_events.xml --output friday.avro
+      hopline capture import shop.csv --conversation order_id --time at --body payload \\
+        --from-service InitiatorService --to-service TargetService --topology combined \\
+        --contract //hopline/OrderContract --message-type //hopline/Order --output shop.avro
+    """
+    log = _log(conversation, time_, body, type_, message_type, utc_offset)
+    known = None if topology is None else TopologyArgument().convert(topology, None, ctx)
+    homes = Homes(known, database)
+    place = (None, None, None) if from_service is None else place_of(from_service, homes)
+    if log is not None and (place[1] is None or to_service is None):
+        raise UsageError(
+            "A message log does not say who talks to whom.",
+            "Give --from-service INSTANCE/DATABASE/SERVICE (or --topology) and --to-service.",
+        )
+    report = Report()
+    reader = Reader(report, log, database, utc_offset)
+    between = Between(place[2], to_service, contract, place[0], place[1])
+    name = "" if topology is None else Path(topology).resolve().name
+    counts = import_foreign(
+        list(_sources(sources)), reader, between, homes, output,
+        Metadata(CaptureOrigin.IMPORTED, prefix, name, time.time_ns() // 1_000_000, own_schemas()),
+        ends=log is not None and not leave_open,
+    )  # fmt: skip
+    if format_ == "json":
+        size = output.stat().st_size
+        result = {"file": str(output), "size": size, "records": counts.records}
+        click.echo(json.dumps(result | report.to_json(), ensure_ascii=False))
+    else:
+        for line in _text(output, counts, report):
+            click.echo(line)
+    ctx.exit(0 if report.good and counts.records else _BAD_NEWS)
+
+
+def _log(
+    conversation: str | None, time_: str | None, body: str | None, type_: str | None,
+    message_type: str | None, utc_offset: int,
+) -> LogColumns | None:  # fmt: skip
+    if conversation is not None and time_ is not None and body is not None:
+        return LogColumns(conversation, time_, body, type_, message_type, utc_offset)
+    if any((conversation, time_, body, type_)):
+        raise UsageError(
+            "Of a message log three columns must be known.",
+            "Give --conversation, --time and --body.",
+        )
+    return None
+
+
+def _sources(words: tuple[str, ...]) -> Iterator[Source]:
+    for word in words:
+        name, equals, rest = word.partition("=")
+        named = bool(equals) and not Path(word).exists()
+        path = Path(rest if named else word)
+        instance = name if named else None
+        if not path.is_dir():
+            yield Source(path, instance)
+            continue
+        files = [p for p in sorted(path.iterdir()) if p.suffix.casefold() in _SUFFIXES]
+        if not files:
+            raise UsageError(
+                f"There is nothing to import in {path}.", f"Files end in {listed(_SUFFIXES, 9)}."
+            )
+        yield from (Source(file, instance) for file in files)
+
+
+def _text(output: Path, counts: Counts, report: Report) -> Iterator[str]:
+    yield "Read:"
+    for kind, number in sorted(report.rows.items()):
+        yield f"  {number:>11,}  {kind}"
+    for title, kinds in (("Not mapped:", report.left), ("Worth knowing:", report.noted)):
+        if kinds:
+            yield title
+            yield from (_kind(kind, one) for kind, one in kinds.items())
+    if report.skipped:
+        yield "Skipped, because it does not concern dialogs:"
+        for kind, number in report.skipped.most_common(20):
+            yield f"  {number:>11,}  {shorten(kind, 84)}"
+    size = output.stat().st_size / 1e6
+    made = listed((f"{number:,} {what}" for what, number in report.made.items()), 9)
+    yield f"{output}: {counted(counts.records, 'record')} ({made or 'nothing'}), {size:.1f} MB"
+
+
+def _kind(kind: str, one: Left) -> str:
+    first = f" (first: {one.first})" if one.first else ""
+    return f"  {one.count:>11,}  {shorten(kind, 120)}{first}"

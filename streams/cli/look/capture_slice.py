@@ -1,0 +1,174 @@
+"""``hopline capture slice``: a part of a capture, without what must not travel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from streams.capture import CaptureReader, CaptureWriter, Counts, Record
+from streams.capture.choose import Choice, choose
+from streams.capture.edit import OURS, Done, Edit, Editor
+from streams.capture.foreign.findings import conversation_named
+from streams.capture.look import Look, look
+from streams.capture.mask import rule_of
+from streams.capture.where import condition_of
+from streams.cli.options.answer import format_option
+from streams.cli.options.instant import INSTANT
+from streams.cli.options.parameters import SERVICE, Finite
+from streams.errors import UsageError
+from streams.prose import counted, listed
+from streams.wire import Topics
+
+_BAD_NEWS = 1
+
+
+@click.command("slice", short_help="A part of a capture, without what must not travel.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--from", "begin", type=INSTANT, help="Records from then on.")
+@click.option("--to", "end", type=INSTANT, help="Records before then.")
+@click.option("--conversation", "ids", multiple=True, metavar="ID", help="These dialogs.")
+@click.option(
+    "--service", "services", multiple=True, type=SERVICE, help="Dialogs from or to these services."
+)
+@click.option("--instance", "instances", multiple=True, help="Records of these instances.")
+@click.option(
+    "--percent", type=Finite(0, 100), default=100.0, show_default=True,
+    help="So many of the dialogs, whole ones, the same every time.",
+)  # fmt: skip
+@click.option("--seed", default=0, show_default=True, help="Another seed, other dialogs.")
+@click.option("--where", metavar="EXPR", help="Only records of which this SQL condition is true.")
+@click.option("--whole", is_flag=True, help="All records of each dialog that has one so chosen.")
+@click.option(
+    "--rename-service", "renames", multiple=True, metavar="OLD=NEW", help="In all records."
+)
+@click.option("--drop-header", "drops", multiple=True, metavar="NAME", help="Leave headers out.")
+@click.option(
+    "--allow-header", "allows", multiple=True, metavar="NAME",
+    help="Leave all headers out but these and our own.",
+)  # fmt: skip
+@click.option(
+    "--mask", "masks", multiple=True, metavar="[TYPE=]RULE",
+    help="Mask values in bodies: $.customer.name, //Customer, ~regular expression.",
+)  # fmt: skip
+@click.option(
+    "--remove-body", "removes", multiple=True, metavar="TYPE",
+    help="Take bodies of a type out; '*' is every type.",
+)  # fmt: skip
+@click.option("--salvage", is_flag=True, help="Skip what is damaged, and say how much is lost.")
+@format_option()
+@click.pass_context
+def slice_(
+    ctx: click.Context,
+    path: Path,
+    output: Path,
+    begin: int | None,
+    end: int | None,
+    ids: tuple[str, ...],
+    services: tuple[str, ...],
+    instances: tuple[str, ...],
+    percent: float,
+    seed: int,
+    where: str | None,
+    whole: bool,
+    renames: tuple[str, ...],
+    drops: tuple[str, ...],
+    allows: tuple[str, ...],
+    masks: tuple[str, ...],
+    removes: tuple[str, ...],
+    salvage: bool,
+    format_: str,
+) -> None:
+    """Write a part of a capture, and change in it what must not travel or is called otherwise.
+
+    A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot read is
+    taken out; a rule that matched nothing is told, and the exit code is 1. With bodies or names
+    changed, records in which workers keep state are left out, and the texts of errors are masked.
+    All options may be combined, those with ... given again.
+
+    \b
+      hopline capture slice friday.avro --percent 5 --output sample.avro
+      hopline capture slice friday.avro --from 2026-01-05T09:00Z --to 2026-01-05T10:00Z --whole \\
+        --mask '//hopline/Order=//Customer' --mask '//hopline/Order=~[0-9]{16}' \\
+        --allow-header traceparent --output test.avro
+    """
+    edit = Edit(
+        dict(map(_rename, renames)), frozenset(map(_foreign, drops)),
+        frozenset(allows) if allows else None, tuple(map(rule_of, masks)), frozenset(removes),
+    )  # fmt: skip
+    choice = Choice(
+        begin, end, frozenset(str(conversation_named(one)) for one in ids), frozenset(services),
+        frozenset(name.casefold() for name in instances), percent, seed, whole,
+    )  # fmt: skip
+    meant = condition_of(where)
+    reader = CaptureReader(path, salvage=salvage)
+    topics = Topics(reader.metadata.prefix)
+    if output.exists() and output.resolve() == path.resolve():
+        raise UsageError("The output is the capture itself.", "Name another file.")
+
+    def read() -> Iterator[tuple[Record, Look]]:
+        return ((record, look(record, topics)) for record in reader)
+
+    editor = Editor(edit)
+    with CaptureWriter(output, reader.metadata) as writer:
+        for record, seen in choose(read, choice, meant):
+            changed = editor.apply(record, seen)
+            if changed is not None:
+                writer.write(changed)
+    lost = reader.lost if reader.losses else 0
+    _show(output, writer.counts, editor.done, lost, format_)
+    missed = [rule for rule, found in editor.done.matched.items() if not found]
+    for rule in missed:
+        click.echo(f"The rule {rule} matched nothing: is what it names in the capture?", err=True)
+    ctx.exit(_BAD_NEWS if reader.losses or missed else 0)
+
+
+def _rename(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise UsageError(f"'{text}' renames nothing.", "Write --rename-service OLD=NEW.")
+    return old, new
+
+
+def _foreign(name: str) -> str:
+    if name.startswith(OURS):
+        raise UsageError(
+            f"Without the header {name} nobody reads the record.", "Only foreign headers can go."
+        )
+    return name
+
+
+def _show(output: Path, counts: Counts, done: Done, lost: int | None, format_: str) -> None:
+    size = output.stat().st_size
+    if format_ == "json":
+        result = {"file": str(output), "size": size, "records": counts.records, "lost": lost}
+        click.echo(json.dumps(result | asdict(done)))
+        return
+    click.echo(f"{output}: {counted(counts.records, 'record')}, {size / 1e6:.1f} MB")
+    for line in _done(done):
+        click.echo(f"  {line}")
+    if lost != 0:
+        many = "an unknown number of records" if lost is None else counted(lost, "record")
+        click.echo(f"Lost to damage: {many}.", err=True)
+
+
+def _done(done: Done) -> Iterator[str]:
+    counts = (
+        (done.renamed, "records with services renamed"),
+        (done.masked, "bodies masked"),
+        (done.removed, "bodies removed"),
+        (done.unreadable, "bodies removed because a rule could not read them"),
+    )
+    yield from (f"{count:>9,}  {what}" for count, what in counts if count)
+    for kinds, what in (
+        (done.left_out, "records left out"),
+        (done.dropped, "headers left out"),
+        (done.kept, "foreign headers kept"),
+    ):
+        if kinds:
+            names = listed((f"{name} {count:,}" for name, count in kinds.most_common()), 8)
+            yield f"{kinds.total():>9,}  {what}: {names}"

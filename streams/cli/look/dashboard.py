@@ -1,0 +1,109 @@
+"""``hopline dashboard``: the monitor's figures in a browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+from click.core import ParameterSource
+
+from streams.cli.options.settings import (
+    config_option,
+    properties_option,
+    replication_option,
+    setting_option,
+)
+from streams.cli.options.shared import cluster_of, prefix_option
+from streams.cli.options.shown import refuse_store_password, refuse_token
+from streams.cli.options.topology import find_folder
+from streams.dashboard import DashboardConfig, serve
+from streams.dashboard.config import new_token
+from streams.kafka import Cluster
+from streams.telemetry import address_of
+
+_DEFAULT = DashboardConfig()
+
+
+@click.command()
+@click.option(
+    "--store",
+    default=_DEFAULT.store,
+    show_default=True,
+    metavar="URL",
+    callback=refuse_store_password,
+    help="The monitor's database (SQLAlchemy): SQLite or PostgreSQL.",
+)
+@click.option(
+    "--topology",
+    metavar="FOLDER",
+    help="The topology to show: a folder, or a shipped one.  [default: the cluster's catalog]",
+)
+@click.option(
+    "--port",
+    default=_DEFAULT.port,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="0 takes a free one.",
+)
+@click.option(
+    "--host",
+    default=_DEFAULT.host,
+    show_default=True,
+    help="Where to listen; 0.0.0.0 is everywhere, and then a token is asked for.",
+)
+@click.option(
+    "--published",
+    metavar="HOST:PORT",
+    help="In a container: where its port is on the host. On loopback no token is asked for.",
+)
+@click.option(
+    "--token",
+    envvar="HOPLINE_DASHBOARD_TOKEN",
+    show_envvar=True,
+    callback=refuse_token,
+    help="What a browser must know; made up where others can connect.",
+)
+@setting_option("", "bootstrap", "no cluster is read")
+@prefix_option
+@replication_option
+@properties_option
+@config_option
+@click.pass_context
+def dashboard(
+    ctx: click.Context,
+    store: str,
+    topology: str | None,
+    port: int,
+    host: str,
+    published: str | None,
+    token: str | None,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Show what `hopline monitor` finds, while it finds it: overview, topology, single dialogs.
+
+    Reads only, and only on this machine unless --host says otherwise. No page loads anything from
+    elsewhere. Without --topology and --bootstrap it shows what the store alone knows.
+
+    \b
+    hopline dashboard --store sqlite:///.hopline/demo/monitor.sqlite --topology combined
+    """
+    config = DashboardConfig(
+        store=store,
+        host=host,
+        port=port,
+        published=address_of(published) if published else None,
+        topology=find_folder(topology) if topology is not None else None,
+        cluster=_cluster(ctx, bootstrap, prefix),
+        token=token,
+    )
+    if not config.local and not token:
+        config = replace(config, token=new_token())
+    serve(config, lambda address: click.echo(f"The dashboard is at {address}"))
+
+
+def _cluster(ctx: click.Context, bootstrap: str, prefix: str) -> Cluster | None:
+    """Return the cluster that somebody has named; the default may well not run."""
+    if ctx.get_parameter_source("bootstrap") is ParameterSource.DEFAULT:
+        return None
+    return cluster_of(bootstrap, prefix)

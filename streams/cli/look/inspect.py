@@ -1,0 +1,194 @@
+"""``hopline inspect``: what a capture holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streams.capture import CaptureReader, Record
+from streams.capture.foreign.findings import conversation_named
+from streams.capture.look import Look, look, raw
+from streams.capture.survey import survey
+from streams.capture.way import Way, ways
+from streams.capture.where import condition_of
+from streams.cli.look.survey_text import survey_json, survey_text
+from streams.cli.options.answer import format_option
+from streams.cli.text.record_lines import SHORTEST_ID, json_lines, lines, story
+from streams.errors import UsageError
+from streams.prose import counted
+from streams.wire import Topics
+from streams.wire.describe import describe
+
+_BAD_NEWS = 1
+_HEX = frozenset("0123456789abcdef-")
+Found = Iterator[tuple[Record, Look]]
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--where", metavar="EXPR",
+    help="Only records of which this is true: SQL, such as \"kind = 'event' AND error = 28007\".",
+)  # fmt: skip
+@click.option(
+    "--conversation", metavar="ID",
+    help="The path and the story of one dialog: its id, the first 8 characters of it, or the text "
+    "from which an import has made it.",
+)  # fmt: skip
+@click.option("--records", is_flag=True, help="Print the records, decoded, instead of numbers.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N records.")
+@click.option(
+    "--parquet", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the records as Parquet, too.",
+)  # fmt: skip
+@click.option("--salvage", is_flag=True, help="Skip what is damaged, and say how much is lost.")
+@format_option()
+@click.pass_context
+def inspect(
+    ctx: click.Context,
+    path: Path,
+    where: str | None,
+    conversation: str | None,
+    records: bool,
+    limit: int | None,
+    parquet: Path | None,
+    salvage: bool,
+    format_: str,
+) -> None:
+    """Say what a capture holds: dialogs, services, rates, gaps, duplicates; or print its records.
+
+    With --records and --format json each record is a line of JSON. Columns for --where: time (as
+    2026-01-05T09:00:00.000Z), topic, partition, offset, at, kind, instance, database, conversation,
+    side, what, type, sequence, from_service, to_service, contract, error, size, id, body, key,
+    headers.
+
+    \b
+      hopline inspect friday.avro
+      hopline inspect friday.avro --where "what = 'SEND' AND size > 100000"
+      hopline inspect friday.avro --conversation 6f1c2a04
+
+    The exit code is 1 where something was lost, or there is no such dialog.
+    """
+    reader = CaptureReader(path, salvage=salvage)
+    topics = Topics(reader.metadata.prefix)
+    meant = condition_of(where)
+    looked = ((r, look(r, topics)) for r in reader)
+    found = islice(((r, seen) for r, seen in looked if meant(seen, r)), limit)
+    if parquet is not None:
+        _export(found, topics, parquet, format_)
+    elif conversation is not None:
+        _dialog(ctx, found, topics, conversation, records, format_)
+    elif records:
+        show = json_lines if format_ == "json" else lines()
+        for record, _ in found:
+            show(describe(raw(record), topics))
+    else:
+        _numbers(reader, found, format_)
+    _tell_losses(ctx, reader)
+
+
+def _numbers(reader: CaptureReader, found: Found, format_: str) -> None:
+    numbers = survey(seen for _, seen in found)
+    said = reader.metadata
+    if format_ == "json":
+        about = {
+            "file": str(reader.path), "kind": said.kind.value, "prefix": said.prefix,
+            "topology": said.topology, "created": said.created,
+            "complete": reader.counts is not None,
+            "lost": reader.lost if reader.losses else 0,
+        }  # fmt: skip
+        click.echo(json.dumps(about | survey_json(numbers), ensure_ascii=False))
+        return
+    topology = f", topology {said.topology}" if said.topology else ""
+    end = "" if reader.counts is not None else "; its writer did not come to its end"
+    click.echo(f"{reader.path}: {said.kind.value}, prefix '{said.prefix}'{topology}{end}")
+    for line in survey_text(numbers):
+        click.echo(line)
+
+
+def _export(found: Found, topics: Topics, parquet: Path, format_: str) -> None:
+    from streams.capture.parquet import write_parquet  # needs an extra
+
+    count = write_parquet(parquet, found, topics)
+    if format_ == "json":
+        click.echo(json.dumps({"file": str(parquet), "records": count}))
+    else:
+        size = parquet.stat().st_size / 1e6
+        click.echo(f"{parquet}: {counted(count, 'record')}, {size:.1f} MB")
+
+
+def _dialog(
+    ctx: click.Context, found: Found, topics: Topics, asked: str, records: bool, format_: str
+) -> None:
+    is_meant = _is(asked)
+    meant = [(seen.conversation, r) for r, seen in found if is_meant(seen.conversation)]
+    ids = list(dict.fromkeys(conversation for conversation, _ in meant))
+    if len(ids) > 1:
+        raise UsageError(
+            f"'{asked}' begins several conversations: {ids[0]}, {ids[1]}.", "Write more of the id."
+        )
+    told = sorted((describe(raw(r), topics) for _, r in meant), key=lambda told: told["at"])
+    if not told:
+        doubt = "" if _begin_of_id(asked) else (
+            " That is no GUID (8-4-4-4-12 hexadecimal digits), nor the first "
+            f"{SHORTEST_ID} or more of one, and no import has made a conversation from it."
+        )  # fmt: skip
+        click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
+        ctx.exit(_BAD_NEWS)
+    both = ways(told)
+    if records and format_ == "json":
+        for record in told:
+            json_lines(record)
+    elif format_ == "json":
+        path = {_whose(way): {"way": way.instances, "drops": way.drops} for way in both}
+        answer = {"conversation": ids[0], "ways": path, "records": told}
+        click.echo(json.dumps(answer, ensure_ascii=False))
+    else:
+        _tell(told, both)
+
+
+def _tell(told: list[dict[str, Any]], both: tuple[Way, Way]) -> None:
+    show: Callable[[dict[str, Any]], None] = story()
+    for record in told:
+        show(record)
+    for way in both:
+        if way.instances:
+            click.echo(f"The {_whose(way)}'s messages: {' -> '.join(way.instances)}")
+        for drop in way.drops:
+            click.echo(f"  dropped: {drop}")
+
+
+def _whose(way: Way) -> str:
+    return "initiator" if way.from_initiator else "target"
+
+
+def _is(asked: str) -> Callable[[str | None], bool]:
+    """Return what tells whether a conversation is meant by an id, its beginning, or a name."""
+    begin, named = _begin_of_id(asked), str(conversation_named(asked))
+    if not begin:
+        return lambda found: found == named
+    return lambda found: found is not None and (found.startswith(begin) or found == named)
+
+
+def _begin_of_id(asked: str) -> str:
+    """Return what an id begins with; nothing where the text is no beginning of any."""
+    begin = asked.strip("{}").lower()
+    return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
+
+
+def _tell_losses(ctx: click.Context, reader: CaptureReader) -> None:
+    if not reader.losses:
+        return
+    for file, damage in reader.losses[:20]:
+        click.echo(
+            f"{file}: bytes {damage.at:,} to {damage.until:,} are skipped: {damage.why}", err=True
+        )
+    lost = reader.lost
+    many = "an unknown number of records" if lost is None else counted(lost, "record")
+    click.echo(f"Lost: {many}, in {counted(len(reader.losses), 'place')}.", err=True)
+    ctx.exit(_BAD_NEWS)

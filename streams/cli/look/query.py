@@ -1,0 +1,101 @@
+"""``hopline query``: the system views, over what is in the topics."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parameters import PlaceText
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.text.table import table
+from streams.cli.text.values import columns, instant
+from streams.kafka import read_catalog
+from streams.live.admin.statements import live_topology
+from streams.live.views.places import Asked, Row, View, places_of
+from streams.live.views.select import answer, is_select
+from streams.live.views.table import TIMES, VIEWS
+from streams.wire.plain import body_of
+
+
+class _Question(click.ParamType):
+    """The name of a view, in any case, or a SELECT."""
+
+    name = "view"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what ``--help`` shows."""
+        return "VIEW|SELECT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take a SELECT as it is."""
+        if is_select(str(value)):
+            return str(value)
+        return str(click.Choice(list(VIEWS), case_sensitive=False).convert(value, param, ctx))
+
+
+@click.command(epilog=f"Views: {', '.join(VIEWS)}.")
+@click.argument("question", type=_Question(), metavar="VIEW|SELECT")
+@click.option(
+    "--at", type=PlaceText("INSTANCE[/DATABASE]"), help="Only there. [default: everywhere]"
+)
+@timeout_option()
+@format_option()
+@cluster_options
+def query(
+    question: str, at: str | None, timeout: float, format_: str, bootstrap: str, prefix: str
+) -> None:
+    """Print a system view, or the answer to a SELECT over views and queues.
+
+    The columns are those of SQL Server's documentation; in front stand those that say where a row
+    is from. What is printed is what the workers have committed; they need not run. The table has
+    the columns that fit, JSON has all of them.
+
+    \b
+    hopline query sys.routes --at ServerA
+    hopline query "SELECT state_desc, COUNT(*) FROM sys.conversation_endpoints GROUP BY state_desc"
+    hopline query "SELECT TOP 5 message_body FROM dbo.TargetQueue" --at ServerB/DatabaseB
+
+    A SELECT is run by SQLite, over what it names; it can change nothing. A queue shows what its
+    reading group has not received yet, and everything where the topology names no group.
+    """
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    topology = live_topology(read_catalog(cluster))
+    asked = Asked(cluster, topology, places_of(topology, at), time.time_ns() // 1_000_000)
+    if is_select(question):
+        found = answer(asked, question, instant)
+        rows, shown = list(found.rows), found.columns
+    else:
+        rows, shown = _view(asked, VIEWS[question]), _columns(VIEWS[question], at)
+    if format_ == "json":
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=_body))
+    else:
+        for line in table(rows, shown, columns()):
+            click.echo(line)
+
+
+def _view(asked: Asked, view: View) -> list[Row]:
+    rows = list(view.rows(asked))
+    for row in rows:
+        for name in TIMES & row.keys():
+            row[name] = instant(row[name])
+    return rows
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def _columns(view: View, at: str | None) -> tuple[str, ...]:
+    """Return the columns that the table may have; what --at says needs none."""
+    where = () if at and "/" in at else ("database",) if at else ("instance", "database")
+    return (*(c for c in where if view.databases or c == "instance"), *view.shown)
+
+
+def _body(value: object) -> object:
+    if isinstance(value, bytes):
+        return body_of(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")

@@ -1,0 +1,334 @@
+"""``hopline replay``: do again what applications did."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
+
+import click
+
+from streams.capture.closing import close
+from streams.capture.compare import Comparison
+from streams.capture.container import CaptureReader
+from streams.capture.destination import demand_topics
+from streams.capture.forecast import Naming, count, sides_of
+from streams.capture.job import Job, demand_name
+from streams.capture.replay import Clock, Replayed
+from streams.capture.replay import replay as run
+from streams.capture.rerun import Rerun
+from streams.capture.schedule import Contents, contents_of, renamed
+from streams.cli.interruptible import interruptible
+from streams.cli.look.replay_raw import replay_raw
+from streams.cli.look.replay_text import (
+    compared_text,
+    forecast_json,
+    forecast_text,
+    outcome_json,
+    outcome_text,
+    progress_text,
+)
+from streams.cli.options.answer import format_option
+from streams.cli.options.duration import DURATION
+from streams.cli.options.parameters import TOPIC_PREFIX
+from streams.cli.options.settings import config_option, properties_option, setting_option
+from streams.cli.options.shared import cluster_of
+from streams.cli.options.topology import TopologyArgument
+from streams.errors import InputError, SurroundingsError
+from streams.kafka import Cluster, read_catalog
+from streams.kafka.listing import topic_names
+from streams.topology import Topology
+from streams.wire.place import place_of
+
+_BAD_NEWS, _INTERRUPTED = 1, 130
+
+
+class _Number(click.ParamType):
+    """A number that may have its unit behind it: ``10x``, ``500/s``."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name, self._unit = name, unit
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        text = re.sub(f"{re.escape(self._unit)}$", "", str(value).strip())
+        try:
+            return float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
+
+
+@click.command()
+@click.argument("file", metavar="CAPTURE", type=click.Path())
+@setting_option("", "bootstrap")
+@properties_option
+@config_option
+@click.option(
+    "--prefix", type=TOPIC_PREFIX, help="Prefix of the topics to send to. [default: the file's own]"
+)
+@click.option(
+    "--topology",
+    type=TopologyArgument(),
+    metavar="T",
+    help="What the cluster works by; the routing core foretells with it where messages go. "
+    "[default: the cluster's catalog]",
+)
+@click.option(
+    "--speed",
+    type=_Number("speed", "x"),
+    help="2 or 2x is twice as fast, 0.5 half as fast. [default: 1]",
+)
+@click.option(
+    "--rate", type=_Number("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
+)
+@click.option("--asap", is_flag=True, help="Do not wait at all.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Put all records back exactly where they were, into topics that are empty.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and produce nothing.")
+@click.option(
+    "--job",
+    metavar="ID",
+    help="Go on with this job where it is, or begin it under this name. [default: a new one]",
+)
+@click.option(
+    "--loop",
+    "loops",
+    default=1,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Do it so many times, with new conversations each time.",
+)
+@click.option(
+    "--keep-conversations/--new-conversations",
+    "keep",
+    default=None,
+    help="Conversations keep their ids, or get new ones that follow from the job. "
+    "[default: keep; new with --loop]",
+)
+@click.option(
+    "--settle",
+    "quiet",
+    default="10s",
+    show_default=True,
+    type=DURATION,
+    help="Before the closing report, wait for deliveries until nothing new has come for so long; "
+    "0 for no report.",
+)
+@click.option(
+    "--timeout",
+    default="30s",
+    show_default=True,
+    type=DURATION,
+    help="How long Kafka may be silent.",
+)
+@format_option()
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    file: str,
+    bootstrap: str,
+    prefix: str | None,
+    topology: Topology | None,
+    speed: float | None,
+    rate: float | None,
+    asap: bool,
+    raw: bool,
+    dry_run: bool,
+    job: str | None,
+    loops: int,
+    keep: bool | None,
+    quiet: int,
+    timeout: int,
+    format_: str,
+) -> None:
+    """Send the commands of a capture again, each dialog in its order and at its pace.
+
+    The capture is read to its end before the first record goes out, so a damaged one sends nothing.
+    What was sent is committed together with how far the job is: killed at any moment, the same
+    command with --job ID goes on, and nothing is there twice. In the end, deliveries are held
+    against those of the captured run, and against what the routing core foretells.
+
+    Conversations keep their ids, so replay to a cluster that has none of these dialogs yet; or give
+    them new ones, which also tell the monitor and 'hopline verify' that they are no live ones.
+
+    \b
+    hopline replay friday --topology new --dry-run
+    hopline replay friday --topology new --speed 10x
+    hopline replay friday --rate 500/s --loop 3 --job load
+    hopline replay friday --raw --prefix copy.
+    """
+    if raw:
+        if asap or topology or loops > 1 or (speed, rate, keep) != (None, None, None):
+            raise click.UsageError("--raw goes with --prefix, --job and --dry-run, and no other.")
+        _raw(ctx, CaptureReader(file), bootstrap, prefix, job, dry_run, timeout, format_)
+    if sum((asap, speed is not None, rate is not None)) > 1:
+        raise click.UsageError("--speed, --rate and --asap contradict each other: give one.")
+    if keep and loops > 1:
+        raise click.UsageError("Each loop needs new conversations: leave --keep-conversations out.")
+    # What fails is told record by record; librdkafka would add a line per attempt to connect.
+    logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
+    reader = CaptureReader(file)
+    naming = Naming(demand_name(job or _new_job()), keep is False or loops > 1, loops)
+    pace = None if asap or rate is not None else 1.0 if speed is None else speed
+    target = reader.metadata.prefix if prefix is None else prefix
+    rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
+    dues = rerun.dues()
+    if dry_run:
+        _predict(rerun, topology, bootstrap, timeout / 1000, format_)
+        return
+    cluster = cluster_of(bootstrap, target)
+    cluster.wait(timeout / 1000, _tell)
+    topics = _topics(rerun)
+    demand_topics(cluster, topics, timeout / 1000)
+    work = Job(
+        cluster, naming.job, plan=rerun.digest(), anchor=topics[0], now=_epoch(),
+        instance=_home(cluster, topics[0], named=bool(job)), timeout=timeout / 1000,
+    )  # fmt: skip
+    before, found = work.standing.position, None
+    if work.resumed:
+        _tell(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
+    with interruptible(signal.SIGINT) as stopped:
+        outcome = run(
+            islice(dues, before, None),
+            work,
+            Clock(time.monotonic, _epoch, time.sleep),
+            restate=rerun.restate,
+            stopped=stopped,
+            report=lambda progress: _tell(progress_text(rerun, before, progress)),
+        )
+        if outcome.good and not outcome.stopped and quiet:
+            found = _closed(rerun, cluster, work, topology, quiet / 1000, stopped)
+    work.close()
+    _show(rerun, work, outcome, found, format_)
+    bad = not outcome.good or (found is not None and not found.good)
+    ctx.exit(_INTERRUPTED if outcome.stopped and outcome.good else _BAD_NEWS if bad else 0)
+
+
+def _raw(
+    ctx: click.Context, reader: CaptureReader, bootstrap: str, prefix: str | None,
+    job: str | None, dry_run: bool, timeout: int, format_: str,
+) -> None:  # fmt: skip
+    cluster = cluster_of(bootstrap, reader.metadata.prefix if prefix is None else prefix)
+    with interruptible(signal.SIGINT) as stopped:
+        code = replay_raw(
+            reader, cluster, job=job, dry_run=dry_run, timeout=timeout / 1000, stopped=stopped,
+            format_=format_,
+        )  # fmt: skip
+    ctx.exit(code)
+
+
+def _home(cluster: Cluster, topic: str, *, named: bool) -> str | None:
+    """Return the instance of a topic, where a record can say that a job was begun."""
+    place = place_of(topic, cluster.topics)
+    if place is None or place.instance is None or "--" in topic:  # too long a name says none
+        return None
+    record = cluster.topics.reading(place.instance)
+    if record in topic_names(cluster):
+        return place.instance
+    if named:  # else nobody takes it up without naming it
+        _tell(
+            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
+            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
+        )
+    return None
+
+
+def _new_job() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _epoch() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _commands(reader: CaptureReader) -> Contents:
+    found = contents_of(reader, reader.metadata.prefix)
+    if not found.commands:
+        raise InputError(
+            f"The capture has {found.skipped} records and no command among them.",
+            file=str(reader.path),
+            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are.",
+        )
+    return found
+
+
+def _topics(rerun: Rerun) -> list[str]:
+    own = rerun.reader.metadata.prefix
+    return [renamed(name, own, rerun.prefix) for name, _ in rerun.found.topics]
+
+
+def _predict(
+    rerun: Rerun, topology: Topology | None, bootstrap: str, timeout: float, format_: str
+) -> None:
+    if topology is None:
+        cluster = cluster_of(bootstrap, rerun.prefix)
+        try:
+            cluster.wait(timeout, _tell)
+        except SurroundingsError as error:
+            remedy = "Give --topology, which needs no Kafka; or start the cluster."
+            raise SurroundingsError(error.message, remedy) from error
+        topology = _live(cluster)
+    forecast = None
+    if topology is not None:
+        forecast = count(sides_of(rerun.reader, rerun.naming, topology, time.time()))
+    about = rerun, forecast, _topics(rerun)
+    click.echo(json.dumps(forecast_json(*about)) if format_ == "json" else forecast_text(*about))
+
+
+def _live(cluster: Cluster) -> Topology | None:
+    """Return the topology of a cluster's catalog; None where it has none."""
+    try:
+        return read_catalog(cluster).topology
+    except SurroundingsError:
+        return None
+
+
+def _closed(
+    rerun: Rerun, cluster: Cluster, work: Job, topology: Topology | None, quiet: float,
+    stopped: Callable[[], bool],
+) -> Comparison | None:  # fmt: skip
+    return close(
+        rerun,
+        cluster,
+        topology or _live(cluster),
+        began=work.standing.began,
+        quiet=quiet,
+        stopped=stopped,
+        report=lambda arrived, wanted: _tell(
+            f"replay: {arrived:,} of {wanted:,} messages have arrived"
+        ),
+    )
+
+
+def _show(
+    rerun: Rerun, work: Job, outcome: Replayed, found: Comparison | None, format_: str
+) -> None:
+    if format_ == "json":
+        click.echo(json.dumps(outcome_json(rerun, work, outcome, found)))
+        return
+    for one in outcome.rejections:
+        _tell(f"record {one.number} ({one.topic}, {one.conversation}) was rejected: {one.reason}")
+    if outcome.failed > len(outcome.rejections):
+        _tell(f"... and {outcome.failed - len(outcome.rejections):,} more")
+    if outcome.broken:
+        _tell(outcome.broken)
+    for line in outcome_text(rerun, work, outcome):
+        click.echo(line)
+    if found is not None:
+        click.echo(compared_text(found))
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,229 @@
+"""``hopline tail``: what is in Hopline's topics, decoded."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fnmatch
+from collections.abc import Generator, Iterator, Mapping, Sequence
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.text.record_lines import SHORTEST_ID, json_lines, lines, story
+from streams.errors import UsageError
+from streams.kafka import Cluster, Message, find_hung, read_begins
+from streams.kafka.follow import Follower, raw_record
+from streams.kafka.listing import topic_names
+from streams.wire import Topics
+from streams.wire.describe import Description, RawRecord, describe
+from streams.wire.place import place_of
+
+_BAD_NEWS = 1
+_OPEN = 1.0
+"""Seconds after which an open transaction is worth a line; those of a busy worker are shorter."""
+_NOT_UNASKED = ("catalog", "presence", "metric", "reading")
+_ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
+"""What comes first of things that happened in the same millisecond."""
+_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+
+
+@click.command()
+@click.argument("topic", required=False)
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help=f"Only this dialog, over all topics; the first {SHORTEST_ID} characters do.",
+)
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after this many records."
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Begin about that many before each end. [default: all]",
+)
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def tail(
+    ctx: click.Context,
+    topic: str | None,
+    conversation: str | None,
+    follow: bool,
+    limit: int | None,
+    last: int | None,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Print records with everything in them decoded, in the order in which things happened.
+
+    TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
+    one, all topics of the prefix are read but catalog, presence and metric. What is uncommitted is
+    not shown; what is malformed is, as such. Records that are gone because nobody needed them any
+    more, and transactions that hide records, are named on stderr.
+
+    \b
+    hopline tail 'queue.*' --follow
+    hopline tail event --last 20
+    hopline tail --conversation 6f1c2a04      the story of one dialog
+    """
+    asked = _conversation(conversation)
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
+    if last is None:
+        _tell_what_is_gone(cluster, chosen)
+    _tell_what_is_open(cluster, chosen)
+    show = json_lines if format_ == "json" else story() if asked else lines()
+    printed = 0
+    with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
+        for record in records if asked is None else _only_one(records, asked):
+            show(record)
+            printed += 1
+            if printed == limit:
+                break
+    if asked and not printed:
+        click.echo(f"There is no record of conversation {asked} in {len(chosen)} topics.", err=True)
+        ctx.exit(_BAD_NEWS)
+
+
+def _tell_what_is_gone(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+    begins = read_begins(cluster, [name for name, _ in chosen])
+    later = sorted({topic for (topic, _), begin in begins.items() if begin})
+    if later:
+        several = f" and {len(later) - 1} more" if len(later) > 1 else ""
+        said = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
+        click.echo(said, err=True)
+
+
+def _tell_what_is_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+    for each in find_hung(cluster, [name for name, _ in chosen], _OPEN):
+        click.echo(
+            f"{each.topic}/{each.partition}: a transaction is open from offset {each.offset} on; "
+            "nothing behind it is shown.",
+            err=True,
+        )
+
+
+def choose(
+    existing: Mapping[str, int], wanted: str | None, topics: Topics
+) -> list[tuple[str, int]]:
+    """Return the topics that a name, a pattern or nothing means, with their partitions.
+
+    Raises UsageError with the nearest names where there is none.
+    """
+    ours = {name: place_of(name, topics) for name in sorted(existing)}
+    if wanted is None:
+        chosen = [n for n, p in ours.items() if p is not None and p.kind not in _NOT_UNASKED]
+        if not chosen:
+            raise UsageError(
+                f"There are no topics with the prefix '{topics.prefix}'.",
+                "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+            )
+    elif wanted in existing:
+        chosen = [wanted]
+    else:
+        # Another estate on the same brokers is not meant: '*' is all that begins with the prefix.
+        patterns = (wanted, topics.prefix + wanted)
+        mine = [name for name in ours if name.startswith(topics.prefix)]
+        chosen = [n for n in mine if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+        if not chosen:
+            raise _unknown(wanted, [n for n, p in ours.items() if p is not None], topics.prefix)
+    return [(name, existing[name]) for name in chosen]
+
+
+def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
+    short = [name.removeprefix(prefix) for name in names]
+    kinds = sorted({n.partition(".")[0] + (".*" if "." in n else "") for n in short})
+    pattern = any(c in wanted for c in "*?[")
+    among = kinds if pattern else short
+    near = difflib.get_close_matches(wanted.removeprefix(prefix), among, n=3, cutoff=0.5) or kinds
+    sentence = f"No topic matches '{wanted}'." if pattern else f"There is no topic '{wanted}'."
+    remedy = f"Did you mean {', '.join(near)}?" if near else f"No topic begins with '{prefix}'."
+    return UsageError(sentence, remedy)
+
+
+def _conversation(text: str | None) -> str | None:
+    """Return the beginning of a conversation id in the form in which ids are kept."""
+    if text is None:
+        return None
+    digits = "".join(c for c in text.lower() if c not in "-{}")
+    if not SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+        raise UsageError(
+            f"'{text}' is no conversation id.",
+            f"Write 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
+        )
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join(part for part in parts if part)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read(
+    cluster: Cluster,
+    chosen: Sequence[tuple[str, int]],
+    conversation: str | None,
+    *,
+    last: int | None,
+    follow: bool,
+) -> Generator[Description]:
+    def make(message: Message) -> Description | None:
+        raw = raw_record(message)
+        if conversation is not None and not _mentions(raw, conversation):
+            return None
+        described = describe(raw, cluster.topics)
+        if conversation is None:
+            return described
+        return described if (described["conversation"] or "").startswith(conversation) else None
+
+    follower = Follower(cluster, chosen, make, _place_in_time, last=last)
+    try:
+        told = follower.to_end()
+        # Two instances may write into one partition of `event` within a millisecond, the later
+        # one first. Of a single dialog all records are at hand to be put right.
+        yield from told if conversation is None else sorted(told, key=_place_in_time)
+        if follow:
+            yield from follower.onward()
+    finally:
+        follower.close()
+
+
+def _mentions(record: RawRecord, conversation: str) -> bool:
+    """Tell, without decoding, whether a record can be about a conversation."""
+    text, raw = conversation.encode(), bytes.fromhex(_even(conversation.replace("-", "")))
+    if text in (record.key or b"").lower() or text in (record.value or b"").lower():
+        return True
+    return any((value or b"").startswith(raw) for _, value in record.headers)
+
+
+def _even(digits: str) -> str:
+    return digits[: len(digits) // 2 * 2]
+
+
+def _place_in_time(record: Description) -> tuple[int, int, str, int, int]:
+    rank = _RANK.get(record["kind"] or "", len(_RANK))
+    return (record["at"], rank, record["topic"], record["partition"], record["offset"])
+
+
+def _only_one(records: Iterator[Description], asked: str) -> Iterator[Description]:
+    """Pass one dialog on; raises UsageError where a shortened id turns out to mean several."""
+    first: str | None = None
+    for record in records:
+        first = first or record["conversation"]
+        if record["conversation"] != first:
+            raise UsageError(
+                f"'{asked}' begins several conversations: {first}, {record['conversation']}.",
+                "Write more of the id.",
+            )
+        yield record
+
+
+__all__ = ["choose", "tail"]

@@ -1,0 +1,139 @@
+"""``hopline verify``: is every message where it may be? Balances the ledgers with Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from streams.cli.look.verify_text import verified_text
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.instant import INSTANT
+from streams.cli.options.settings import credentials
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.text.values import lines
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, stated_cluster
+from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
+from streams.monitor import batch_session, source_options
+from streams.report import Span
+from streams.report.dialog_filter import LIVE, DialogFilter
+from streams.topology import Cluster as Stated
+from streams.wire import Topics
+
+_BAD_NEWS = 1
+_LOG = Path(".hopline/verify/spark.log")
+
+
+@click.command()
+@click.option(
+    "--from", "first", type=INSTANT, metavar="TIME", help="Messages handed over from then on."
+)
+@click.option("--to", "end", type=INSTANT, metavar="TIME", help="Messages handed over before.")
+@click.option(
+    "--job", metavar="ID", help="Only dialogs that this replay began. [default: everybody's]"
+)
+@click.option("--live", is_flag=True, help="Only dialogs that no replay began.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="NAME|HOST:PORT",
+    help="Another cluster, where dialogs cross: of [clusters.NAME], or in plain text. Repeatable.",
+)
+@click.option(
+    "--capture",
+    "captures",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Verify captures of all topics, and no cluster. May be repeated.",
+)
+@click.option(
+    "--limit",
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="List so many exceptions; all are counted.",
+)
+@click.option(
+    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
+)
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    first: int | None,
+    end: int | None,
+    job: str | None,
+    live: bool,
+    also: tuple[str, ...],
+    captures: tuple[Path, ...],
+    limit: int,
+    master: str,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Account for every message: delivered, waiting, discarded for a reason, or lost.
+
+    Reads what applications said, what the queues hold, what endpoints have committed and what was
+    told, message by message, and lists each exception: lost, delivered twice, out of order, changed
+    on the way, never sent. Workers may run meanwhile. Needs Java 17 or newer.
+
+    \b
+    hopline verify --bootstrap localhost:9092
+    hopline verify --from 2026-11-03T12:00 --to 2026-11-03T13:00 --format json
+
+    The exit code is 1 where there is any exception, 3 where a transaction that nothing ends hides
+    the newest events: the account is then of all that can be read. docs/verify.md says how it
+    accounts, and what nobody can know.
+    """
+    if live and job:
+        raise UsageError("--job and --live contradict each other.", "Give one of them.")
+    asked = Asked(Span(first, end), limit, DialogFilter(LIVE if live else job))
+    if captures and also:
+        raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
+    if captures:
+        with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
+            verified = verify_captures(spark, captures, asked)
+    else:
+        verified = _clusters((bootstrap, *also), prefix, timeout, master, asked)
+    if format_ == "json":
+        hung = [each._asdict() for each in verified.hung]
+        answer = {**verified.account.to_json(), "hung": hung, "notes": list(verified.notes)}
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        click.echo(lines(verified_text(verified)))
+    for each in verified.hung:
+        click.echo(f"hopline: {each}\n  {each.remedy}", err=True)
+    if not verified.account.ledger.balanced:
+        ctx.exit(_BAD_NEWS)
+    ctx.exit(SurroundingsError.exit_code if verified.hung else 0)
+
+
+def _clusters(
+    addresses: tuple[str, ...], prefix: str, timeout: float, master: str, asked: Asked
+) -> Verified:
+    own, *others = addresses
+    clusters = [cluster_of(own, prefix), *(_other(name, Topics(prefix)) for name in others)]
+    for cluster in clusters:  # before Spark starts, which takes longer
+        source_options(cluster)
+        cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
+        return verify_clusters(spark, clusters, asked)
+
+
+def _other(named: str, home: Topics) -> Cluster:
+    """Return another cluster: by its name in the settings, or by an address that anybody may ask.
+
+    What [kafka] says is for one's own, and is never shown to another.
+    """
+    found = credentials(click.get_current_context())
+    return (
+        stated_cluster(Stated(named), home, found) if found.named(named) else Cluster(named, home)
+    )

@@ -1,0 +1,30 @@
+"""Options of most commands: how the answer is printed, and how long Kafka may take to give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from streams.cli.options.parameters import SECONDS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def format_option(
+    formats: Iterable[str] = ("text", "json"), help: str = "How to print the answer."
+) -> Callable[[F], F]:
+    """Add ``--format``; the first is the default, and comes as ``format_``."""
+    names = list(formats)
+    return click.option(
+        "--format", "format_", default=names[0], show_default=True, type=click.Choice(names),
+        help=help,
+    )  # fmt: skip
+
+
+def timeout_option(
+    seconds: float = 30.0, help: str = "Seconds to wait for Kafka."
+) -> Callable[[F], F]:
+    """Add ``--timeout`` in seconds."""
+    return click.option("--timeout", default=seconds, show_default=True, type=SECONDS, help=help)

@@ -1,0 +1,48 @@
+"""Options of commands that take a topology to one Kafka cluster, or to each of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+from click.core import ParameterSource
+
+from streams.cli.options.settings import credentials, replication
+from streams.cli.options.shared import cluster_of
+from streams.errors import UsageError
+from streams.kafka import Cluster
+from streams.live.parts import Part, cluster_of_part, parts_of
+from streams.topology import Topology
+from streams.wire import Topics
+
+part_option = click.option(
+    "--cluster",
+    "chosen",
+    metavar="NAME",
+    help="Of a topology that names several clusters, only this one.",
+)
+
+
+def clusters_of_parts(
+    topology: Topology, chosen: str | None, bootstrap: str, prefix: str
+) -> Iterator[tuple[Part, Cluster]]:
+    """Yield each part of a topology with its cluster; raises UsageError where one has none.
+
+    A topology that is not divided belongs to ``--bootstrap``, and so does a chosen part if that is
+    set at all; else each is where the topology, or [clusters.NAME] of the settings, says.
+    """
+    ctx = click.get_current_context()
+    source = ctx.get_parameter_source("bootstrap")
+    parts = parts_of(topology, chosen)
+    if len(parts) > 1 and source is ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"--bootstrap is one cluster, and the topology names {len(parts)}.",
+            f"Say which it is: --cluster {parts[0].name}, say.",
+        )
+    for part in parts:
+        if not part.name or (chosen and source is not ParameterSource.DEFAULT):
+            yield part, cluster_of(bootstrap, prefix)
+        else:
+            cluster = cluster_of_part(part, Topics(prefix), credentials(ctx))
+            yield part, replace(cluster, replication=replication(ctx))

@@ -1,0 +1,80 @@
+"""What the statements of an application share: their options, their place, and their answer."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from streams.analysis import find_at
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parameters import IN_DATABASE
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.options.topology import ConversationId
+from streams.client import StatementError
+from streams.errors import UsageError
+from streams.kafka import Cluster, read_catalog
+from streams.topology import Database, Instance, home_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+at_option = click.option("--at", required=True, type=IN_DATABASE, help="Where the application is.")
+conversation_option = click.option(
+    "--conversation", required=True, type=ConversationId(), help="The dialog, as begin printed it."
+)
+target_option = click.option(
+    "--target", is_flag=True, help="Act for the target's side of the dialog."
+)
+
+
+def common_options(command: F) -> F:
+    """Add the options that every statement has."""
+    format_ = format_option()
+    timeout = timeout_option(help="Seconds to wait for Kafka and for the answer.")
+    return timeout(format_(cluster_options(command)))
+
+
+def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
+    """Return the cluster once it answers; tells on stderr how long that takes."""
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    return cluster
+
+
+def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
+    """Find the database in the catalog, so that a typo does not wait for an answer."""
+    topology = read_catalog(cluster).topology
+    if topology is None:
+        raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+    instance, database = find_at(topology, at)
+    if database is None:
+        raise UsageError(
+            f"'{at}' names no database.",
+            f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
+        )
+    return instance, database
+
+
+def home_at(cluster: Cluster, at: str) -> tuple[str, str]:
+    """Return what an application addresses: the instance or its mirrored pair; the database."""
+    instance, database = database_at(cluster, at)
+    return home_of(instance.name, database), database.name
+
+
+@contextmanager
+def answered(format_: str, conversation: uuid.UUID) -> Iterator[dict[str, Any]]:
+    """Print the answer as JSON if asked for, also where the statement is refused."""
+    answer: dict[str, Any] = {"conversation": str(conversation), "number": 0, "text": ""}
+    try:
+        yield answer
+    except StatementError as error:
+        answer["number"], answer["text"] = error.number, error.detail
+        if format_ == "json":
+            click.echo(json.dumps(answer, ensure_ascii=False))
+        raise
+    if format_ == "json":
+        click.echo(json.dumps(answer, ensure_ascii=False))

@@ -1,0 +1,1 @@
+"""Settings, generated traffic, and the shell's completion."""

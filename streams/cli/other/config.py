@@ -1,0 +1,88 @@
+"""``hopline config``: what is set, and by what."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import click
+
+from streams.cli.options.answer import format_option
+from streams.cli.options.settings import (
+    SettingOption,
+    config_option,
+    credentials,
+    properties_option,
+    section_options,
+    sourced_properties,
+)
+from streams.settings import Sourced, is_secret, unknown_variables
+
+Row = tuple[str, Sourced]
+
+
+@click.group()
+def config() -> None:
+    """Say what is set: by hopline.toml or --config, by the environment, by flags; the later wins.
+
+    The file has the settings of every command on top, those of workers in [worker], and in [kafka]
+    any property of librdkafka's that could not lose messages. [clusters.NAME] has properties for a
+    cluster that forwarders write into. docs/settings.md lists them all.
+    """
+
+
+@config.command()
+@section_options("")
+@section_options("worker")
+@properties_option
+@config_option
+@format_option()
+@click.pass_context
+def show(ctx: click.Context, /, format_: str, **_: object) -> None:
+    """Show every setting: its value, and whether that is from the file, a variable, or the default.
+
+    Flags count as they would for `hopline worker`. Passwords and keys are shown as ***.
+    """
+    rows = [*_settings(ctx), *_properties(ctx)]
+    if format_ == "json":
+        click.echo(json.dumps([_described(row) for row in rows], ensure_ascii=False))
+    else:
+        _print(rows)
+    for variable, near in unknown_variables(os.environ):
+        hint = f" Did you mean {near}?" if near else ""
+        click.echo(f"hopline: nothing reads the variable {variable}.{hint}", err=True)
+
+
+def _settings(ctx: click.Context) -> Iterator[Row]:
+    for option in ctx.command.params:
+        if isinstance(option, SettingOption):
+            value = ctx.params[option.name or ""]
+            yield option.setting.key, Sourced(value, option.source_of(ctx))
+
+
+def _properties(ctx: click.Context) -> Iterator[Row]:
+    for name, sourced in sorted(sourced_properties(ctx).items()):
+        shown = "***" if is_secret(name) else sourced.value
+        yield f"kafka.{name}", Sourced(shown, sourced.source)
+    for cluster, name, sourced in credentials(ctx):
+        shown = "***" if is_secret(name) else sourced.value
+        yield f"clusters.{cluster.lower()}.{name}", Sourced(shown, sourced.source)
+
+
+def _described(row: Row) -> dict[str, object]:
+    key, sourced = row
+    return {"setting": key, "value": sourced.value, "source": sourced.source}
+
+
+def _print(rows: list[Row]) -> None:
+    texts = [(key, _text(s.value), s.source) for key, s in rows]
+    wide = [max(len(text[column]) for text in texts) for column in (0, 1)]
+    for key, value, source in texts:
+        click.echo(f"{key:<{wide[0]}}  {value:<{wide[1]}}  {source}".rstrip())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value) or "(none)"

@@ -1,0 +1,167 @@
+"""``hopline generate``: what nobody has to capture first."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flows import flows_of
+from streams.capture.generate import Traffic, write_traffic
+from streams.cli.options.answer import format_option
+from streams.cli.options.duration import DURATION
+from streams.cli.options.output_folder import output_folder, write_text
+from streams.cli.options.parameters import SENDING_SERVICE, SERVICE, TOPIC_PREFIX
+from streams.prose import counted
+from streams.topology import FILE
+from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
+from streams.topology.records import encode
+from streams.topology.yaml_file import write_document
+
+DEFECTS = "DEFECTS.json"
+
+
+@click.group()
+def generate() -> None:
+    """Generate made-up input, the same for the same seed."""
+
+
+@generate.command("traffic", short_help="A capture of applications that place orders.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
+@click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
+@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option(
+    "--from",
+    "origin",
+    default="ServerA/DatabaseA/InitiatorService",
+    show_default=True,
+    type=SENDING_SERVICE,
+    help="Who begins the dialogs.",
+)
+@click.option(
+    "--to", default="TargetService", show_default=True, type=SERVICE, help="Service to talk to."
+)
+@click.option(
+    "--contract",
+    default="//hopline/OrderContract",
+    show_default=True,
+    help="Contract of the dialogs; must let the initiator send the two message types.",
+)
+@click.option(
+    "--duration", default="60s", show_default=True, type=DURATION, help="From first to last act."
+)
+@click.option(
+    "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
+)
+@click.option(
+    "--topology",
+    default="combined",
+    show_default=True,
+    help="Name of the topology it is meant for.",
+)
+@format_option()
+def traffic(
+    output: Path,
+    dialogs: int,
+    messages: int,
+    seed: int,
+    origin: str,
+    to: str,
+    contract: str,
+    duration: int,
+    prefix: str,
+    topology: str,
+    format_: str,
+) -> None:
+    """Generate a capture of applications that place orders; `hopline replay` does what it says."""
+    instance, database, service = origin.split("/", 2)
+    wanted = Traffic(
+        instance=instance,
+        database=database,
+        from_service=service,
+        to_service=to,
+        contract=contract,
+        dialogs=dialogs,
+        messages=messages,
+        duration=duration,
+        seed=seed,
+        prefix=prefix,
+        topology=topology,
+    )
+    counts = write_traffic(output, wanted)
+    size = output.stat().st_size
+    if format_ == "json":
+        result = {
+            "file": str(output),
+            "size": size,
+            "dialogs": dialogs,
+            "messages": messages,
+            "records": counts.records,
+            "body_bytes": counts.body_bytes,
+            "seed": seed,
+        }
+        click.echo(json.dumps(result))
+        return
+    click.echo(
+        f"{output}: {messages:,} messages in {dialogs:,} dialogs, {counts.records:,} records, "
+        f"{size / 1e6:.1f} MB"
+    )
+
+
+@generate.command("estate", short_help="A topology of a made-up company.")
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
+)
+@click.option("--instances", default=500, show_default=True, help="Number of instances, exactly.")
+@click.option(
+    "--routes",
+    default=5_000,
+    show_default=True,
+    help="Number of routes, exactly; AutoCreatedLocal does not count.",
+)
+@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option(
+    "--defects", default=0, show_default=True, help="How much is wrong, told in DEFECTS.json."
+)
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@format_option()
+def estate(
+    output: Path, instances: int, routes: int, seed: int, defects: int, force: bool, format_: str
+) -> None:
+    """Generate a topology of many instances, with gateways, hubs, balanced services and returns.
+
+    Nothing in it is wrong but for what --defects plants: stale broker ids, missing return routes,
+    loops, wrong ports and the like, each with the finding that `hopline check` must have.
+    """
+    made = generate_estate(Wish(instances, routes, seed, defects))
+    output_folder(output, force=force)
+    write_text(output / FILE, write_document(made.topology))
+    (output / DEFECTS).unlink(missing_ok=True)
+    if made.defects:
+        text = json.dumps([_defect(d) for d in made.defects], indent=2, ensure_ascii=False)
+        write_text(output / DEFECTS, text + "\n")
+    if format_ == "json":
+        click.echo(json.dumps({"output": str(output), "seed": seed, **_counts(made, routes)}))
+        return
+    counts = (counted(number, what[:-1]) for what, number in _counts(made, routes).items())
+    click.echo(f"{output}: {', '.join(counts)}")
+
+
+def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
+    # Not how many were drawn: of one within an instance that needs no route nothing is written.
+    flows = flows_of(Estate(made.topology, time.time()))
+    return {
+        "instances": len(made.topology.instances),
+        "routes": routes,
+        "flows": len(flows),
+        "defects": len(made.defects),
+    }
+
+
+def _defect(defect: Defect) -> dict[str, object]:
+    record = encode(defect)
+    return {"from" if key == "sender" else key: value for key, value in record.items()}

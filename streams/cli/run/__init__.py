@@ -1,0 +1,1 @@
+"""Commands that run a system, or change one that runs."""

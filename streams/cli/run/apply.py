@@ -1,0 +1,165 @@
+"""``hopline apply``: make a cluster live by a topology."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import click
+
+from streams.analysis.check.unenforced import unenforced_of
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parts import clusters_of_parts, part_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.topology import TopologyArgument
+from streams.cli.unenforced import tell_unenforced
+from streams.errors import UsageError
+from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
+from streams.live.admin.open_dialogs import Broken, find_broken
+from streams.live.parts import Part, refuse_another
+from streams.topology import Severity, Topology
+
+_BAD_NEWS = 1
+_MOST = 10
+"""Dialogs that are named one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be done in one cluster, or was."""
+
+    part: Part
+    cluster: Cluster
+    plan: Deployment
+    broken: list[Broken]
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@part_option
+@click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
+@click.option("--force", is_flag=True, help="Apply it even if it breaks open dialogs.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def apply(
+    ctx: click.Context,
+    topology: Topology,
+    chosen: str | None,
+    prune: bool,
+    force: bool,
+    dry_run: bool,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Create the topics of TOPOLOGY and write its objects into the catalog, in one transaction.
+
+    Running workers take a new version over within a second. Nothing is removed without --prune.
+    The plan is shown first. If open dialogs could not go on by it (their service or database would
+    be gone, or what they talk to could not be reached), nothing is done without --force, and the
+    exit code is 1. It is 1, too, where topics have too few replicas, which only an operator can
+    change; all else is done then.
+
+    Where the instances say different clusters, each gets its own share, at the address that the
+    topology or the settings have for it; the plans of all are made before anything is done.
+    """
+    refuse_broken(topology)
+    tell_unenforced(unenforced_of(topology, time.time()))
+    parts = list(clusters_of_parts(topology, chosen, bootstrap, prefix))
+    planned = [_plan(topology, *part, prune=prune, timeout=timeout) for part in parts]
+    if format_ == "text":
+        for each in planned:
+            _show(each)
+    count = sum(len(each.broken) for each in planned)
+    refused = bool(count) and not force
+    if not dry_run and not refused:
+        planned = [_do(each, prune=prune, tell=format_ == "text") for each in planned]
+    for each in planned:
+        for finding in filter(None, (*each.plan.findings, each.plan.warning)):
+            click.echo(f"hopline: {finding}", err=True)
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(planned), indent=2))
+    elif refused:
+        click.echo(f"nothing was done: {count} open dialogs would break; --force does it")
+    if refused or any(each.plan.findings for each in planned):
+        ctx.exit(_BAD_NEWS)
+
+
+def _plan(
+    whole: Topology, part: Part, cluster: Cluster, *, prune: bool, timeout: float
+) -> _Planned:
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    plan = preview(cluster, part.topology, prune=prune)
+    if plan.version:
+        refuse_another(part, cluster, read_catalog(cluster))
+    broken = find_broken(cluster, part.topology, plan.change, time.time(), whole)
+    return _Planned(part, cluster, plan, list(broken))
+
+
+def _do(each: _Planned, *, prune: bool, tell: bool) -> _Planned:
+    done = deploy(each.cluster, each.part.topology, prune=prune)
+    if tell:
+        of = f" of {each.part.name}" if each.part.name else ""
+        click.echo(f"catalog version {done.version}{of}")
+    return replace(each, plan=done)
+
+
+def _show(each: _Planned) -> None:
+    plan, broken, rows = each.plan, each.broken, []
+    if each.part.name:
+        click.echo(f"cluster {each.part.name} at {each.cluster.bootstrap}")
+    for topic in plan.topics:
+        missing = topic.removesuffix(" does not exist")
+        rows.append(("+" if missing != topic else "~", f"topic {missing}"))
+    change = plan.change
+    rows += [("+", k) for k in change.added]
+    rows += [("~", k) for k in change.changed]
+    rows += [("-", k) for k in change.removed]
+    for mark, what in rows:
+        click.echo(f"  {mark} {what}")
+    if not rows:
+        click.echo("nothing to do")
+    for one in broken[:_MOST]:
+        side = "initiator" if one.is_initiator else "target"
+        where = f"{one.instance}/{one.database}/{one.service}"
+        click.echo(f"  ! {one.conversation} ({side}, {where}): {one.why}")
+    if len(broken) > _MOST:
+        click.echo(f"  ! and {len(broken) - _MOST} more")
+
+
+def _as_json(planned: Sequence[_Planned]) -> dict[str, object]:
+    """Return what there is of one cluster, or of several by their names."""
+    if not planned[0].part.name:
+        return _one_as_json(planned[0].plan, planned[0].broken)
+    return {"clusters": {p.part.name: _one_as_json(p.plan, p.broken) for p in planned}}
+
+
+def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
+    return {
+        "version": done.version,
+        "topics": list(done.topics),
+        "added": list(done.change.added),
+        "changed": list(done.change.changed),
+        "removed": list(done.change.removed),
+        "findings": [*done.findings],
+        "warning": done.warning,
+        "breaks": [{**asdict(each), "conversation": str(each.conversation)} for each in broken],
+    }
+
+
+def refuse_broken(topology: Topology) -> None:
+    """Raise UsageError for a topology that is not applied: with errors, or with passwords."""
+    broken = [f for f in topology.findings if f.severity is Severity.ERROR]
+    if broken:
+        first, more = broken[0], len(broken) - 1
+        raise UsageError(
+            f"{first.file}:{first.line}: {first.message}" + (f" ({more} more)" if more else ""),
+            first.remedy,
+        )
+    demand_stateable(topology)

@@ -1,0 +1,55 @@
+"""``hopline demo``: the main job, end to end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from streams.cli.options.parameters import Finite
+from streams.demo import DATA, Options, Stage, run, stop
+
+_EVERY = 5.0  # seconds between lines of progress where they cannot overwrite each other
+
+
+@click.command()
+@click.option(
+    "--data",
+    default=DATA,
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where Kafka's data, logs and the monitor's store go; emptied first.",
+)
+@click.option("--sabotage", is_flag=True, help="Hide one delivered record from the verification.")
+@click.option(
+    "--speed", default=2.0, show_default=True, type=Finite(min=0, min_open=True),
+    help="2 replays twice as fast.",
+)  # fmt: skip
+@click.option("--keep", is_flag=True, help="Leave the system running, with a dashboard.")
+@click.option("--stop", "ends", is_flag=True, help="End what --keep has left running.")
+@click.pass_context
+def demo(
+    ctx: click.Context, data: Path, sabotage: bool, speed: float, keep: bool, ends: bool
+) -> None:
+    """Run the main job in three acts on this machine: path, the running system, several targets.
+
+    Needs Java 17 or newer for Kafka and Spark. Exits with 0 only if what Kafka holds in the end
+    shows that nothing was lost and nothing delivered twice; with 1 otherwise.
+    """
+    if ends:
+        click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")
+        return
+    terminal = sys.stderr.isatty()
+    told = 0.0
+
+    def progress(line: str) -> None:
+        nonlocal told
+        if terminal:
+            click.echo(f"\r\x1b[K{line}", nl=False, err=True)
+        elif line and time.monotonic() - told > _EVERY:
+            click.echo(line, err=True)
+            told = time.monotonic()
+
+    ctx.exit(run(Stage(Options(data, sabotage, speed, keep), click.echo, progress)))

@@ -1,0 +1,67 @@
+"""``hopline failover``: another partner becomes the principal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.statement import reached
+from streams.live.admin.failover import Moved, move_role
+
+_BAD_NEWS = 1
+
+
+@click.command()
+@click.argument("pair")
+@click.option("--to", required=True, metavar="INSTANCE", help="Who is to be the principal.")
+@timeout_option(help="Seconds to wait until the new principal says that it is.")
+@format_option()
+@cluster_options
+@click.pass_context
+def failover(
+    ctx: click.Context,
+    pair: str,
+    to: str,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Give the role of PAIR (a mirrored pair or an availability group) to another instance.
+
+    The new principal goes on with the dialogs where the old one has committed: the pair has topics
+    of its own, and nothing is copied. The old one commits nothing more, be it stopped, cut off or
+    killed, and is the mirror when it comes back. Who sends over a mirrored route waits until the
+    new one says that it is the principal; listeners lead to it at once.
+
+    Exit code 1: the catalog is changed, and the new principal has not said so yet.
+
+    \b
+    hopline failover Orders --to Partner2
+    """
+    moved = move_role(reached(bootstrap, prefix, timeout), pair, to, timeout)
+    if format_ == "json":
+        click.echo(json.dumps(asdict(moved)))
+    else:
+        _show(moved, timeout)
+    if not moved.claimed:
+        ctx.exit(_BAD_NEWS)
+
+
+def _show(moved: Moved, timeout: float) -> None:
+    click.echo(
+        f"{moved.pair}: {moved.before or 'nobody'} > {moved.now}, epoch {moved.epoch}, "
+        f"catalog version {moved.version}"
+    )
+    if moved.claimed:
+        click.echo(f"{moved.now} says that it is the principal")
+    else:
+        click.echo(
+            f"{moved.now} has not said within {timeout:g} s that it is the principal: nothing is "
+            f"sent to it until then.\nDoes its forwarder run? "
+            f"(hopline worker forwarder --instance {moved.now})"
+        )

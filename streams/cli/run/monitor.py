@@ -1,0 +1,130 @@
+"""``hopline monitor``: Spark reads along and says how late, how often twice, by which way."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+import click
+
+from streams.cli.options.duration import DURATION
+from streams.cli.options.parameters import ADDRESS, Finite
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.options.shown import refuse_store_password
+from streams.monitor import MonitorConfig, run
+
+_DEFAULT = MonitorConfig(bootstrap="")
+
+
+@click.command()
+@cluster_options
+@click.option(
+    "--store",
+    default=_DEFAULT.store,
+    show_default=True,
+    metavar="URL",
+    callback=refuse_store_password,
+    help="Database that is written (SQLAlchemy): SQLite or PostgreSQL.",
+)
+@click.option(
+    "--master", default=_DEFAULT.master, show_default=True, metavar="URL", help="Spark's master."
+)
+@click.option(
+    "--checkpoint",
+    default=_DEFAULT.checkpoint,
+    show_default=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Positions and state, to go on after a stop; and Spark's log.",
+)
+@click.option(
+    "--window", default="10s", show_default=True, type=DURATION, help="Length of the windows."
+)
+@click.option(
+    "--duplicate-horizon",
+    "horizon",
+    default="10m",
+    show_default=True,
+    type=DURATION,
+    help="Copies no further apart are told by cause; what has not come by then is missing.",
+)
+@click.option(
+    "--job",
+    metavar="ID",
+    help="Look at the dialogs of this replay, and at no others, into a store of its own. "
+    "[default: at all but those that replays gave new ids]",
+)
+@click.option(
+    "--keep",
+    metavar="DAYS",
+    type=Finite(min=0, min_open=True),
+    help="Delete from the store what is older. [default: keep all]",
+)
+@click.option(
+    "--until-idle",
+    type=Finite(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop when nothing has come for so long.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Made when all queries run.",
+)
+@click.option(
+    "--http",
+    type=ADDRESS,
+    metavar="[HOST:]PORT",
+    help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone on loopback.",
+)
+def monitor(
+    bootstrap: str,
+    prefix: str,
+    store: str,
+    master: str,
+    checkpoint: Path,
+    window: int,
+    horizon: int,
+    job: str | None,
+    keep: float | None,
+    until_idle: float | None,
+    ready_file: Path | None,
+    http: str | None,
+) -> None:
+    """Compute latencies, superfluous copies and events while they happen, into a store.
+
+    Runs until it is interrupted. Started again with the same checkpoint and store it goes on where
+    it was. Needs Java 17.
+    """
+    config = MonitorConfig(
+        bootstrap=bootstrap,
+        prefix=prefix,
+        properties=cluster_of(bootstrap, prefix).properties,
+        store=store,
+        master=master,
+        checkpoint=checkpoint,
+        window=window,
+        horizon=horizon,
+        job=job,
+        keep=keep,
+        until_idle=until_idle,
+        ready_file=ready_file,
+        http=http,
+    )
+    run(config, stop=_stop_on_signal(), say=lambda line: click.echo(f"monitor: {line}", err=True))
+
+
+def _stop_on_signal() -> Event:
+    """Return what the first signal to end sets; the second one ends at once."""
+    stop = Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    return stop

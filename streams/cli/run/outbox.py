@@ -1,0 +1,92 @@
+"""``hopline outbox``: statements from an application's database to Kafka."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+
+import click
+
+from streams.cli.options.answer import timeout_option
+from streams.cli.options.parameters import SECONDS
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.options.shown import refuse_store_password
+from streams.cli.run.log import log_to_stderr
+from streams.errors import UsageError
+from streams.outbox.ddl import ddl
+from streams.outbox.relay import Relay
+from streams.outbox.table import OutboxTable
+
+
+@click.command()
+@click.option(
+    "--store",
+    metavar="URL",
+    envvar="HOPLINE_OUTBOX",
+    callback=refuse_store_password,
+    help="The application's database: postgresql+psycopg://..., sqlite:///FILE. "
+    "Also HOPLINE_OUTBOX.",
+)
+@click.option("--once", is_flag=True, help="Relay what is there, then leave.")
+@click.option(
+    "--poll",
+    default=0.1,
+    show_default=True,
+    type=SECONDS,
+    help="Seconds between looks at an empty outbox.",
+)
+@timeout_option(30.0, "Seconds to wait for Kafka at a time.")
+@click.option(
+    "--ddl",
+    "dialect",
+    type=click.Choice(["postgresql", "sqlite"]),
+    help="Print the tables of outbox and inbox, for a migration, and do nothing.",
+)
+@cluster_options
+def outbox(
+    store: str | None,
+    once: bool,
+    poll: float,
+    timeout: float,
+    dialect: str | None,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Hand over the statements that an application has committed with its own rows.
+
+    Runs until SIGTERM. Run one for each outbox: another one that starts takes over. A killed one
+    loses nothing and repeats nothing: start it again. docs/client.md has the application's side.
+    """
+    if dialect is not None:
+        click.echo(ddl(dialect))
+        return
+    if store is None:
+        raise UsageError("Name the application's database.", "Give --store URL.")
+    log_to_stderr()
+    logging.getLogger("hopline.ready").setLevel(logging.INFO)
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    table = OutboxTable.open(store)
+    relay = Relay(cluster, table, poll=poll, timeout=timeout)
+    try:
+        logging.getLogger("hopline.ready").info("The outbox in %s is relayed.", table.address)
+        if once:
+            while relay.turn():
+                pass
+        else:
+            relay.run(_until_signalled())
+    finally:
+        relay.close()
+        table.close()
+    click.echo(f"{relay.relayed:,} statements were relayed.", err=True)
+    if relay.absent:
+        click.echo(f"What is said to {', '.join(relay.absent)} waits: nobody applied it.", err=True)
+        raise SystemExit(1)
+
+
+def _until_signalled() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

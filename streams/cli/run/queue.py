@@ -1,0 +1,32 @@
+"""``hopline queue``: turn a queue on or off, as five rollbacks in a row do (9617, event 143)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parameters import IN_DATABASE
+from streams.cli.options.shared import cluster_options
+from streams.cli.run.sql import sql
+from streams.topology.export.quoting import bracket, split_name
+
+
+@click.command()
+@click.argument("status", type=click.Choice(["on", "off"]))
+@click.argument("name")
+@click.option("--at", required=True, type=IN_DATABASE, help="Where the queue is.")
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def queue(ctx: click.Context, /, status: str, name: str, **options: Any) -> None:
+    """Turn the queue NAME on or off: `ALTER QUEUE NAME WITH STATUS = ON` in the catalog.
+
+    While it is off nobody receives from it (9617), and what arrives for it waits. A queue that a
+    poison message has turned off has the message still: mend its reader first.
+    """
+    quoted = ".".join(map(bracket, split_name(name) or (name,)))
+    text = f"ALTER QUEUE {quoted} WITH STATUS = {status.upper()}"
+    ctx.invoke(sql, text=text, file=None, dry_run=False, **options)

@@ -1,0 +1,31 @@
+"""``hopline skip``: give a statement up that cannot be read."""
+
+from __future__ import annotations
+
+import click
+
+from streams.cli.options.answer import timeout_option
+from streams.cli.options.shared import cluster_options
+from streams.cli.options.statement import reached
+from streams.live.admin.skip import skip_statement
+
+
+@click.command()
+@click.argument("place")
+@timeout_option()
+@cluster_options
+def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
+    """Give the statement at PLACE up, for which its partition of `cmd` waits.
+
+    A statement in a schema that nobody has announced is held back, with all that is behind it in
+    its partition: its application was promised that it is accepted. Usually another version has
+    written it, and `hopline apply` of that version lets it be read. Where nobody can, this order
+    lets the worker pass it over within a second, and tell it as event 161.
+
+    The worker's log, and the alert HoplineStatementHeldBack, say where that is.
+
+    \b
+    hopline skip cmd.ServerA/0@6140
+    """
+    version = skip_statement(reached(bootstrap, prefix, timeout), place)
+    click.echo(f"{place} is skipped from catalog version {version} on")

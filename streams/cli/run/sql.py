@@ -1,0 +1,135 @@
+"""``hopline sql``: T-SQL on a running system."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.parameters import IN_DATABASE
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.unenforced import tell_unenforced
+from streams.errors import UsageError
+from streams.live.admin.statements import (
+    Planned,
+    Script,
+    changed_fields,
+    plan_script,
+    publish_script,
+)
+from streams.topology import Finding
+from streams.topology.decode import decode
+
+_BAD_NEWS = 1
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--at", required=True, type=IN_DATABASE, help="Where it is executed.")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Read the statements from this file.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def sql(
+    ctx: click.Context,
+    text: str | None,
+    at: str,
+    file: Path | None,
+    dry_run: bool,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Execute T-SQL, such as 'CREATE ROUTE ...', in the catalog that running workers live by.
+
+    TEXT is the statements; without it they are read from --file, or from standard input. It is all
+    or nothing: what the engine would refuse (TA-20) changes nothing and ends with exit code 1.
+    Workers take the change over within a second. `hopline query` answers SELECT.
+    """
+    script = _script(text, at, file)
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda said: click.echo(said, err=True))
+    planned = plan_script(cluster, script, time.time())
+    tell_unenforced(planned.unenforced)
+    if format_ == "text":
+        _show(planned)
+    version = planned.change.base
+    if not (planned.refused or dry_run):
+        version = publish_script(cluster, planned)
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(planned, version), indent=2))
+    elif not (planned.refused or dry_run):
+        click.echo(f"catalog version {version}")
+    if planned.refused:
+        ctx.exit(_BAD_NEWS)
+
+
+def _script(text: str | None, at: str, file: Path | None) -> Script:
+    instance, _, database = at.partition("/")
+    if text is not None and file is not None:
+        raise UsageError("There are statements and a file.", "Give one of them.")
+    if text is not None:
+        return Script(instance, database, text)
+    if file is not None:
+        return Script(instance, database, decode(file.read_bytes())[0], str(file))
+    if sys.stdin.isatty():
+        raise UsageError("There are no statements.", "Write them as an argument or name a --file.")
+    return Script(instance, database, decode(sys.stdin.buffer.read())[0], "<stdin>")
+
+
+def _show(planned: Planned) -> None:
+    for finding in planned.refused:
+        click.echo(f"  ! {_finding(finding)}")
+    if planned.refused:
+        click.echo("nothing was changed")
+        return
+    for spec in planned.topics:
+        click.echo(f"  + topic {spec.name}")
+    for key in planned.change.added:
+        click.echo(f"  + {key}")
+    for key in planned.change.changed:
+        click.echo(f"  ~ {key}")
+        for name, old, new in changed_fields(planned, key):
+            click.echo(f"      {name}: {_value(old)} > {_value(new)}")
+    for key in planned.change.removed:
+        click.echo(f"  - {key}")
+    if planned.left_out:
+        click.echo("nothing to do: the catalog keeps no certificates, permissions or procedures")
+    elif not planned.change:
+        click.echo("nothing to do")
+
+
+def _finding(finding: Finding) -> str:
+    where = f"line {finding.line}: " if finding.line else ""
+    remedy = f"\n    {finding.remedy}" if finding.remedy else ""
+    return f"{finding.code} {where}{finding.message}{remedy}"
+
+
+def _value(value: object) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _as_json(planned: Planned, version: int) -> dict[str, object]:
+    change = planned.change
+    return {
+        "version": version,
+        "topics": [spec.name for spec in planned.topics],
+        "added": list(change.added),
+        "changed": {
+            key: {name: [old, new] for name, old, new in changed_fields(planned, key)}
+            for key in change.changed
+        },
+        "removed": list(change.removed),
+        "findings": [finding.to_json() for finding in planned.refused],
+    }

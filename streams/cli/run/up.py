@@ -1,0 +1,171 @@
+"""``hopline up``, ``down`` and ``status``: everything for a topology on this machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.settings import replication
+from streams.cli.options.shared import DEFAULT_PREFIX, prefix_option
+from streams.cli.options.topology import find_folder
+from streams.cli.run.agents import refuse_agents
+from streams.cli.run.apply import refuse_broken
+from streams.cli.run.up_text import status_lines, statuses_json
+from streams.cli.text.values import one_line
+from streams.live import (
+    Health,
+    Started,
+    UpFolder,
+    Wish,
+    default_folder,
+    find_statuses,
+    start_parts,
+    stop,
+    worst,
+)
+from streams.topology import Topology, load
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _common(command: F) -> F:
+    data = click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Folder of the system: Kafka's data, logs, who runs. [default: .hopline/up]",
+    )
+    format_ = format_option()
+    return data(format_(command))
+
+
+@click.command()
+@click.argument("topology", metavar="TOPOLOGY")
+@click.option(
+    "--bootstrap",
+    metavar="HOST:PORT",
+    help="Use this Kafka cluster and start none.",
+)
+@prefix_option
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9092,
+    show_default=True,
+    help="Port of the embedded broker; 0 takes a free one.",
+)
+@timeout_option(120.0, "Seconds to wait for Kafka and workers.")
+@_common
+def up(
+    topology: str,
+    bootstrap: str | None,
+    prefix: str,
+    port: int,
+    timeout: float,
+    data: Path | None,
+    format_: str,
+) -> None:
+    """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
+
+    One process runs the forwarders of all instances, one the endpoint workers, and one each agent
+    that the topology states (`agents:`); a keeper starts them again where they end. The command
+    returns when every one is ready. Run it again to apply a changed topology: what runs stays, but
+    where the instances or agents that there are have changed.
+
+    HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker. Where the
+    instances say different clusters, each cluster has a broker (--port and the next ones), workers
+    and a keeper of its own.
+    """
+    path = find_folder(topology).absolute()
+    loaded = load(path, time.time())
+    refuse_broken(loaded)
+    refuse_agents(loaded)
+    folder = _folder(data)
+    needed = replication(click.get_current_context())
+    wish = Wish(
+        topology, loaded, bootstrap, prefix, port, timeout, folder=str(path), replication=needed
+    )
+    began = time.monotonic()
+    done = start_parts(folder, wish, lambda text: click.echo(text, err=True))
+    if format_ == "json":
+        statuses = find_statuses(folder, 10)
+        fresh = any(started.fresh for started in done.values())
+        click.echo(json.dumps({**statuses_json(folder, statuses), "fresh": fresh}))
+        return
+    seconds = time.monotonic() - began
+    for name, started in done.items():
+        what = f"{topology}, cluster {name}" if name else topology
+        where = folder.part(name) if name else folder
+        _tell_started(what, where, started, loaded, seconds)
+    click.echo("`hopline status` says how it is, `hopline down` ends it.")
+
+
+def _tell_started(
+    what: str, where: UpFolder, started: Started, loaded: Topology, seconds: float
+) -> None:
+    system = started.system
+    how = f"ready after {seconds:.1f} s" if started.fresh else "ran already"
+    count = len(system.instances)
+    answering = f", agents {', '.join(system.agents)}" if system.agents else ""
+    click.echo(
+        f"{what}: {count} instances{answering}, {how}; catalog version {started.deployed.version}."
+    )
+    more = [name for name in system.instances if name not in loaded.instances]
+    if more:
+        click.echo(f"The catalog has more, served too: {', '.join(more)} (hopline apply --prune).")
+    click.echo(f"Kafka is at {system.bootstrap}, logs in {where.path / 'logs'}.")
+    if system.prefix != DEFAULT_PREFIX or system.bootstrap != "127.0.0.1:9092":
+        click.echo(f"Other commands need: --bootstrap {system.bootstrap} --prefix {system.prefix}")
+
+
+@click.command()
+@_common
+def down(data: Path | None, format_: str) -> None:
+    """Let the workers drain and leave, and stop the broker, if `hopline up` has started them.
+
+    Topics and catalog stay in the folder, and with them every dialog: `hopline up` goes on with
+    them. Fine if nothing runs.
+    """
+    folder = _folder(data)
+    done = stop(folder)
+    if format_ == "json":
+        click.echo(json.dumps({"workers": done.workers, "broker": done.broker}))
+    elif done.workers or done.broker:
+        what = " and ".join(
+            name for name, ended in (("workers", done.workers), ("broker", done.broker)) if ended
+        )
+        click.echo(f"Stopped: {what}. The data stay in {folder.path}.")
+    else:
+        click.echo(f"Nothing of {folder.path} runs.")
+
+
+@click.command()
+@timeout_option(10.0)
+@_common
+@click.pass_context
+def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) -> None:
+    """Say how the system is that `hopline up` runs: exit code 0 if every worker is ready, else 1.
+
+    Lag is what a worker has not passed yet, in positions of its topics.
+    """
+    folder = _folder(data)
+    found = find_statuses(folder, timeout)
+    if format_ == "json":
+        click.echo(json.dumps(statuses_json(folder, found)))
+    else:
+        for name, status_ in found.items():
+            if name:
+                click.echo(f"cluster {name}")
+            for line in status_lines(folder.part(name) if name else folder, status_):
+                click.echo(one_line(line))
+    ctx.exit(0 if worst(found.values()) is Health.RUNNING else 1)
+
+
+def _folder(data: Path | None) -> UpFolder:
+    return UpFolder((data or default_folder()).absolute())

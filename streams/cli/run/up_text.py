@@ -1,0 +1,152 @@
+"""How ``hopline status`` says what there is, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from streams.cli.text.values import utc
+from streams.live import Lag, Status, UpFolder, WorkerStatus, worst
+from streams.prose import counted
+
+_MOST_LAGS = 10
+
+
+def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
+    """Yield the lines of the text."""
+    system = status.system
+    if system is None:
+        yield f"{status.health.value}: `hopline up TOPOLOGY` starts a system in {folder.path}"
+        return
+    yield f"{status.health.value}: {system.topology} at {system.bootstrap}, prefix {system.prefix}"
+    if status.broker is not None:
+        pid = f"process {status.broker_pid}" if status.broker_pid else ""
+        yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
+    keeper = f"process {system.keeper}, since {_clock(system.started)}"
+    yield _row("keeper", _alive(status.keeper_alive), keeper)
+    for hung in status.hung:
+        yield _row("hung", str(hung))
+        yield _row("", hung.remedy)
+    for held in status.held_back:
+        yield _row("held back", str(held))
+        yield _row("", held.remedy)
+    catalog = status.catalog
+    served = len(catalog.instances if catalog else system.instances)
+    for worker in status.workers:
+        yield _row(worker.process.agent or worker.process.role, *_worker(worker, served))
+    if catalog is None:
+        yield _row("catalog", "Kafka does not answer")
+        return
+    yield _row("catalog", f"version {catalog.version}, {len(catalog.instances)} instances")
+    if catalog.error:
+        yield _row("", f"not usable: {catalog.error}")
+    behind = sorted((lag for lag in status.lags if lag.records), key=_most_first)
+    yield _row("lag", f"{sum(lag.records for lag in behind):,} records")
+    for lag in behind[:_MOST_LAGS]:
+        yield _row("", f"{lag.records:>9,}  {lag.instance} {lag.role}, {lag.topic}")
+    if len(behind) > _MOST_LAGS:
+        yield _row("", f"and {len(behind) - _MOST_LAGS} more")
+
+
+def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
+    again = worker.process.restarts
+    return (
+        _alive(worker.alive),
+        f"process {worker.process.pid}, since {_clock(worker.process.started)}",
+        _ready(worker, instances),
+        *([counted(again, "restart")] if again else []),
+    )
+
+
+def _ready(worker: WorkerStatus, instances: int) -> str:
+    if worker.process.agent:
+        return "an agent, ready" if worker.ready else "an agent, not ready yet"
+    return f"{len(worker.ready)} of {instances} ready"
+
+
+def _alive(alive: bool) -> str:
+    return "running" if alive else "gone"
+
+
+def _row(name: str, *values: str) -> str:
+    return f"  {name:<10} {', '.join(v for v in values if v)}"
+
+
+def _most_first(lag: Lag) -> tuple[int, str, str]:
+    return -lag.records, lag.instance, lag.topic
+
+
+def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str, Any]:
+    """Return the same of every cluster, by name; of the only one as it is."""
+    if list(statuses) == [""]:
+        return status_json(folder, statuses[""])
+    return {
+        "health": worst(statuses.values()).value,
+        "data": str(folder.path),
+        "clusters": {name: status_json(folder.part(name), s) for name, s in statuses.items()},
+    }
+
+
+def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
+    """Return the same as plain values; ``lag`` has what is behind only."""
+    system, catalog = status.system, status.catalog
+    return {
+        "health": status.health.value,
+        "data": str(folder.path),
+        "bootstrap": system.bootstrap if system else None,
+        "prefix": system.prefix if system else None,
+        "topology": system.topology if system else None,
+        "instances": list(catalog.instances if catalog else system.instances if system else ()),
+        "broker": {"condition": status.broker.value, "pid": status.broker_pid}
+        if status.broker
+        else None,
+        "keeper": {
+            "pid": system.keeper,
+            "alive": status.keeper_alive,
+            "since": utc(system.started),
+        }
+        if system
+        else None,
+        "workers": [_worker_json(w) for w in status.workers if not w.process.agent],
+        "agents": [_agent_json(w) for w in status.workers if w.process.agent],
+        "catalog": {
+            "version": catalog.version,
+            "instances": len(catalog.instances),
+            "error": catalog.error or None,
+        }
+        if catalog
+        else None,
+        "lag": [
+            {"instance": g.instance, "role": g.role, "topic": g.topic, "records": g.records}
+            for g in status.lags
+            if g.records
+        ],
+        "hung": [each._asdict() for each in status.hung],
+        "held_back": [
+            {**each._asdict(), "place": each.place, "remedy": each.remedy}
+            for each in status.held_back
+        ],
+    }
+
+
+def _worker_json(worker: WorkerStatus) -> dict[str, Any]:
+    process = _process_json(worker)
+    return {"role": worker.process.role, **process, "ready": sorted(worker.ready)}
+
+
+def _agent_json(worker: WorkerStatus) -> dict[str, Any]:
+    return {"name": worker.process.agent, **_process_json(worker), "ready": bool(worker.ready)}
+
+
+def _process_json(worker: WorkerStatus) -> dict[str, Any]:
+    return {
+        "pid": worker.process.pid,
+        "alive": worker.alive,
+        "since": utc(worker.process.started),
+        "restarts": worker.process.restarts,
+    }
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

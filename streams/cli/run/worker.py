@@ -1,0 +1,123 @@
+"""``hopline worker``: the processes that move messages."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from streams.cli.headed import HeadedCommand
+from streams.cli.options.begin import begin_of
+from streams.cli.options.settings import credentials, section_options
+from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.run.log import log_to_stderr
+from streams.cli.run.worker_agents import AGENT_HEADINGS, AgentOptions, agent_options, run_agents
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import read_catalog
+from streams.settings import LogFormat, PaceName, WorkerSettings
+from streams.topology import Topology
+from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
+
+AGENTS = "agents"
+_HEADINGS = {
+    "Forwarder and endpoint": ("slot", "pace", "standby", "keep", "answer_within"),
+    **AGENT_HEADINGS,
+    "Kafka": ("bootstrap", "prefix", "replication", "properties", "config"),
+}
+
+
+@click.command(cls=HeadedCommand, headings=_HEADINGS)
+@click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
+@click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
+@click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
+@agent_options
+@section_options("worker")
+@cluster_options
+def worker(
+    role: str,
+    instances: tuple[str, ...],
+    every: bool,
+    topology: Topology | None,
+    agents: tuple[str, ...],
+    service: str | None,
+    name: str | None,
+    classifier: str | None,
+    redirect: str | None,
+    directory: str | None,
+    begin: tuple[str, ...],
+    bootstrap: str,
+    prefix: str,
+    log_format: str,
+    pace: str,
+    **options: Any,
+) -> None:
+    """Run workers until SIGTERM: then they drain, commit and leave.
+
+    ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
+    these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
+    that comes with Hopline (--service data-dependent-routing, or configuration-notice).
+
+    Any number of processes may serve an instance, each with its own --slot. A killed one loses
+    nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
+    --standby and the same --slot one works; the other one knows all that it knows, and takes over
+    within seconds when it dies.
+    """
+    settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
+    log_to_stderr(settings.log_format, verbose=settings.verbose)
+    logging.getLogger("hopline.ready").setLevel(logging.INFO)
+    options_of_agents = AgentOptions(
+        topology, agents, service, name, classifier, redirect, directory, begin_of(begin)
+    )
+    options_of_agents.demand(wanted=role == AGENTS)
+    every = every or (topology is not None and not instances)
+    if bool(instances) == every:
+        raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
+    cluster = cluster_of(bootstrap, prefix)
+    if every:
+        cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
+        live = read_catalog(cluster).topology
+        instances = tuple(live.instances) if live else ()
+        if not instances:
+            raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+    if role == AGENTS:
+        run_agents(cluster, instances, options_of_agents, settings.http)
+        return
+    roles = ROLES if role == "both" else (role,)
+    process = Process(
+        cluster,
+        Plan(
+            roles,
+            instances,
+            settings.slot,
+            pace=Pace[settings.pace.name],
+            watched=bool(settings.http),
+            standby=settings.standby,
+            keep=settings.keep if settings.keep >= 0 else None,
+        ),
+        timeout=settings.timeout,
+        credentials=credentials(click.get_current_context()),
+    )
+    stop_on_signals(process)
+    with _serving(process, settings):
+        try:
+            process.run()
+        finally:
+            if process.left_behind:  # when all is said: to destroy its client might wait for ever
+                atexit.register(os._exit, SurroundingsError.exit_code)
+
+
+@contextmanager
+def _serving(process: Process, settings: WorkerSettings) -> Iterator[None]:
+    if not settings.http:
+        yield
+        return
+    from streams.workers.http import serving  # Prometheus's library only where it is asked for
+
+    with serving(process, settings.http, settings.answer_within) as port:
+        logging.getLogger("hopline.ready").info("metrics and health on port %d", port)
+        yield

@@ -1,0 +1,1 @@
+"""Records and values as a person reads them."""

@@ -1,0 +1,137 @@
+"""Which open dialogs a change of the catalog would break, and why."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from streams.analysis.diff import Change as Fate
+from streams.analysis.diff import Dialogs, Direction
+from streams.analysis.estate import Estate
+from streams.kafka import CatalogState, Change, Cluster, read_catalog
+from streams.live.views.dialogs import dialogs_of
+from streams.protocol import Dialog, State
+from streams.routing import broker_key
+from streams.topology import (
+    Database,
+    Instance,
+    Topology,
+    contract_of,
+    flatten,
+    unflatten,
+    with_history,
+)
+
+_OVER = (State.ER, State.CD)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """One side of an open dialog that could not go on, and the reason in words."""
+
+    instance: str
+    database: str
+    service: str
+    conversation: uuid.UUID
+    is_initiator: bool
+    why: str
+
+
+def find_broken(
+    cluster: Cluster,
+    topology: Topology,
+    change: Change,
+    now: float,
+    whole: Topology | None = None,
+) -> Iterator[Broken]:
+    """Yield the open dialogs that would break if a topology was applied by a plan.
+
+    ``now`` is epoch seconds. What is only added breaks nothing, and then no state is read. Where
+    it is one cluster's share, ``whole`` says what is beyond, now as before.
+    """
+    if not (change.changed or change.removed):
+        return
+    state = read_catalog(cluster)
+    live = state.topology
+    if live is None:
+        return
+    after = _after(state, with_history(topology, live), change)
+    known = whole.instances if whole else {}
+    beyond = {name: i for name, i in known.items() if name not in topology.instances}
+    fates = Dialogs(Estate(_with(live, beyond), now), Estate(_with(after, beyond), now))
+    for instance in live.instances.values():
+        for dialog, _ in dialogs_of(cluster, instance, tuple(instance.databases.values())):
+            if dialog.state not in _OVER and _is_alive(instance, dialog):
+                why = _gone(after, instance, dialog) or _unreachable(fates, instance, dialog)
+                if why:
+                    yield Broken(
+                        instance.name,
+                        dialog.database,
+                        dialog.service,
+                        dialog.conversation,
+                        dialog.is_initiator,
+                        why,
+                    )
+
+
+def _with(topology: Topology, beyond: Mapping[str, Instance]) -> Topology:
+    return replace(topology, instances={**beyond, **topology.instances})
+
+
+def _is_alive(instance: Instance, dialog: Dialog) -> bool:
+    """Tell whether a dialog has its database's broker id: NEW_BROKER has ended the others."""
+    database = instance.database(dialog.database)
+    return database is not None and _same_broker(database, dialog)
+
+
+def _same_broker(database: Database, dialog: Dialog) -> bool:
+    return broker_key(database.broker_id) == broker_key(dialog.broker_id)
+
+
+def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
+    """Return the topology of the catalog as it would be: without pruning, more than is wanted."""
+    assert state.topology is not None
+    objects, new = flatten(state.topology), flatten(wanted)
+    for key in (*change.added, *change.changed):
+        if key in new:  # else it is a schema
+            objects[key] = new[key]
+    for key in change.removed:
+        objects.pop(key, None)
+    return unflatten(objects)
+
+
+def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
+    """Return which part of the dialog's own side would be gone, if any."""
+    here = after.instance(instance.name)
+    database = here.database(dialog.database) if here else None
+    if here is None:
+        return "its instance would be gone"
+    if database is None:
+        return "its database would be gone"
+    return _ended(database, dialog)
+
+
+def _ended(database: Database, dialog: Dialog) -> str:
+    if not _same_broker(database, dialog):
+        return "its database would have another broker id"
+    if database.error_epoch > dialog.error_epoch:
+        return "its database would end its conversations with an error"
+    if dialog.service not in database.services:
+        return "its service would be gone"
+    if contract_of(database, dialog.contract) is None:
+        return f"its contract {dialog.contract} would be gone"
+    return ""
+
+
+def _unreachable(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
+    direction = Direction(
+        instance.name,
+        dialog.database,
+        dialog.service,
+        dialog.far_service,
+        dialog.far_broker,
+        dialog.is_initiator,
+    )
+    fate = fates.fate(direction, dialog.conversation)
+    return f"{dialog.far_service} could not be reached" if fate.change is Fate.STOPS else ""

@@ -1,0 +1,229 @@
+"""Change how many partitions an instance has, while its workers are stopped.
+
+A dialog lives in the partition of its conversation id, and more partitions give most ids another
+one. So topics grow first, which workers refuse to work with until the catalog says the same; then
+every dialog is moved whose partition is another one by now; at last the catalog says the new
+number. Whoever is interrupted runs the same again, and goes on (docs/decisions/0029).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streams.analysis.places import unknown
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    Message,
+    TopicPartition,
+    change_for,
+    grow,
+    headers_of,
+    partitions_of,
+    publish,
+    read_catalog,
+    read_from,
+    read_positions,
+    specs_of,
+    topic_ids,
+)
+from streams.live.admin.rekey import Rekey, State
+from streams.live.admin.statements import live_topology
+from streams.topology import Topology, hosts_of, pairs_of
+from streams.wire import MalformedError
+from streams.wire.records import is_moved
+from streams.workers.endpoint.inputs import Inputs
+
+MOST = 1_000
+_JOINED = 30.0
+"""Seconds to wait until the partitions of a worker that has died are free."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Repartitioned:
+    """What was done: the homes (instances, mirrored pairs), and how many dialogs were moved.
+
+    ``version`` is the catalog's now, in which all of them have ``partitions`` partitions.
+    """
+
+    homes: tuple[str, ...]
+    before: int
+    partitions: int
+    moved: int
+    version: int
+
+
+def repartition(cluster: Cluster, name: str, count: int, tell: Tell) -> Repartitioned:
+    """Give an instance, or a mirrored pair with its partners, so many partitions.
+
+    Raises UsageError for an unknown name and for fewer partitions, which Kafka cannot have, and
+    SurroundingsError where a worker runs, where something is not applied yet, or where Kafka fails.
+    """
+    state = read_catalog(cluster)
+    live = live_topology(state)
+    hosts, homes = together(live, name)
+    before = live.instances[hosts[0]].partitions
+    if not before <= count <= MOST:
+        raise UsageError(
+            f"{name} has {before} partitions, and cannot have {count}.",
+            f"Kafka adds partitions and never takes any away: {before} to {MOST}.",
+        )
+    grown = [name for host in hosts for name in _topics(cluster, host, live)]
+    grown += [name for home in homes if home not in hosts for name in _topics(cluster, home, live)]
+    for home in homes:
+        with _owning(cluster, home):
+            _demand_applied(cluster, home)
+    grow(cluster, grown, count)
+    moved = sum(_move(cluster, live, home, count, tell) for home in homes)
+    changed = {host: replace(live.instances[host], partitions=count) for host in hosts}
+    wanted = replace(live, instances={**live.instances, **changed})
+    change = change_for(state, wanted)
+    version = publish(cluster, wanted, change) if change else change.base
+    return Repartitioned(homes, before, count, moved, version)
+
+
+def together(live: Topology, name: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return the instances that must have one number of partitions, and their homes."""
+    hosts = set(hosts_of(live, name))
+    pairs = pairs_of(live)
+    if not hosts:
+        raise unknown("instance", name, [*live.instances, *pairs], "The catalog")
+    met: set[str] = set()
+    while True:
+        more = {p.name for p in pairs.values() if hosts & {i.name for i in p.partners}} - met
+        if not more:
+            return sorted(hosts), (*sorted(hosts), *sorted(met))
+        met |= more
+        hosts |= {i.name for pair in more for i in pairs[pair].partners}
+
+
+def _topics(cluster: Cluster, home: str, live: Topology) -> list[str]:
+    """Return the topics of a home that are partitioned by conversation."""
+    topics = cluster.topics
+    own = [topics.out(home), *Inputs.of(topics, home), topics.dialog(home)]
+    entrances = [topics.ingress(home, i.cluster) for i in live.ingress if i.gateway == home]
+    return [topics.txq(home), *entrances, *own] if home in live.instances else own
+
+
+def _group(cluster: Cluster, home: str) -> str:
+    return f"{cluster.topics.prefix}endpoint.{home}"
+
+
+@contextmanager
+def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
+    """Be the one endpoint worker of a home: the only member of its group, with all partitions."""
+    inputs = Inputs.of(cluster.topics, home)
+    wanted = {(topic, p) for topic in inputs for p in partitions_of(cluster, topic)}
+    consumer = cluster.consumer(
+        _group(cluster, home),
+        partition_assignment_strategy="range",
+        topic_metadata_refresh_interval_ms=500,  # until it knows of new partitions
+        # What lies there is applied by workers; this one only owns it.
+        auto_offset_reset="latest",
+        queued_max_messages_kbytes=64,
+    )
+    with closing(consumer):
+        consumer.subscribe(list(inputs))
+        deadline = time.monotonic() + _JOINED
+        while {(p.topic, p.partition) for p in consumer.assignment()} != wanted:
+            consumer.poll(0.1)
+            if time.monotonic() > deadline:
+                raise SurroundingsError(
+                    f"Endpoint workers of {home} run: the partitions belong to them.",
+                    "Stop the workers of the instance and of its partners, and stand-bys too.",
+                )
+        consumer.pause(consumer.assignment())
+        yield consumer
+
+
+def _demand_applied(cluster: Cluster, home: str) -> None:
+    """Raise SurroundingsError unless everything is applied that lies before an endpoint worker.
+
+    A record of which nobody knows yet whose it is would stay on the wrong partition.
+    """
+    passed = read_positions(cluster, _group(cluster, home))
+    for topic in Inputs.of(cluster.topics, home):
+        left = sum(1 for _ in _unapplied(cluster, topic, passed))
+        if left:
+            raise SurroundingsError(
+                f"{left:,} records of {topic} are not applied yet.",
+                "Stop what sends, and let the workers run until they have no lag there; then stop "
+                "them too.",
+            )
+
+
+def _unapplied(
+    cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
+) -> Iterator[Message]:
+    """Yield the committed records of a topic that say something, behind what was passed."""
+    places = [
+        TopicPartition(topic, p, max(passed.get((topic, p), 0), 0))
+        for p in partitions_of(cluster, topic)
+    ]
+    for message in read_from(cluster, places):
+        if _says_something(message):
+            yield message
+
+
+def _says_something(message: Message) -> bool:
+    try:
+        return not is_moved(headers_of(message))
+    except MalformedError:  # which its worker has to tell yet
+        return True
+
+
+def _move(cluster: Cluster, live: Topology, home: str, count: int, tell: Tell) -> int:
+    """Move a home's dialogs to their partitions; returns how many were moved."""
+    with _owning(cluster, home) as consumer:
+        _demand_applied(cluster, home)
+        state = State.read(cluster, cluster.topics.dialog(home), count)
+        _demand_said_once(cluster, live, home, state)
+
+        def member() -> Any:
+            consumer.poll(0)
+            return who
+
+        who = consumer.consumer_group_metadata()
+        producer = cluster.producer(
+            transactional_id=f"{_group(cluster, home)}.repartition",
+            delivery_report_only_error=False,
+        )
+        producer.init_transactions(30)
+        moved = Rekey(cluster, home, state, producer, member, tell).run()
+        wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
+    if wrong:
+        raise SurroundingsError(
+            f"{wrong:,} dialogs of {home} are on a wrong partition still.",
+            "Run the command again, which goes on from here.",
+        )
+    return moved
+
+
+def _demand_said_once(cluster: Cluster, live: Topology, home: str, state: State) -> None:
+    """Raise SurroundingsError where an agent may say again what it has said.
+
+    What is known of that is known by partition, and another one would not know it.
+    """
+    names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
+    known = cluster.admin().list_topics(timeout=30).topics
+    ids = {
+        made: name for name, made in topic_ids(cluster, [n for n in names if n in known]).items()
+    }
+    for source, marks in state.seen.items():
+        topic = ids.get(source.topic)
+        if topic is None:  # it is gone, and with it what could be said again
+            continue
+        said = max(mark.said[-1].offset for mark in marks)
+        passed = read_positions(cluster, source.application).get((topic, source.partition), 0)
+        if passed <= said:
+            raise SurroundingsError(
+                f"The agents of {source.application} have not committed record {said} of "
+                f"{topic}/{source.partition}, whose statements {home} has applied.",
+                "Start them and the workers until they have, then stop both.",
+            )

@@ -1,0 +1,82 @@
+"""The configuration service's hands: it looks services up and changes the live catalog."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.errors import InputError, UsageError
+from streams.kafka import CatalogState, Cluster, read_catalog
+from streams.live.admin.statements import Script, live_topology, plan_script, publish_script
+from streams.live.configuration.directory import Directory
+from streams.node.endpoint.route_requests import parse_missing_route
+from streams.services import answer, purge
+from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker
+from streams.topology import Database, Topology
+
+log = logging.getLogger("hopline.notice")
+
+_FILE = "MissingRoute"
+Place = tuple[str, Database]
+"""A database, and the name of its instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Answers databases that ask for a route; ``clock`` is in epoch seconds.
+
+    Its methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
+    where one of them is away, or where somebody else changed the catalog at the same time: say it
+    again later.
+    """
+
+    cluster: Cluster
+    directory: Directory
+    clock: Callable[[], float] = time.time
+
+    def answer(self, broker: str, body: bytes) -> Refusal | None:
+        """Create the route that the database with this broker id asks for, or say why not."""
+        asked = parse_missing_route(body)
+        if asked is None:
+            return NO_REQUEST, "only a MissingRoute is answered"
+        offers = self.directory.find(asked.service)
+        state = read_catalog(self.cluster)
+        place = asker(live_topology(state), broker)
+        if place is None:
+            return UNKNOWN, f"the catalog has no database with the broker id {broker}"
+        now = self.clock()
+        said = answer(asked, offers, place[1].routes, now)
+        refusal = said.refusal or self._execute(place, said.sql, now, state)
+        told = refusal[1] if refusal else said.sql or "there is a route by now"
+        log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, told)
+        for offer in offers:  # where it stands is nobody's business elsewhere
+            for breach in offer.breaches:
+                log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
+        return refusal
+
+    def purge(self) -> None:
+        """Drop the expired routes that were created here."""
+        now = self.clock()
+        topology = read_catalog(self.cluster).topology or Topology()
+        for instance in topology.instances.values():
+            for database in (*instance.databases.values(), instance.msdb):
+                sql = "\n".join(purge(database.routes, now))
+                if sql:
+                    self._execute((instance.name, database), sql, now)
+                    log.info("%s/%s: %s", instance.name, database.name, sql)
+
+    def _execute(
+        self, place: Place, sql: str, now: float, state: CatalogState | None = None
+    ) -> Refusal | None:
+        instance, database = place
+        script = Script(instance, database.name, sql, _FILE)
+        try:
+            planned = plan_script(self.cluster, script, now, state)
+        except (InputError, UsageError) as error:  # a name that is no T-SQL
+            return UNUSABLE, error.message
+        if planned.refused:
+            return UNUSABLE, planned.refused[0].message
+        publish_script(self.cluster, planned)
+        return None

@@ -1,0 +1,24 @@
+"""The configuration service's applications: they answer, and change the live catalog."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from streams.agents import HoplineApp
+from streams.agents.notice import notice_app
+from streams.agents.stated import Maker, Place
+from streams.kafka import Cluster
+from streams.live.configuration.directory import directory_of
+from streams.live.configuration.notice import Notices
+from streams.topology import Agent
+
+
+def notice_maker(cluster: Cluster) -> Maker:
+    """Return what makes them on a cluster."""
+    logging.getLogger("hopline.notice").setLevel(logging.INFO)
+
+    def make(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:
+        return notice_app(*place, Notices(cluster, directory_of(agent)), **options)
+
+    return make

@@ -1,0 +1,17 @@
+"""``python -m streams.live.local FOLDER BOOTSTRAP PREFIX TOPOLOGY AGENT ...``: the keeper.
+
+`up` starts it; TOPOLOGY is the folder that states the agents.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from streams.live.local.folder import UpFolder
+from streams.live.local.jobs import jobs_of
+from streams.live.local.supervisor import keep
+
+if __name__ == "__main__":
+    folder, bootstrap, prefix, topology, *agents = sys.argv[1:]
+    keep(UpFolder(Path(folder)), jobs_of(bootstrap, prefix, topology, agents))

@@ -1,0 +1,176 @@
+"""What lies in the folder of a running system: which processes are whose, and do they still live.
+
+``system.json`` says what `up` has started and stays until `down`; ``workers.json`` belongs to the
+keeper; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streams.embedded.process import command_line
+from streams.embedded.state import locked
+from streams.errors import UsageError
+from streams.live.local.jobs import Job, jobs_of
+from streams.private import make_folder, write_private
+from streams.wire.topics import escape, unescape
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What `up` has started; ``embedded`` says whether the broker too. ``started``: Unix seconds.
+
+    ``instances`` are those of the catalog then, also such as the topology does not have.
+
+    ``keeper`` is the process that starts the workers, and starts them again where they end.
+    ``folder`` is the topology's, ``agents`` have by their names what it says of them.
+    """
+
+    keeper: int
+    bootstrap: str
+    prefix: str
+    topology: str
+    instances: tuple[str, ...]
+    embedded: bool
+    started: float
+    folder: str = ""
+    agents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Return what the keeper keeps running."""
+        return jobs_of(self.bootstrap, self.prefix, self.folder, self.agents)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProcess:
+    """A process of workers of one role, or an agent; its log begins at ``log_from`` in bytes.
+
+    ``started`` is Unix time in seconds, ``restarts`` counts how often it was started again.
+    """
+
+    role: str
+    pid: int
+    started: float
+    restarts: int = 0
+    log_from: int = 0
+    agent: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what its log is called."""
+        return Job(self.role, (), self.agent).name
+
+    def wanted(self, instances: Iterable[str]) -> frozenset[str]:
+        """Return what it must be ready for where a system has these instances."""
+        return frozenset({self.agent} if self.agent else instances)
+
+
+@dataclass(frozen=True, slots=True)
+class UpFolder:
+    """The folder that holds everything of one system that `up` runs."""
+
+    path: Path
+
+    @property
+    def kafka(self) -> Path:
+        """Return the data folder of the embedded broker."""
+        return self.path / "kafka"
+
+    def log(self, name: str) -> Path:
+        """Return where a process writes what it says: ``keeper``, or a job."""
+        return self.path / "logs" / f"{name}.log"
+
+    def part(self, cluster: str) -> UpFolder:
+        """Return the folder of one of several clusters: a system of its own."""
+        return UpFolder(self.path / "clusters" / escape(cluster))
+
+    def parts(self) -> dict[str, UpFolder]:
+        """Return the folders of all clusters that have been started here, by name."""
+        found = sorted((self.path / "clusters").glob("*/"))
+        return {unescape(folder.name): UpFolder(folder) for folder in found}
+
+    @property
+    def system_file(self) -> Path:
+        """Return the path of the file that says what runs."""
+        return self.path / "system.json"
+
+    @property
+    def workers_file(self) -> Path:
+        """Return the path of the file in which the keeper says what it runs."""
+        return self.path / "workers.json"
+
+    def system(self) -> System | None:
+        """Return what was started; an unreadable file says nothing."""
+        found = _read(self.system_file)
+        try:
+            return System(**{**found, "instances": tuple(found["instances"])})
+        except (KeyError, TypeError):
+            return None
+
+    def workers(self) -> tuple[WorkerProcess, ...]:
+        """Return the workers that the keeper runs, or ran when it was killed."""
+        try:
+            return tuple(WorkerProcess(**row) for row in _read(self.workers_file)["workers"])
+        except (KeyError, TypeError):
+            return ()
+
+    def record_system(self, system: System) -> None:
+        """Write what was started, whole or not at all."""
+        _write(self.system_file, asdict(system))
+
+    def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
+        """Write what the keeper runs, whole or not at all."""
+        _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
+
+    def forget(self) -> None:
+        """Remove both files."""
+        self.system_file.unlink(missing_ok=True)
+        self.workers_file.unlink(missing_ok=True)
+
+    def keeps(self, system: System) -> bool:
+        """Tell whether the keeper lives."""
+        called = command_line(system.keeper)
+        return "streams.live" in called and str(self.path) in called
+
+    def works(self, system: System, worker: WorkerProcess) -> bool:
+        """Tell whether a worker lives."""
+        job = next((job for job in system.jobs if job.name == worker.name), None)
+        return job is not None and job.command in command_line(worker.pid)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep everybody else from starting or stopping the system meanwhile."""
+        make_folder(self.path)
+        with locked(self.path / "up.lock") as mine:
+            if not mine:
+                raise UsageError(
+                    f"The system of {self.path} is being started or stopped by somebody else.",
+                    "Wait for it: `hopline status`.",
+                )
+            yield
+
+
+def default_folder() -> Path:
+    """Return ``.hopline/up`` under the current folder: one system per project."""
+    return Path.cwd() / ".hopline" / "up"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    scratch = path.with_suffix(f".{os.getpid()}")
+    write_private(scratch, json.dumps(value) + "\n")
+    os.replace(scratch, path)

@@ -1,0 +1,33 @@
+"""What the workers have said in their logs: who is ready, and how the last one ended."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from streams.live.local.folder import UpFolder, WorkerProcess
+
+_READY = re.compile(r" INFO (.+) (?:forwarder|endpoint|agents): ready", re.MULTILINE)
+
+
+def ready_instances(folder: UpFolder, worker: WorkerProcess) -> frozenset[str]:
+    """Return the instances that a process serves, by its log since it was started.
+
+    Of an agent it is its own name.
+    """
+    try:
+        with folder.log(worker.name).open("rb") as log:
+            log.seek(worker.log_from)
+            return frozenset(_READY.findall(log.read().decode(errors="replace")))
+    except FileNotFoundError:
+        return frozenset()
+
+
+def last_words(log: Path) -> str:
+    """Return the last line of a log."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except FileNotFoundError:
+        lines = []
+    said = [line for line in lines if not line.startswith(" ")]
+    return said[-1] if said else "it said nothing"

@@ -1,0 +1,200 @@
+"""Start everything for a topology on this machine, or bring what runs up to date."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from streams.embedded import Broker, Condition
+from streams.embedded.process import POLL_S, spawn, wait_until
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog
+from streams.live.admin.open_dialogs import find_broken
+from streams.live.admin.statements import live_topology
+from streams.live.local.folder import System, UpFolder, WorkerProcess
+from streams.live.local.readiness import last_words, ready_instances
+from streams.live.local.stop import stop_workers
+from streams.private import make_folder
+from streams.settings import Replication
+from streams.topology import Topology
+from streams.topology.records import encode
+from streams.wire import Topics
+
+Tell = Callable[[str], None]
+_TELL_S = 2.0
+"""Seconds between two lines that say how many workers are ready."""
+_APPEARS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What `up` was asked for. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
+
+    ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
+    which this is one cluster's share, ``folder`` where it was read: what agents use lies beside it.
+    """
+
+    name: str
+    topology: Topology
+    bootstrap: str | None
+    prefix: str
+    port: int
+    timeout: float
+    whole: Topology | None = None
+    folder: str = ""
+    replication: Replication = field(default_factory=Replication)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What runs now; ``fresh`` is false where the workers ran already and may go on."""
+
+    system: System
+    deployed: Deployment
+    fresh: bool
+
+
+def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
+    """Start broker and workers, apply the topology; return when every worker is ready.
+
+    What runs already stays, but for workers that do not serve the instances that there are now.
+    Raises UsageError where the folder's system is another one, SurroundingsError where something
+    does not start in time; what has been started by then goes on, and `down` ends it.
+    """
+    with folder.alone():
+        before = folder.system()
+        _refuse_another(folder, wish, before)
+        bootstrap = wish.bootstrap or start_broker(folder, wish.port, tell)
+        cluster = Cluster(bootstrap, Topics(wish.prefix), replication=wish.replication)
+        cluster.wait(wish.timeout, tell)
+        _refuse_breaking(cluster, wish)
+        deployed = deploy(cluster, wish.topology)
+        if wish.bootstrap is not None:  # else it is this machine's own broker
+            for finding in filter(None, (*deployed.findings, deployed.warning)):
+                tell(finding)
+        instances = tuple(live_topology(read_catalog(cluster)).instances)
+        wanted = _system(wish, bootstrap, instances)
+        if before is None or not (_fits(before, wanted) and folder.keeps(before)):
+            stop_workers(folder, before)
+            system = _run(folder, wanted)
+        else:
+            system = before
+        _await_ready(folder, system, wish.timeout, tell)
+        return Started(system, deployed, system is not before)
+
+
+def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None:
+    if before is None or not folder.keeps(before):
+        return
+    same_kafka = before.embedded if wish.bootstrap is None else before.bootstrap == wish.bootstrap
+    if not same_kafka or before.prefix != wish.prefix:
+        raise UsageError(
+            f"A system of {folder.path} runs already, at {before.bootstrap} with the prefix "
+            f"{before.prefix}.",
+            "Stop it with `hopline down`, or choose another folder with --data.",
+        )
+
+
+def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
+    change = preview(cluster, wish.topology).change
+    found = find_broken(cluster, wish.topology, change, time.time(), wish.whole)
+    broken = next(found, None)
+    if broken is not None:
+        raise UsageError(
+            f"Open dialogs could not go on with this topology, such as {broken.conversation} of "
+            f"{broken.instance}/{broken.database}: {broken.why}.",
+            f"`hopline apply --force --bootstrap {cluster.bootstrap} --prefix "
+            f"{cluster.topics.prefix}` applies it all the same.",
+        )
+
+
+def start_broker(folder: UpFolder, port: int, tell: Tell) -> str:
+    """Start the folder's embedded broker unless it runs; returns its address."""
+    broker = Broker(folder.kafka, port=port, lasting=True)
+    if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
+        tell(f"Starting Apache Kafka on {folder.kafka} ...")
+        broker.start()
+    return broker.bootstrap
+
+
+def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
+    """Return the system that is wanted, before anything of it runs."""
+    return System(
+        keeper=0,
+        bootstrap=bootstrap,
+        prefix=wish.prefix,
+        topology=wish.name,
+        instances=instances,
+        embedded=wish.bootstrap is None,
+        started=time.time(),
+        folder=wish.folder,
+        agents={name: json.dumps(encode(a)) for name, a in wish.topology.agents.items()},
+    )
+
+
+def _fits(before: System, wanted: System) -> bool:
+    """Tell whether what runs serves what must be served now."""
+    return (
+        before.jobs == wanted.jobs
+        and before.agents == wanted.agents
+        and (set(before.instances) == set(wanted.instances))
+    )
+
+
+def _run(folder: UpFolder, wanted: System) -> System:
+    """Start a keeper, which starts the rest."""
+    log = folder.log("keeper")
+    make_folder(log.parent)
+    where = (str(folder.path), wanted.bootstrap, wanted.prefix, wanted.folder)
+    child = spawn([sys.executable, "-m", "streams.live.local", *where, *wanted.agents], log)
+    system = replace(wanted, keeper=child.pid)
+    folder.record_system(system)
+    # For a moment a new process has no command line, by which it is known.
+    wait_until(lambda: folder.keeps(system) or child.poll() is not None, _APPEARS_S)
+    return system
+
+
+def _await_ready(folder: UpFolder, system: System, timeout: float, tell: Tell) -> None:
+    """Return when every process serves what it must; tells how far they are."""
+    deadline = time.monotonic() + timeout
+    next_word = time.monotonic() + _TELL_S
+    while True:
+        counts = {w: len(ready_instances(folder, w)) for w in folder.workers()}
+        wanted = {w: len(w.wanted(system.instances)) for w in counts}
+        if len(counts) == len(system.jobs) and all(n >= wanted[w] for w, n in counts.items()):
+            return
+        said = ", ".join(f"{w.name} {n} of {wanted[w]}" for w, n in counts.items())
+        _refuse_failed(folder, system)
+        now = time.monotonic()
+        if said and now > next_word:
+            tell(f"Ready: {said}")
+            next_word = now + _TELL_S
+        if now > deadline:
+            raise SurroundingsError(
+                f"The workers are not ready within {timeout:g} s: {said or 'none has started'}.",
+                f"Their logs are in {folder.log('keeper').parent}; `hopline status` goes on "
+                "looking, `hopline down` ends them.",
+            )
+        time.sleep(POLL_S)
+
+
+def _refuse_failed(folder: UpFolder, system: System) -> None:
+    """Raise where a process has ended twice, or the keeper is gone."""
+    for worker in folder.workers():
+        if worker.restarts >= 2:
+            raise SurroundingsError(
+                f"The {_called(worker)} again and again: {last_words(folder.log(worker.name))}",
+                f"The log is {folder.log(worker.name)}; `hopline down` ends the attempts.",
+            )
+    if not folder.keeps(system):
+        raise SurroundingsError(
+            f"The keeper has ended: {last_words(folder.log('keeper'))}",
+            f"Its log is {folder.log('keeper')}.",
+        )
+
+
+def _called(worker: WorkerProcess) -> str:
+    return f"agent {worker.agent} ends" if worker.agent else f"{worker.role} workers end"

@@ -1,0 +1,75 @@
+"""Start a topology on this machine, on a broker for each cluster that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streams.errors import UsageError
+from streams.live.local.folder import UpFolder
+from streams.live.local.start import Started, Tell, Wish, start, start_broker
+from streams.live.parts import parts_of
+from streams.settings import ADDRESS
+from streams.topology import Cluster, Topology, share_of
+
+
+def start_parts(folder: UpFolder, wish: Wish, tell: Tell) -> dict[str, Started]:
+    """Start what :func:`start` does, once for each cluster; by name, which is "" for the only one.
+
+    Each is a system of its own, with broker and workers, in a folder of its own; the brokers are
+    started first, because the workers of each must know where the others are.
+    """
+    names = [part.name for part in parts_of(wish.topology)]
+    _refuse_other_shape(folder, names)
+    if names == [""]:
+        return {"": start(folder, wish, tell)}
+    if wish.bootstrap is not None:
+        raise UsageError(
+            f"The topology names {len(names)} clusters, and --bootstrap is one.",
+            "Leave it out for a broker each, or use `hopline apply` and `hopline worker`.",
+        )
+    ports = {name: wish.port and wish.port + n for n, name in enumerate(names)}
+    with folder.alone():
+        addresses = {
+            name: start_broker(folder.part(name), port, lambda text: None)
+            for name, port in ports.items()
+        }
+        here = _here(wish.topology, addresses)
+        started = {}
+        for name, port in ports.items():
+            tell(f"Cluster {name} at {addresses[name]}")
+            own = replace(wish, topology=share_of(here, name), port=port, whole=here)
+            started[name] = start(folder.part(name), own, tell)
+        return started
+
+
+def _refuse_other_shape(folder: UpFolder, names: list[str]) -> None:
+    """Raise UsageError where other clusters than these are run in the folder."""
+    running = [name for name, part in folder.parts().items() if _runs(part)]
+    if _runs(folder):
+        running.append("")
+    if not set(running) <= set(names):
+        raise UsageError(
+            f"A system of {folder.path} runs already, on other clusters.",
+            "Stop it with `hopline down`, or choose another folder with --data.",
+        )
+
+
+def _runs(folder: UpFolder) -> bool:
+    system = folder.system()
+    return system is not None and folder.keeps(system)
+
+
+def _here(topology: Topology, addresses: Mapping[str, str]) -> Topology:
+    """Return the topology on the brokers of this machine, which ask for no credentials."""
+    stated = topology.clusters
+    clusters = {
+        name: Cluster(
+            name,
+            {ADDRESS: address},
+            credentials=f"up {name}",
+            claims=stated[name].claims if name in stated else None,
+        )
+        for name, address in addresses.items()
+    }
+    return replace(topology, clusters=clusters)

@@ -1,0 +1,54 @@
+"""End what `up` has started, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.embedded import Broker
+from streams.embedded.process import end
+from streams.live.local.folder import System, UpFolder
+from streams.live.local.supervisor import DRAIN_S
+
+_MORE_S = 10.0
+"""What the keeper may take beyond the time that its workers have to drain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What has ended: a system's workers, the broker."""
+
+    workers: bool
+    broker: bool
+
+
+def stop(folder: UpFolder) -> Stopped:
+    """Let the workers drain and leave, then stop the broker; fine if there is nothing to stop.
+
+    Where there are several clusters, all of them.
+    """
+    done = [_stop(each) for each in (*folder.parts().values(), folder)]
+    return Stopped(any(d.workers for d in done), any(d.broker for d in done))
+
+
+def _stop(folder: UpFolder) -> Stopped:
+    with folder.alone():
+        system = folder.system()
+        workers = stop_workers(folder, system)
+        broker = (system is None or system.embedded) and Broker(folder.kafka).stop()
+        folder.forget()
+        return Stopped(workers, broker)
+
+
+def stop_workers(folder: UpFolder, system: System | None) -> bool:
+    """End the keeper and its workers, also those that a killed keeper has left behind."""
+    if system is None:
+        return False
+    found = folder.keeps(system)
+    if found:
+        end(system.keeper, lambda: not folder.keeps(system), DRAIN_S + _MORE_S)
+    for worker in folder.workers():
+        if folder.works(system, worker):
+            found = True
+            end(worker.pid, lambda w=worker: not folder.works(system, w), DRAIN_S)  # type: ignore[misc]
+    folder.workers_file.unlink(missing_ok=True)
+    return found

@@ -1,0 +1,108 @@
+"""The keeper: runs a process for each job, and starts again what has ended.
+
+A worker that fails ends its process on purpose (nothing is lost by that); somebody must start it
+again. So does a killed one. SIGTERM lets all of them drain and leave, and then the keeper.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.embedded.process import spawn
+from streams.live.local.folder import UpFolder, WorkerProcess
+from streams.live.local.jobs import Job
+
+LOOK_S = 0.2
+"""Seconds between two looks at the processes."""
+PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""How long a process that has ended waits for its n-th start in a row."""
+STEADY_S = 60.0
+"""A process that has lived as long begins with the shortest pause again."""
+DRAIN_S = 30.0
+"""Seconds that workers have to drain before they are killed."""
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process, or the next one that takes its place at ``start_at`` (monotonic seconds)."""
+
+    job: Job
+    shown: WorkerProcess
+    process: subprocess.Popen[bytes]
+    failures: int = 0
+    start_at: float | None = None
+
+
+class Supervisor:
+    """The processes of one system; :meth:`run` returns when :meth:`stop` was called."""
+
+    def __init__(self, folder: UpFolder, jobs: Sequence[Job]) -> None:
+        self._folder, self._jobs = folder, jobs
+        self._stop = threading.Event()
+
+    def stop(self, *_: object) -> None:
+        """Ask for the end: a signal handler."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Keep the processes alive until :meth:`stop`; then let them drain."""
+        children = [self._start(job, 0) for job in self._jobs]
+        self._record(children)
+        while not self._stop.wait(LOOK_S):
+            changed = [self._look_after(child, time.monotonic()) for child in children]
+            if any(changed):
+                self._record(children)
+        _drain([child.process for child in children])
+        self._folder.workers_file.unlink(missing_ok=True)
+
+    def _look_after(self, child: _Child, now: float) -> bool:
+        """Start a process again when its pause is over; tells whether that has happened."""
+        if child.process.poll() is None:
+            return False
+        if child.start_at is None:
+            lived = time.time() - child.shown.started
+            child.failures = 0 if lived >= STEADY_S else child.failures
+            child.start_at = now + PAUSES_S[min(child.failures, len(PAUSES_S) - 1)]
+        if now < child.start_at:
+            return False
+        fresh = self._start(child.job, child.shown.restarts + 1)
+        child.shown, child.process, child.start_at = fresh.shown, fresh.process, None
+        child.failures += 1
+        return True
+
+    def _start(self, job: Job, restarts: int) -> _Child:
+        log = self._folder.log(job.name)
+        log_from = log.stat().st_size if log.exists() else 0
+        process = spawn([sys.executable, "-m", *job.words], log, "ab")
+        shown = WorkerProcess(job.role, process.pid, time.time(), restarts, log_from, job.agent)
+        return _Child(job, shown, process)
+
+    def _record(self, children: list[_Child]) -> None:
+        self._folder.record_workers(tuple(child.shown for child in children))
+
+
+def _drain(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    deadline = time.monotonic() + DRAIN_S
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def keep(folder: UpFolder, jobs: Sequence[Job]) -> None:
+    """Run a keeper in this process until SIGTERM."""
+    keeper = Supervisor(folder, jobs)
+    signal.signal(signal.SIGTERM, keeper.stop)
+    signal.signal(signal.SIGINT, keeper.stop)
+    keeper.run()

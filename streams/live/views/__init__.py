@@ -1,0 +1,1 @@
+"""System views and queues, answered from what the workers have written to Kafka."""
