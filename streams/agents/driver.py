@@ -83,9 +83,17 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         return consumer
 
     def join_again(self) -> None:
-        """Ask for a new deal: Kafka grants it to the group's leader; any thread may call it."""
-        coordinator = self._ensure_consumer()._coordinator
-        self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
+        """Ask for a rebalance with topics as they are now; any thread may call it.
+
+        Kafka grants it to the group's leader, which assigns by the metadata that it has: the client
+        asks for that every five minutes only.
+        """
+        asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
+
+    async def _rejoin(self) -> None:
+        consumer = self._ensure_consumer()
+        await consumer._client.force_metadata_update()
+        consumer._coordinator.request_rejoin()
 
 
 class Consumer(aiokafka.Consumer):
@@ -213,7 +221,10 @@ class Consumer(aiokafka.Consumer):
 
     async def join_again_if_idle(self) -> None:
         """Ask for a rebalance where a queue was assigned to nobody; most calls do nothing."""
-        if self._has_joined and await asyncio.to_thread(self._returning.finds_idle, self.queues):
+        returning = self._returning
+        if not (self._has_joined and returning.is_due):  # most calls: no thread for them
+            return
+        if await asyncio.to_thread(returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:

@@ -1,9 +1,11 @@
-"""Who comes back to its group under the name that it had there.
+"""A static member that comes back to its group, and topics that were created meanwhile.
 
-Kafka knows such a member again and hands it what it was dealt last, without a new deal (KIP-345).
-What was not there then, because its topic was just made anew say, nobody reads: also the member
-that watches the topics for the others does not when it comes back. Each looks once, therefore, and
-where something lies idle it asks for a new deal.
+Kafka recognizes a static member and returns its last assignment without a rebalance (KIP-345). A
+topic that was created since then is read by no member, and the group's leader, which watches topics
+for the others, does not notice when it is the one that has restarted. So each member looks after it
+has joined, and asks for a rebalance where a partition is assigned to no member. The leader assigns
+by the metadata that it has: where that is stale, the partition stays idle, so the member looks
+again a few times.
 """
 
 from __future__ import annotations
@@ -23,11 +25,15 @@ _TIMEOUT = 10.0
 _UNSETTLED = 0.5
 """Seconds until a group is asked again that was rebalancing."""
 _AGAIN = 5.0
-"""Seconds until it is asked again, where Kafka did not say it."""
+"""Seconds until it is asked again, where Kafka did not answer, or something was idle."""
+_MOST = 5
+"""So many rebalances at most: a partition may be idle because another member cannot read it."""
 
 
 class Returning:
-    """The first look of a member after it was dealt something; without a ``name`` it needs none.
+    """What a member does after it has joined its group; without a ``name`` it does nothing.
+
+    ``is_due``: there may still be something to look for.
 
     ``after``: so many seconds after it was first asked for, where members hand partitions over in
     two steps, between which they are nobody's. ``clock`` is monotonic, in seconds.
@@ -43,16 +49,18 @@ class Returning:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster, self._group = cluster, group
-        self._is_due = bool(name)
+        self.is_due = bool(name)
         self._after, self._clock = after, clock
         self._look_at: float | None = None
+        self._asked = 0
 
     def finds_idle(self, topics: Collection[str]) -> bool:
-        """Tell once, and wait for it, whether part of these topics was dealt to nobody.
+        """Return whether to ask for a rebalance: a part of these topics is assigned to no member.
 
-        Where Kafka does not say it, a later call asks again.
+        Waits for Kafka. Most calls ask nothing and return ``False``; after ``True`` a later call
+        looks again, until nothing is idle.
         """
-        if not self._is_due:
+        if not self.is_due:
             return False
         now = self._clock()
         if self._look_at is None:
@@ -61,15 +69,15 @@ class Returning:
             return False
         try:
             found = self._is_idle(topics)
-            self._is_due = found is None
-            if found is None:
-                self._look_at = self._clock() + _UNSETTLED
         except KafkaException as error:
-            self._is_due = not is_forbidden(error.args[0])
+            self.is_due = not is_forbidden(error.args[0])
             self._look_at = self._clock() + _AGAIN
-            log.info("%s: what was dealt is not known: %s", self._group, error)
+            log.info("%s: what is assigned is not known: %s", self._group, error)
             return False
-        return bool(found)
+        self._asked += found is True
+        self.is_due = found is None or (found and self._asked < _MOST)
+        self._look_at = self._clock() + (_UNSETTLED if found is None else _AGAIN * self._asked)
+        return found is True
 
     def _is_idle(self, topics: Collection[str]) -> bool | None:
         admin = self._cluster.admin()
@@ -78,8 +86,8 @@ class Returning:
         group = asked[self._group].result()
         if group.state != ConsumerGroupState.STABLE:
             return None  # a rebalance goes on, and its leader may not know the topics yet
-        dealt = {
+        assigned = {
             (p.topic, p.partition) for m in group.members for p in m.assignment.topic_partitions
         }
         wanted = {(t, p) for t in topics if t in there for p in there[t].partitions}
-        return not wanted <= dealt
+        return not wanted <= assigned
