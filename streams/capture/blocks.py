@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import fastavro
 
 from streams.capture.codec import inflate
+from streams.wire.packing import pack_long
 
 MARKER = 16
 _PIECE = 1 << 20
@@ -110,7 +111,7 @@ class Blocks:
             data = inflate(self._codec, block.data)
             if not block.records:
                 return []
-            array = io.BytesIO(_encoded(block.records) + data + b"\0")
+            array = io.BytesIO(pack_long(block.records) + data + b"\0")
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
                 raise ValueError("its records are not as long as it says")
@@ -133,13 +134,3 @@ class Blocks:
             cut = max(0, len(held) - MARKER + 1)
             held, before = held[cut:], before + cut
         return self._size
-
-
-def _encoded(number: int) -> bytes:
-    """Return a number as Avro writes it."""
-    value, out = number << 1, bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from streams.capture.batch import Batch
 from streams.capture.record import Header
-from streams.wire.packing import pack_int, pack_long, pack_string
+from streams.wire.packing import base128, pack_int, pack_long, pack_string
 
 _NULL, _SOME, _END = b"\x00", b"\x02", b"\x00"
 _END_SOME = _END + _SOME
@@ -80,12 +80,7 @@ def _high(upper: int) -> bytes:
     """Return the bytes of a number from its 14th bit on; nothing where ``_LOW`` does not fit."""
     if not 0 < upper < 1 << 49:
         return b""
-    out, left = bytearray(), upper
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    out.append(left)
-    return bytes(out)
+    return base128(upper)
 
 
 def _optional(value: bytes | None) -> bytes:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from streams.times import LATEST
+
 PRESETS = ("5m", "15m", "1h", "6h", "24h", "7d")
 DEFAULT = "15m"
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LENGTH = re.compile(r"(\d{1,5})([smhd])")
-_LATEST = 253_402_300_799_000
-"""The end of the year 9999: no later instant has a date. None before 1970 is shown either."""
 _NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 
@@ -97,7 +97,7 @@ def instant_of(text: str) -> int | None:
     except ValueError:
         return None
     found = round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1_000)
-    return found if 0 <= found <= _LATEST else None
+    return found if 0 <= found <= LATEST else None
 
 
 def between(since: int, until: int) -> str:

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets
-from streams.wire.bounds import LATEST
+from streams.times import LATEST
 
 _TIMEOUT = 30.0
 

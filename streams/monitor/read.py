@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from streams.monitor.decode import Writers, clean, decode, spoiled_by
 from streams.protocol.frames import Flag
 from streams.schema import load
+from streams.times import LATEST
 from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
 
 RAW = ("topic", "key", "timestamp", "value", "headers")
@@ -41,8 +42,6 @@ _OF_MESSAGE = (
     "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at",
 )  # fmt: skip
 
-LAST_INSTANT = 253_402_300_799_999
-"""The end of the year 9999: later instants, and those before 1970, are no times."""
 LAST_NUMBER = 1 << 40
 """No dialog has as many messages. Numbers up to this can be added up, and a larger one, which any
 writer may claim, would end the query: Spark raises where a sum does not fit."""
@@ -229,4 +228,4 @@ def header(name: str) -> Column:
 
 def _instant(column: str | Column) -> Column:
     number = F.col(column) if isinstance(column, str) else column
-    return number.between(0, LAST_INSTANT)
+    return number.between(0, LATEST)

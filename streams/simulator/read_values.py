@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from streams.analysis import find_at, find_sender
 from streams.analysis.places import find_instance, unknown
 from streams.errors import UsageError
 from streams.protocol import DEFAULT
-from streams.simulator.clock import MILLISECOND, SECOND
+from streams.simulator.clock import SECOND
+from streams.times import read_duration
 from streams.topology import Database, Instance, Topology, failover, queues_of
 from streams.topology.yaml_file.nodes import Node
 
 T = TypeVar("T")
 
-_DURATION = re.compile(r"(-?)(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
-_UNITS: Mapping[str | None, int] = {
-    "us": 1, "ms": MILLISECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, None: SECOND,
-}  # fmt: skip
 _LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
@@ -33,14 +29,14 @@ def word(node: Node, what: str) -> str:
 
 def duration(node: Node, *, signed: bool = False) -> int:
     """Return microseconds from ``5ms``, ``60s``, ``2m``, ``1h``; a bare number is seconds."""
-    match = _DURATION.fullmatch(word(node, "a duration").strip())
-    if match is None or (match[1] and not signed):
+    text = word(node, "a duration").strip()
+    negative = signed and text.startswith("-")
+    microseconds = read_duration(text[1:] if negative else text)
+    if microseconds is None:
         node.fail("a duration such as 5ms, 60s or 2m")
-    microseconds = float(match[2]) * _UNITS[match[3]]
     if microseconds > _LONGEST:
         node.fail("a duration of a hundred years at most")
-    whole = round(microseconds)
-    return -whole if match[1] else whole
+    return -round(microseconds) if negative else round(microseconds)
 
 
 def fraction(node: Node) -> float:

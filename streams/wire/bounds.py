@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from streams.times import LATEST
+
 LONGEST = 16_384
 """Characters of a name, an id or an error's text; SQL Server's longest has 3,000."""
 
@@ -23,9 +25,6 @@ LARGEST_HOP = 16_384
 LARGEST_STATEMENT = 1_048_588
 """Bytes of a statement without its body: as many as Kafka lets a record have. It may
 name 28,000 conversations."""
-
-LATEST = 253_402_300_799_999
-"""Epoch milliseconds of an expiry: the end of the year 9999. A dialog lives 68 years at most."""
 
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]

@@ -18,7 +18,8 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
-from streams.wire.bounds import LARGEST, LARGEST_HOP, LATEST, LONGEST
+from streams.times import LATEST
+from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record

@@ -17,8 +17,10 @@ block of one item and a zero. Whatever does not look like this is decoded and en
 from __future__ import annotations
 
 from streams.protocol.frames import Journey
-from streams.wire.bounds import LARGEST_HOP, LATEST
+from streams.times import LATEST
+from streams.wire.bounds import LARGEST_HOP
 from streams.wire.codecs import HOP, decode_journey, encode_journey
+from streams.wire.packing import base128
 
 _PREFIX = HOP.prefix
 _LATEST = LATEST.to_bytes(8, "big")
@@ -39,7 +41,7 @@ def in_place(raw: bytes) -> bool:
 def visit(instance: str, at: int) -> bytes:
     """Return the block that adds one visit to a path, made once per batch."""
     name = instance.encode("utf-8")
-    return b"\x02" + varint(len(name)) + name + varint(at)
+    return b"\x02" + base128(len(name) << 1) + name + base128(at << 1)
 
 
 def instant(now: int) -> bytes:
@@ -150,14 +152,3 @@ class Hop:
                 path=(visit,) if hide else (*journey.path, visit),
             )
         )
-
-
-def varint(number: int) -> bytes:
-    """Return a number that is not negative as Avro writes it."""
-    zigzag = number << 1
-    out = bytearray()
-    while zigzag > 0x7F:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    out.append(zigzag)
-    return bytes(out)

@@ -21,18 +21,22 @@ _SHORT = 256
 """Characters of a text that is remembered: nobody's name has more."""
 
 
-@lru_cache(_NUMBERS)
-def pack_long(value: int) -> bytes:
-    """Return a whole number as Avro writes it: zig-zag, seven bits a byte, the lowest first."""
-    if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{value} does not fit into 64 bits")
-    left = (value << 1) ^ (value >> 63)
+def base128(left: int) -> bytes:
+    """Return a number that is not negative: seven bits a byte, the lowest first."""
     out = bytearray()
     while left > 0x7F:
         out.append(left & 0x7F | 0x80)
         left >>= 7
     out.append(left)
     return bytes(out)
+
+
+@lru_cache(_NUMBERS)
+def pack_long(value: int) -> bytes:
+    """Return a whole number as Avro writes it: zig-zag, seven bits a byte, the lowest first."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value} does not fit into 64 bits")
+    return base128((value << 1) ^ (value >> 63))
 
 
 @lru_cache(_OPTIONAL)

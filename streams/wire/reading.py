@@ -9,7 +9,7 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from streams.wire.bounds import LATEST
+from streams.times import LATEST
 from streams.wire.single_object import Codec, MalformedError
 
 READING = Codec("Reading")

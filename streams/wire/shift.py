@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from streams.wire.bounds import LATEST
+from streams.times import LATEST
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import (
     decode_header,
@@ -21,7 +21,8 @@ from streams.wire.codecs import (
     encode_header,
     encode_journey,
 )
-from streams.wire.hop import EXPIRES, EXPIRES_END, in_place, instant, varint
+from streams.wire.hop import EXPIRES, EXPIRES_END, in_place, instant
+from streams.wire.packing import base128
 from streams.wire.records import HOP, MESSAGE, Headers
 from streams.wire.single_object import MalformedError
 
@@ -72,7 +73,7 @@ def _message(raw: bytes, by: int) -> bytes:
     zigzag = 0
     for byte in raw[: begin - 1 : -1]:
         zigzag = zigzag << 7 | byte & 0x7F
-    return raw[:begin] + varint(_bounded(((zigzag >> 1) ^ -(zigzag & 1)) + by))
+    return raw[:begin] + base128(_bounded(((zigzag >> 1) ^ -(zigzag & 1)) + by) << 1)
 
 
 def _bounded(at: int) -> int:

@@ -58,6 +58,8 @@ def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
         (["--messages", "2"], "at least as many messages as dialogs"),
         (["--duration", "soon"], "500ms, 60s, 2m or 1h"),
         (["--duration", "0s"], "not positive"),
+        (["--duration", "0.2ms"], "less than a millisecond"),
+        (["--duration", "9" * 400], "is no duration"),
     ],
 )
 def test_wrong_use(tmp_path: Path, args: list[str], said: str) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from streams.monitor import read
 from streams.schema import load
+from streams.times import LATEST
 from streams.wire import encode_event
 from streams.wire.hop import Hop, visit
 from streams.wire.single_object import Codec, prefix_of
@@ -122,7 +123,7 @@ def test_names_are_made_storable(spark: SparkSession) -> None:
         (NOON - 5, NOON - 900, NOON - 5),  # the delivery, although Kafka's timestamp is older
         (NOON + 1, NOON - 900, NOON - 900),  # yet to come: Kafka's timestamp
         (NOON + 1, NOON + 70_000, NOON),  # both: the batch's time
-        (read.LAST_INSTANT, NOON, NOON),
+        (LATEST, NOON, NOON),
     ],
 )
 def test_nothing_happens_in_the_future(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from streams.errors import EventKind
 from streams.node import event
 from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
+from streams.times import LATEST
 from streams.wire import MalformedError, decode_event, encode_event
-from streams.wire.bounds import LATEST, LONGEST
+from streams.wire.bounds import LONGEST
 from streams.wire.codecs import (
     HOP,
     decode_ack_value,

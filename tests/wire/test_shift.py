@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streams.protocol import Header, Journey
+from streams.times import LATEST
 from streams.wire import decode_header, decode_journey, encode_header, encode_journey
-from streams.wire.bounds import LATEST
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.shift import shifted
 

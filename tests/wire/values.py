@@ -22,7 +22,7 @@ from streams.protocol import (
     State,
     Status,
 )
-from streams.wire.bounds import LATEST
+from streams.times import LATEST
 from streams.wire.state import Positions, RequestKey, SeenKey, StateKey
 from streams.wire.statements import ResultRecord
 

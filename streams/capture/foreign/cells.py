@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
-from streams.capture.foreign.findings import LATEST
+from streams.times import LATEST
 from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.views import CellType
 

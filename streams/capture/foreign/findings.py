@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from streams.protocol import Flag
 from streams.protocol.frames import CommandKind
 
-LATEST = 253_402_300_799_999
-"""Epoch milliseconds: the end of the year 9999."""
 _KINDS, _OTHER = 200, "something else"
 """How many kinds are told apart: a file may be full of names that nobody knows."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")

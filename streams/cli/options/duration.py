@@ -1,15 +1,14 @@
-"""Durations on the command line: ``500ms``, ``60s``, ``2m``, ``1h``; a bare number is seconds."""
+"""Durations on the command line."""
 
 from __future__ import annotations
 
-import re
+import math
 
 import click
 
-__all__ = ["DURATION", "Duration"]
+from streams.times import read_duration
 
-_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, None: 1000}
+__all__ = ["DURATION", "Duration"]
 
 
 class Duration(click.ParamType):
@@ -23,10 +22,13 @@ class Duration(click.ParamType):
         """Return the milliseconds of a text such as ``60s``."""
         if isinstance(value, int):
             return value
-        match = _PATTERN.fullmatch(str(value).strip())
-        if match is None:
+        found = read_duration(str(value))
+        if found is None or not math.isfinite(found):
             self.fail(f"{value!r} is no duration; write it like 500ms, 60s, 2m or 1h.", param, ctx)
-        return round(float(match[1]) * _MILLISECONDS[match[2]])
+        milliseconds = round(found / 1_000)
+        if found and not milliseconds:
+            self.fail(f"{value!r} is less than a millisecond.", param, ctx)
+        return milliseconds
 
 
 DURATION = Duration()

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 
-LATEST = 253_402_300_800_000
-"""The year 10000: no clock is that late, and what is stamped by it fits into no record."""
+from streams.times import LATEST
+
 SAMPLES = 10
 """Seconds, of those in which records came, whose best one counts."""
 FRESH = 2.0
@@ -45,7 +45,7 @@ class KafkaClock:
 
     def seen(self, appended: int, at: float) -> None:
         """Note a record that was appended at so many epoch milliseconds by the broker's clock."""
-        if at - self._end_read >= FRESH or not 0 <= appended < LATEST:
+        if at - self._end_read >= FRESH or not 0 <= appended <= LATEST:
             return
         sample, second = appended / 1000 - at, at
         if self._samples and at - self._samples[-1][1] < 1:

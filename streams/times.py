@@ -1,0 +1,22 @@
+"""Instants and durations, as people write them: ``500ms``, ``60s``, ``2m``, ``1h``."""
+
+from __future__ import annotations
+
+import re
+
+LATEST = 253_402_300_799_999
+"""Epoch milliseconds: the end of the year 9999. No later instant has a date."""
+
+_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
+_MICROSECONDS = {
+    "us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, None: 1_000_000,
+}  # fmt: skip
+
+
+def read_duration(text: str) -> float | None:
+    """Return microseconds, which may be infinite; ``None`` where the text is no duration.
+
+    A number without a unit is seconds.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    return None if match is None else float(match[1]) * _MICROSECONDS[match[2]]
