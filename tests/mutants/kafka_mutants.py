@@ -433,7 +433,7 @@ MUTANTS = (
     KafkaMutant(
         "begin anew where another works",
         _SLOT,
-        "        return not control.has_rival(self.sign)\n",
+        "        return not owners.has_rival(name)\n",
         "        return True\n",
         "workers/test_slot.py",
     ),

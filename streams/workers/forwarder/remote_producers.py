@@ -14,8 +14,8 @@ from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
+from streams.workers.control import RemoteClusters
 from streams.workers.forwarder.remote_producer import RemoteProducer
-from streams.workers.remote_clusters import RemoteClusters
 
 
 @dataclass(slots=True, eq=False)
