@@ -9,8 +9,9 @@ What both use: ``control`` has the catalog and what time it is, and reads and wr
 ``slot`` is a worker's name across restarts, ``ownership`` its right to work for a mirrored pair.
 ``room`` passes records to Kafka's client, ``event_counts`` is what a worker counts of itself.
 
-Around them: ``process`` starts and stops workers, and ``trimming`` shortens topics behind them;
-``collector`` is the garbage collector as they need it, ``working`` whose line of the log it is.
+Around them: ``process`` starts and stops workers, and shortens topics behind them; ``collector`` is
+the garbage collector as they need it, ``working`` whose line of the log it is, ``pulse`` whether a
+thread gets on.
 ``http`` answers who asks, by ``health`` and ``metrics``.
 """
 

@@ -109,7 +109,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "wait for a worker that waits for ever",
-        "workers/process.py",
+        "workers/process/worker_threads.py",
         "            if control.failure is not None:\n",
         "            if False:\n",
         "workers/test_stopping.py",
