@@ -484,7 +484,7 @@ MUTANTS = (
     KafkaMutant(
         "take what another cluster wrote for one's own",
         _PROCESSOR,
-        "writer = self._writers.get(message.topic())",
+        "writer = self._topics.writers.get(message.topic())",
         "writer = None",
         "workers/test_ingress.py",
     ),
