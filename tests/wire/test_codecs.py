@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import streams.wire as c
 from streams.protocol import (
     Ack,
     Acknowledgement,
@@ -32,8 +33,7 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import NAMES, load
-from streams.wire import MalformedError, UnknownSchemaError, statements
-from streams.wire import codecs as c
+from streams.wire import MalformedError, UnknownSchemaError, frame_headers, statements
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
@@ -346,7 +346,7 @@ def corrupted(**changes: Any) -> bytes:
         "enqueued_at": 1,
         "dialog_expires_at": 2,
     }
-    return c.MESSAGE.encode({**record, **changes})
+    return frame_headers.MESSAGE_CODEC.encode({**record, **changes})
 
 
 @pytest.mark.parametrize(

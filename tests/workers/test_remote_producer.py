@@ -14,7 +14,7 @@ from streams.kafka.reader import read_all
 from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire import Topics
-from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.frame_headers import MESSAGE_CODEC
 from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.forwarder.remote_producer import RemoteProducer

@@ -7,9 +7,11 @@ from urllib.parse import unquote
 
 from streams.errors import EventKind, text_of
 from streams.errors.events import SUBCLASSES
-from streams.wire.codecs import decode_catalog_object, decode_event, decode_presence
+from streams.wire.catalog_objects import decode_catalog_object
 from streams.wire.describe.builder import Description, DescriptionBuilder
+from streams.wire.events import decode_event
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
+from streams.wire.heartbeats import decode_presence
 from streams.wire.metric import decode_metric
 from streams.wire.reading import decode_reading
 from streams.wire.records import conversation_of
