@@ -23,6 +23,7 @@ class KafkaMutant(Mutant):
 
 _TRANSACTIONS = "workers/endpoint/transactions.py"
 _APPLYING = "workers/endpoint/applying.py"
+_APPLY_WORK = "workers/endpoint/apply_work.py"
 _PARTITION = "workers/endpoint/partition.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
@@ -125,7 +126,7 @@ MUTANTS = (
     # --- applying
     KafkaMutant(
         "apply what is read twice",
-        _APPLYING,
+        _APPLY_WORK,
         "        if offset >= next_of[topic]:\n",
         "        if True:\n",
         "workers/test_partitions.py workers/test_transactions.py workers/test_fencing.py",
