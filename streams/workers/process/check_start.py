@@ -6,8 +6,8 @@ from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, demand
 from streams.node import CatalogView, home_of
 from streams.routing import SYSTEM_SERVICE
+from streams.wire.acl import checked_kinds
 from streams.wire.evolution import written_schemas
-from streams.wire.grants import checked_kinds
 from streams.wire.specs import QueueSpec, TopicSpec, cluster_specs, home_specs, instance_specs
 from streams.workers.control import Control
 from streams.workers.process.plan import Plan
