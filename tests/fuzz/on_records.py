@@ -47,16 +47,15 @@ from streams.wire.records import (
 from streams.wire.shift import shifted
 from streams.wire.spans import spans_in
 from streams.wire.state import (
-    StateKey,
     decode_chunk,
     decode_dialog,
-    decode_key,
     decode_positions,
     decode_request,
     decode_seen,
     encode_dialog,
     unpack_dialog,
 )
+from streams.wire.state_keys import StateKey, decode_key
 from streams.wire.statements import decode_cause, decode_command, decode_result, encode_command
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.target import (

@@ -44,15 +44,8 @@ from streams.wire.records import (
     queue_record,
 )
 from streams.wire.specs import KINDS
-from streams.wire.state import (
-    POSITIONS_KEY,
-    Positions,
-    RequestKey,
-    StateKey,
-    encode_chunk,
-    encode_positions,
-    encode_request,
-)
+from streams.wire.state import Positions, encode_chunk, encode_positions, encode_request
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, StateKey
 from streams.wire.statements import ResultRecord
 
 TOPICS = Topics("t.")

@@ -22,7 +22,8 @@ from streams.wire.records import (
     key_of,
     read_command,
 )
-from streams.wire.state import StateKey, decode_dialog, decode_key
+from streams.wire.state import decode_dialog
+from streams.wire.state_keys import StateKey, decode_key
 
 KEPT = 512
 """So many bytes of a body are kept: enough to recognise it, and the number of an Error."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from streams.wire.describe.builder import DescriptionBuilder
 from streams.wire.state import (
-    POSITIONS_KEY,
-    RequestKey,
-    SeenKey,
     decode_chunk,
     decode_dialog,
-    decode_key,
     decode_positions,
     decode_request,
     decode_seen,
 )
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, decode_key
 
 
 def describe_state(found: DescriptionBuilder) -> None:
