@@ -19,9 +19,7 @@ from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import load, share_of
 from streams.wire import Topics, encode_header, encode_journey, encode_parties
-from streams.wire.codecs import HOP as HOP_CODEC
-from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
-from streams.wire.codecs import ROUTE as ROUTE_CODEC
+from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
 from streams.workers.forwarder.offset_tracker import OffsetTracker

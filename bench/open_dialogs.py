@@ -28,15 +28,8 @@ from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics
-from streams.wire.state import (
-    POSITIONS_KEY,
-    Positions,
-    StateKey,
-    decode_key,
-    encode_dialog,
-    encode_positions,
-    unpack_dialog,
-)
+from streams.wire.state import Positions, encode_dialog, encode_positions, unpack_dialog
+from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 from streams.workers.collector import collecting_rarely, keep
 from streams.workers.endpoint.restore import Replay
 

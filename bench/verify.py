@@ -29,7 +29,8 @@ from streams.capture.generate import EPOCH, Traffic, generate
 from streams.protocol import Dialog, State
 from streams.protocol.frames import END_DIALOG, CommandKind, Flag, Header, Journey, Parties
 from streams.wire.records import Wire, queue_record, read_command
-from streams.wire.state import POSITIONS_KEY, Positions, dialog_key, encode_dialog, encode_positions
+from streams.wire.state import Positions, encode_dialog, encode_positions
+from streams.wire.state_keys import POSITIONS_KEY, dialog_key
 
 CMD, QUEUE = "ssb.cmd.ServerA", "ssb.queue.ServerB.DatabaseB.TargetQueue"
 STATES = ("ssb.dialog.ServerA", "ssb.dialog.ServerB")

@@ -22,6 +22,15 @@ from streams.kafka.cluster import (
     TopicPartition,
     headers_of,
 )
+from streams.kafka.compare_topics import (
+    Mismatch,
+    broker_count,
+    compare,
+    demand,
+    demand_replicas,
+    durable_config,
+)
+from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
@@ -56,18 +65,7 @@ from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newe
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import demand_stateable, stated_cluster
-from streams.kafka.topics import (
-    Mismatch,
-    broker_count,
-    compare,
-    create,
-    demand,
-    demand_replicas,
-    durable_config,
-    grow,
-    topic_id,
-    topic_ids,
-)
+from streams.kafka.topic_ids import topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 

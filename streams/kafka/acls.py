@@ -19,8 +19,7 @@ from confluent_kafka.admin import (
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
-from streams.wire.grants import Operation, Resource
-from streams.wire.roles import Granted
+from streams.wire.acl import Granted, Operation, Resource
 
 _TIMEOUT = 30.0
 _ITERATIONS = 8192

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from streams.kafka.catalog import CatalogState, Change, change_for, publish, read_catalog
 from streams.kafka.cluster import Cluster
-from streams.kafka.topics import Mismatch, broker_count, compare, settle
+from streams.kafka.compare_topics import Mismatch, broker_count, compare
+from streams.kafka.create_topics import settle
 from streams.topology import Topology, pairs_of, queues_of, with_history
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_specs

@@ -50,6 +50,17 @@ def is_forbidden(cause: KafkaError) -> bool:
     return cause.name().endswith("_AUTHORIZATION_FAILED")
 
 
+def refusal(error: KafkaException, right: str) -> str:
+    """Return why Kafka has refused something, with the right that it needs where it is lacking."""
+    cause = error.args[0]
+    lacking = f" It needs the right {right}." if is_forbidden(cause) else ""
+    return f"{_reason(cause)}.{lacking}"
+
+
+def _reason(cause: KafkaError) -> str:
+    return str(cause.str()).rstrip(".")
+
+
 def worded(
     error: KafkaException, where: str = "Kafka", heard: str = "", waited: str = ""
 ) -> SurroundingsError:
@@ -60,15 +71,15 @@ def worded(
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):
         return SurroundingsError(f"{where}: {cause}.")
-    told = str(cause.str()).rstrip(".")
+    reason = _reason(cause)
     if is_forbidden(cause):
         return SurroundingsError(
-            f"{where} does not allow it: {told}.",
+            f"{where} does not allow it: {reason}.",
             "`hopline acl TOPOLOGY` says what each role may do.",
         )
     if cause.retriable() or cause.code() in _SILENT:
         return SurroundingsError(
-            f"{where} cannot be reached: {heard or told}{waited}.",
+            f"{where} cannot be reached: {heard or reason}{waited}.",
             "Start it (hopline kafka start), or name another with --bootstrap.",
         )
-    return SurroundingsError(f"{where}: {told}.", "Start anew." if cause.fatal() else "")
+    return SurroundingsError(f"{where}: {reason}.", "Start anew." if cause.fatal() else "")

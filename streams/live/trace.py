@@ -21,7 +21,7 @@ from streams.kafka import Cluster, Message, TopicPartition, headers_of, read_end
 from streams.protocol import DEFAULT, Ack, Journey, Limits, Parties
 from streams.topology import Topology, home_of, homes_of
 from streams.wire import MalformedError, decode_event
-from streams.wire.codecs import decode_journey, decode_parties
+from streams.wire.frame_headers import decode_journey, decode_parties
 from streams.wire.records import HOP, ROUTE, ack_record, header_of
 
 Visit = tuple[str, int]

@@ -26,7 +26,7 @@ from streams.monitor.captures import REMEDY, demand_all, escaped
 from streams.monitor.session import cause_of
 from streams.schema import load
 from streams.wire.evolution import learn_schemas, learned_schemas
-from streams.wire.state import POSITIONS_KEY
+from streams.wire.state_keys import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
 

@@ -17,7 +17,8 @@ from streams.monitor.decode import Writers, clean, decode, spoiled_by
 from streams.protocol.frames import Flag
 from streams.schema import load
 from streams.times import LATEST
-from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
+from streams.wire.events import EVENT
+from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 
 RAW = ("topic", "key", "timestamp", "value", "headers")
 
@@ -46,9 +47,9 @@ LAST_NUMBER = 1 << 40
 """No dialog has as many messages. Numbers up to this can be added up, and a larger one, which any
 writer may claim, would end the query: Spark raises where a sum does not fit."""
 
-ROUTES: Writers = {ROUTE.prefix: load("Route")}
-MESSAGES: Writers = {MESSAGE.prefix: load("Message")}
-HOPS: Writers = {HOP.prefix: load("Hop")}
+ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
+MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}
+HOPS: Writers = {HOP_CODEC.prefix: load("Hop")}
 EVENTS: Writers = {EVENT.prefix: load("Event")}
 
 

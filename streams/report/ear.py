@@ -39,7 +39,7 @@ from streams.wire.job import JOB
 from streams.wire.partition import partition_of
 from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, header_of, is_moved, read_command, read_queued
-from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
+from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 
 Heard = tuple[bytes, Part]
 """A dialog's id, and a part of what is known of it."""

@@ -32,13 +32,8 @@ from streams.report.parts import Part, is_shared
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 from streams.wire import MalformedError
-from streams.wire.state import (
-    POSITIONS_KEY,
-    StateKey,
-    decode_dialog,
-    decode_key,
-    decode_positions,
-)
+from streams.wire.state import decode_dialog, decode_positions
+from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""

@@ -1,25 +1,18 @@
 """How Hopline looks on Kafka: topic names, the three headers, Avro codecs. No Kafka client here."""
 
-from streams.wire.codecs import (
-    claims_in,
-    decode_ack_value,
-    decode_catalog_object,
-    decode_event,
+from streams.wire.acknowledgements import decode_ack_value, encode_ack, encode_status
+from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.envelope import Envelope
+from streams.wire.events import decode_event, encode_event
+from streams.wire.frame_headers import (
     decode_header,
     decode_journey,
     decode_parties,
-    decode_presence,
-    encode_ack,
-    encode_catalog_object,
-    encode_event,
     encode_header,
     encode_journey,
     encode_parties,
-    encode_presence,
-    encode_status,
-    period_in,
 )
-from streams.wire.envelope import Envelope
+from streams.wire.heartbeats import claims_in, decode_presence, encode_presence, period_in
 from streams.wire.single_object import MalformedError, UnknownSchemaError
 from streams.wire.statements import decode_command, decode_result, encode_command, encode_result
 from streams.wire.topics import Topics, escape, unescape

@@ -19,6 +19,9 @@ LONGEST = 16_384
 LARGEST = 65_536
 """Bytes of a header; a thousand remembered ones take no more than 64 MiB."""
 
+SHORT = 1_024
+"""Bytes of a value up to which what it decodes to is remembered: the same ones are read again."""
+
 LARGEST_HOP = 16_384
 """Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
 

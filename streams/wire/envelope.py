@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.wire.codecs import decode_header, decode_parties, encode_parties
+from streams.wire.frame_headers import decode_header, decode_parties, encode_parties
 from streams.wire.hop import Hop, visit
 from streams.wire.records import conversation_of
 

@@ -17,7 +17,12 @@ from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import codecs, metric, reading, state, statements
+from streams.wire import metric, reading, state, statements
+from streams.wire.acknowledgements import ACK, STATUS
+from streams.wire.catalog_objects import CATALOG_OBJECT
+from streams.wire.events import EVENT
+from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
+from streams.wire.heartbeats import PRESENCE
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.single_object import (
     MARKER,
@@ -31,16 +36,16 @@ KIND = "schema"
 _CODECS: dict[str, Codec] = {
     codec.name: codec
     for codec in (
-        codecs.ROUTE,
-        codecs.MESSAGE,
-        codecs.HOP,
-        codecs.ACK,
-        codecs.STATUS,
+        ROUTE_CODEC,
+        MESSAGE_CODEC,
+        HOP_CODEC,
+        ACK,
+        STATUS,
         statements.COMMAND,
         statements.CAUSE,
         statements.RESULT,
-        codecs.EVENT,
-        codecs.PRESENCE,
+        EVENT,
+        PRESENCE,
         metric.METRIC,
         state.DIALOG,
         state.CHUNK,
@@ -81,7 +86,7 @@ def learn(key: str, schema: Any) -> None:
 # --- in captures ---------------------------------------------------------------------------------
 
 
-_CAPTURED = {**_CODECS, codecs.CATALOG_OBJECT.name: codecs.CATALOG_OBJECT}
+_CAPTURED = {**_CODECS, CATALOG_OBJECT.name: CATALOG_OBJECT}
 
 
 def own_schemas() -> tuple[str, ...]:

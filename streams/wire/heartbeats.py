@@ -1,13 +1,17 @@
-"""Reading heartbeats, thousands of which differ in nothing but their count and instant."""
+"""The values of ``presence``: heartbeats, most of which differ in count and instant alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from streams.protocol import Claim
-from streams.wire.codecs import PRESENCE, claims_in, decode_presence, period_in
+from streams.protocol import LONGEST_PERIOD, Claim
+from streams.wire.bounds import LONGEST
 from streams.wire.glance import number as _number
 from streams.wire.packing import pack_long, pack_string
+from streams.wire.single_object import Codec, Record
+
+PRESENCE = Codec("Presence", longest=LONGEST)
 
 _AT_BYTES = 6
 """The length of an instant in epoch milliseconds, until the year 2039."""
@@ -17,6 +21,37 @@ _REMEMBERED, _SHORT = 1 << 14, 2_000
 """Keys of which the last heartbeat is remembered at most, and bytes of one with its key."""
 _LENGTHS = (1, 2, 3, 4)
 """How long a count may be: enough for more than a hundred million."""
+
+
+def encode_presence(
+    instance: str,
+    replica: str,
+    count: int,
+    at: int,
+    claims: Iterable[Claim] = (),
+    period: float = 1.0,
+) -> bytes:
+    """Encode a heartbeat; ``claims`` are of the instance's mirrored databases.
+
+    ``period`` is in seconds: when the next one is due.
+    """
+    roles = [(claim.broker, claim.principal, claim.epoch) for claim in claims]
+    return PRESENCE.pack((instance, replica, count, at, roles, round(1000 * period)))
+
+
+def decode_presence(raw: bytes | None) -> Record:
+    """Decode a heartbeat; raises MalformedError."""
+    return PRESENCE.decode(raw)
+
+
+def claims_in(presence: Record) -> tuple[Claim, ...]:
+    """Return the ownership claims of a heartbeat, for mirrored databases."""
+    return tuple(Claim(r["broker"], r["principal"], r["epoch"]) for r in presence["roles"])
+
+
+def period_in(presence: Record) -> float:
+    """Return in how many seconds a heartbeat says that the next one is due: 1 to 60."""
+    return float(min(max(presence["period"] / 1000, 1), LONGEST_PERIOD))
 
 
 class Heartbeat(NamedTuple):

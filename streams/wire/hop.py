@@ -19,10 +19,10 @@ from __future__ import annotations
 from streams.protocol.frames import Journey
 from streams.times import LATEST
 from streams.wire.bounds import LARGEST_HOP
-from streams.wire.codecs import HOP, decode_journey, encode_journey
+from streams.wire.frame_headers import HOP_CODEC, decode_journey, encode_journey
 from streams.wire.packing import base128
 
-_PREFIX = HOP.prefix
+_PREFIX = HOP_CODEC.prefix
 _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
 

@@ -24,12 +24,11 @@ from streams.protocol import (
     Parties,
     Status,
 )
-from streams.wire.codecs import (
-    decode_ack_value,
+from streams.wire.acknowledgements import decode_ack_value, encode_ack
+from streams.wire.frame_headers import (
     decode_header,
     decode_journey,
     decode_parties,
-    encode_ack,
     encode_header,
     encode_journey,
     encode_parties,

@@ -14,8 +14,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from streams.times import LATEST
-from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
-from streams.wire.codecs import (
+from streams.wire.frame_headers import (
+    MESSAGE_CODEC,
     decode_header,
     decode_journey,
     encode_header,

@@ -5,13 +5,13 @@ an application has one; ``endpoint`` accepts it and writes it into ``out``; ``fo
 on, once at each hop; ``endpoint`` of the other side delivers it into a queue. These two are
 folders, and neither imports the other.
 
-What both use: ``control`` has the catalog and what time it is, read as far as ``catch_up`` says; it
-writes heartbeats by the ``heartbeat_schedule``, and reads those of ``remote_clusters``. ``slot`` is
-a worker's name across restarts, ``ownership`` its right to work for a mirrored pair. ``room``
-passes records to Kafka's client, ``event_counts`` is what a worker counts of itself.
+What both use: ``control`` has the catalog and what time it is, and reads and writes heartbeats.
+``slot`` is a worker's name across restarts, ``ownership`` its right to work for a mirrored pair.
+``room`` passes records to Kafka's client, ``event_counts`` is what a worker counts of itself.
 
-Around them: ``process`` starts and stops workers, and ``trimming`` shortens topics behind them;
-``collector`` is the garbage collector as they need it, ``working`` whose line of the log it is.
+Around them: ``process`` starts and stops workers, and shortens topics behind them; ``collector`` is
+the garbage collector as they need it, ``working`` whose line of the log it is, ``pulse`` whether a
+thread gets on.
 ``http`` answers who asks, by ``health`` and ``metrics``.
 """
 

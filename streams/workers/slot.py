@@ -32,9 +32,9 @@ log = logging.getLogger("hopline.process")
 UNNAMED = "0"
 """The slot of an endpoint worker whose user has named none: its transactions need a name."""
 _LOOK = 0.05
-_SIGNS = 3
-"""So many of one's own signs are waited for after a fence: a rival has given some by then."""
-_HEARD = 30.0
+_RETURNED = 3
+"""So many own heartbeats must come back after a fence: a rival has written some by then."""
+_RETURNED_WITHIN = 30.0
 """Seconds that they may take."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
@@ -49,8 +49,8 @@ class Slot:
     name: str = ""
 
     @property
-    def sign(self) -> str:
-        """Return in which name its worker gives signs of life; no instance is called so."""
+    def heartbeat_name(self) -> str:
+        """Return in which name its worker writes heartbeats; no instance is called so."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, str]:
@@ -76,13 +76,13 @@ class Slot:
         Raises FencedError where another process has taken the slot, or where nobody has, and it is
         not to begin ``anew``.
         """
-        control.speak_for(self.sign)
+        control.add_heartbeat(self.heartbeat_name)
         while True:
             began = time.monotonic()
             try:
                 with self._fenced():
                     work()
-                control.leave(self.sign)
+                control.end_heartbeat(self.heartbeat_name)
                 return
             except FencedError as error:
                 soon = not anew or time.monotonic() - began < _ONCE_IN
@@ -92,11 +92,13 @@ class Slot:
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
         """Tell whether nobody else gives signs of life in the slot while one's own come back."""
-        until, wanted = time.monotonic() + _HEARD, control.heard(self.sign) + _SIGNS
-        while control.heard(self.sign) < wanted:
+        name = self.heartbeat_name
+        owners = control.slot_owners(name)
+        until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.heard(name) + _RETURNED
+        while owners.heard(name) < wanted:
             if time.monotonic() > until or stop.wait(_LOOK):
                 return False
-        return not control.has_rival(self.sign)
+        return not owners.has_rival(name)
 
     @contextmanager
     def _fenced(self) -> Iterator[None]:
@@ -126,12 +128,14 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     """
     if not slots:
         return
-    control.hear_all(time.monotonic())
-    until, is_over = time.monotonic() + control.patience(slot.sign for slot in slots), False
+    control.catch_up_presence(time.monotonic())
+    names = [slot.heartbeat_name for slot in slots]
+    owners = control.slot_owners(*names)
+    until, is_over = time.monotonic() + owners.patience(names), False
     while True:
-        found = {slot: control.tenancy(slot.sign) for slot in slots}
-        for slot, tenancy in found.items():
-            if tenancy is SlotState.TAKEN:
+        found = {slot: owners.tenancy(slot.heartbeat_name) for slot in slots}
+        for slot, state in found.items():
+            if state is SlotState.TAKEN:
                 raise SurroundingsError(
                     f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
                     f"{slot.instance}: it gave a sign of life just now.",
@@ -140,5 +144,5 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return
         if time.monotonic() > until:
-            control.hear_all(time.monotonic())  # what was given meanwhile may be read late
+            control.catch_up_presence(time.monotonic())  # what was given meanwhile may be read late
             is_over = True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.wire.grants import Operation, Resource
+from streams.wire.acl import Operation, Resource
 from tests.command import said
 
 

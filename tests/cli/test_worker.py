@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from streams.cli import main
 from streams.cli.run import worker as command
+from streams.workers import Plan
 from streams.workers.endpoint import Pace
-from streams.workers.process import Plan
 
 WEEK = 7 * 24 * 3600.0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streams.embedded import Brokers, Condition
 from streams.kafka import Cluster, read_all
-from streams.kafka.topics import create
+from streams.kafka.create_topics import create
 from streams.wire.specs import TopicSpec
 from tests.running import eventually
 from tests.workers.rig import pause

@@ -27,7 +27,7 @@ from streams.wire import (
     encode_event,
     encode_presence,
 )
-from streams.wire.grants import ROLES, Operation, Resource
+from streams.wire.acl import ROLES, Operation, Resource
 from streams.wire.metric import encode_metric
 from streams.wire.packing import pack_long
 from streams.wire.reading import Reading, reading_record

@@ -65,7 +65,7 @@ def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what belongs to a dialog whose own lifetime is over is discarded, and both are told."""
-    monkeypatch.setattr("streams.workers.heartbeat_schedule.HEARTBEAT", 0.2)
+    monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.liveness.far_presence.SILENCE", 2.0)
     with ExitStack() as stack:
         where = stack.enter_context(sites(tmp_path, 1, two=True))

@@ -11,9 +11,7 @@ from streams.node import catalog_of
 from streams.schema import load as schema
 from streams.topology import flatten
 from streams.wire import MalformedError
-from streams.wire.codecs import (
-    encode_catalog_object,
-)
+from streams.wire.catalog_objects import encode_catalog_object
 from streams.wire.single_object import Codec
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.target import (

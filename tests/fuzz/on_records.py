@@ -16,26 +16,20 @@ from streams.errors import HoplineError
 from streams.protocol import Command, CommandKind
 from streams.routing import parse_address
 from streams.wire import MalformedError
-from streams.wire.codecs import (
-    claims_in,
-    decode_ack_value,
-    decode_catalog_object,
-    decode_event,
+from streams.wire.acknowledgements import decode_ack_value, encode_ack
+from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.describe import RawRecord, describe
+from streams.wire.events import decode_event, encode_event
+from streams.wire.evolution import read_announcement, unannounced
+from streams.wire.frame_headers import (
     decode_header,
     decode_journey,
     decode_parties,
-    decode_presence,
-    encode_ack,
-    encode_catalog_object,
-    encode_event,
     encode_header,
     encode_journey,
     encode_parties,
-    period_in,
 )
-from streams.wire.describe import RawRecord, describe
-from streams.wire.evolution import read_announcement, unannounced
-from streams.wire.heartbeats import HeartbeatReader
+from streams.wire.heartbeats import HeartbeatReader, claims_in, decode_presence, period_in
 from streams.wire.hop import Hop, first_copy, instant, visit
 from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
@@ -53,16 +47,15 @@ from streams.wire.records import (
 from streams.wire.shift import shifted
 from streams.wire.spans import spans_in
 from streams.wire.state import (
-    StateKey,
     decode_chunk,
     decode_dialog,
-    decode_key,
     decode_positions,
     decode_request,
     decode_seen,
     encode_dialog,
     unpack_dialog,
 )
+from streams.wire.state_keys import StateKey, decode_key
 from streams.wire.statements import decode_cause, decode_command, decode_result, encode_command
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.target import (

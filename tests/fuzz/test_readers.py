@@ -16,10 +16,10 @@ MEGABYTES = 1_000
 """Far more than any target has needed (docs/security.md)."""
 _BROKEN = """
 import time
-import streams.wire.codecs as codecs
+import streams.wire.frame_headers as frame_headers
 def broken(raw):
     {}
-codecs.decode_parties = broken
+frame_headers.decode_parties = broken
 """
 
 

@@ -26,7 +26,8 @@ from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
-from streams.wire.state import StateKey, encode_dialog, unpack_dialog
+from streams.wire.state import encode_dialog, unpack_dialog
+from streams.wire.state_keys import StateKey
 from streams.workers.endpoint.restore import Replay, read_dialogs
 from tests.workers.rig import HookedCluster
 

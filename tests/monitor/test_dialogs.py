@@ -16,7 +16,8 @@ from streams.monitor.state_sink import StateSink
 from streams.protocol import Dialog, State
 from streams.store import DialogSide, MalformedWindow, Situation, Store, Trouble
 from streams.wire import Topics, encode_event
-from streams.wire.state import POSITIONS_KEY, chunk_key, dialog_key, encode_dialog
+from streams.wire.state import encode_dialog
+from streams.wire.state_keys import POSITIONS_KEY, chunk_key, dialog_key
 from tests.monitor.records import NOON
 
 TOPICS = Topics("t.")

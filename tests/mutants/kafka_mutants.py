@@ -23,6 +23,7 @@ class KafkaMutant(Mutant):
 
 _TRANSACTIONS = "workers/endpoint/transactions.py"
 _APPLYING = "workers/endpoint/applying.py"
+_APPLY_WORK = "workers/endpoint/apply_work.py"
 _PARTITION = "workers/endpoint/partition.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
@@ -37,7 +38,7 @@ _READER = "kafka/reader.py"
 _PATIENCE = "kafka/patience.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
-_TOPICS = "kafka/topics.py"
+_TOPICS = "kafka/compare_topics.py"
 _SPECS = "wire/specs.py"
 _DIALOG = "protocol/dialog.py"
 _SENDING = "protocol/sending.py"
@@ -109,7 +110,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "wait for a worker that waits for ever",
-        "workers/process.py",
+        "workers/process/worker_threads.py",
         "            if control.failure is not None:\n",
         "            if False:\n",
         "workers/test_stopping.py",
@@ -125,7 +126,7 @@ MUTANTS = (
     # --- applying
     KafkaMutant(
         "apply what is read twice",
-        _APPLYING,
+        _APPLY_WORK,
         "        if offset >= next_of[topic]:\n",
         "        if True:\n",
         "workers/test_partitions.py workers/test_transactions.py workers/test_fencing.py",
@@ -433,7 +434,7 @@ MUTANTS = (
     KafkaMutant(
         "begin anew where another works",
         _SLOT,
-        "        return not control.has_rival(self.sign)\n",
+        "        return not owners.has_rival(name)\n",
         "        return True\n",
         "workers/test_slot.py",
     ),
@@ -484,7 +485,7 @@ MUTANTS = (
     KafkaMutant(
         "take what another cluster wrote for one's own",
         _PROCESSOR,
-        "writer = self._writers.get(message.topic())",
+        "writer = self._topics.writers.get(message.topic())",
         "writer = None",
         "workers/test_ingress.py",
     ),

@@ -278,8 +278,8 @@ MUTANTS = (
     ),
     Mutant(
         "keep plans when the catalog changes",
-        _FORWARDER,
-        "        self._ways.clear()\n",
+        "node/forwarder/plan_cache.py",
+        "        self.plans.clear()\n",
         "",
     ),
     # --- mirrored routes

@@ -49,16 +49,8 @@ from streams.topology import Topology, Transport, apply_sql, load
 from streams.topology.yaml_file import read_document
 from streams.wire import Envelope, decode_journey, encode_status
 from streams.wire import records as wire
-from streams.wire.state import (
-    SeenKey,
-    StateKey,
-    decode_key,
-    decode_seen,
-    encode_chunk,
-    encode_dialog,
-    encode_seen,
-    unpack_dialog,
-)
+from streams.wire.state import decode_seen, encode_chunk, encode_dialog, encode_seen, unpack_dialog
+from streams.wire.state_keys import SeenKey, StateKey, decode_key
 
 START = 1_700_000_000_000
 """When the clock stands still first; epoch milliseconds."""

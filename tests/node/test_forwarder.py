@@ -11,7 +11,7 @@ import pytest
 
 from streams.errors import EventKind, Number
 from streams.node import HELD, CatalogView, Copy, Forwarder, Outcome, Place, Record, catalog_of
-from streams.node.forwarder.decide import WAY_BYTES
+from streams.node.forwarder.plan_cache import PLAN_BYTES
 from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
 from streams.topology import Topology, Transport
@@ -425,13 +425,13 @@ def test_the_origin_is_part_of_what_a_plan_is_found_by() -> None:
 
 def test_the_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pairs of services talk, and whatever they are called, it does not grow."""
-    monkeypatch.setattr("streams.node.forwarder.decide.CACHE_BYTES", 4 * WAY_BYTES)
+    monkeypatch.setattr("streams.node.forwarder.plan_cache.CACHE_BYTES", 4 * PLAN_BYTES)
     home = forwarder("Home")
     for n in range(10):
         home.handle(frame(f"S{n}"), START)
-    assert len(home._ways) == 3
-    home.handle(frame("S" * 4 * WAY_BYTES), START)
-    assert not home._ways
+    assert len(home._plans) == 3
+    home.handle(frame("S" * 4 * PLAN_BYTES), START)
+    assert not home._plans
     assert where(home.handle(frame("One"), START)) == [(Place.TXQ, "Gate")]
 
 
@@ -447,8 +447,8 @@ def test_what_a_plan_takes_is_counted_in_full() -> None:
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(home._ways) > count
-    assert taken / count < WAY_BYTES + 2 * len(frames[0].route)
+    assert len(home._plans) > count
+    assert taken / count < PLAN_BYTES + 2 * len(frames[0].route)
 
 
 # --- what is told --------------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from streams.embedded.probe import free_ports
 from streams.kafka import Cluster
 from streams.kafka.acls import binding_of, create_acls, set_passwords
 from streams.wire import Topics
-from streams.wire.grants import Operation
-from streams.wire.roles import Granted, Role
+from streams.wire.acl import Granted, Operation, Role
 
 ROOT = Path(__file__).parents[2]
 SCRAM = "SCRAM-SHA-512"

@@ -14,7 +14,7 @@ from streams.kafka import Cluster, deploy, read_all, read_begins, read_catalog
 from streams.protocol import Limits
 from streams.topology import Topology, load
 from streams.wire import Topics, decode_event
-from streams.wire.roles import Role, roles_of
+from streams.wire.acl import Role, roles_of
 from streams.workers import ROLES, Plan, Process
 from tests.running import DEADLINE, WorkerThread, eventually
 from tests.security.secured import Secured

@@ -16,8 +16,7 @@ from streams.live.parts import parts_of
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
-from streams.wire.grants import Operation, Resource
-from streams.wire.roles import Role, roles_of
+from streams.wire.acl import Operation, Resource, Role, roles_of
 from tests.running import eventually
 from tests.security.secured import Secured
 

@@ -15,8 +15,7 @@ from streams.kafka import deploy
 from streams.resources import topologies_dir
 from streams.settings import ADDRESS, NOTHING, credentials_of, variable_of
 from streams.topology import Topology, load, share_of
-from streams.wire.grants import Operation
-from streams.wire.roles import Role, roles_of
+from streams.wire.acl import Operation, Role, roles_of
 from streams.workers import ROLES, Plan, Process
 from tests.running import DEADLINE, WorkerThread, eventually
 from tests.security.secured import Secured

@@ -13,8 +13,7 @@ from streams.errors import SurroundingsError
 from streams.kafka import Cluster, create, deploy, specs_of
 from streams.topology import Topology
 from streams.wire import Topics
-from streams.wire.grants import Operation
-from streams.wire.roles import Role, roles_of
+from streams.wire.acl import Operation, Role, roles_of
 from tests.running import eventually
 from tests.security.secured import Secured
 from tests.workers.rig import configure, pair, pause

@@ -16,16 +16,14 @@ from streams.node import event
 from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
 from streams.times import LATEST
 from streams.wire import MalformedError, decode_event, encode_event
+from streams.wire.acknowledgements import decode_ack_value, encode_ack
 from streams.wire.bounds import LONGEST
-from streams.wire.codecs import (
-    HOP,
-    decode_ack_value,
-    decode_catalog_object,
+from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.frame_headers import (
+    HOP_CODEC,
     decode_header,
     decode_journey,
     decode_parties,
-    encode_ack,
-    encode_catalog_object,
     encode_header,
     encode_journey,
     encode_parties,
@@ -139,7 +137,7 @@ def test_of_what_is_large_nothing_is_remembered() -> None:
     """What is read is bounded as bytes; as values it takes forty times as much, and is renewed."""
     path = (("", 0),) * 8_000
     journeys = [Journey(16, 1, 100, number, 0, path) for number in range(50)]
-    raw = [HOP.pack((16, bytes(8), 100, bytes(7) + bytes([n]), 0, path)) for n in range(50)]
+    raw = [HOP_CODEC.pack((16, bytes(8), 100, bytes(7) + bytes([n]), 0, path)) for n in range(50)]
     large = [PARTIES._replace(contract=f"{number}" * 8_000) for number in range(50)]
     assert remembered(lambda n: encode_journey(journeys[n])) < 200_000
     assert remembered(lambda n: shifted([("sb-hop", raw[n])], 5)) < 200_000

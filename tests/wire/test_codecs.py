@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import streams.wire as c
 from streams.protocol import (
     Ack,
     Acknowledgement,
@@ -32,12 +33,12 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import NAMES, load
-from streams.wire import MalformedError, UnknownSchemaError, statements
-from streams.wire import codecs as c
+from streams.wire import MalformedError, UnknownSchemaError, frame_headers, statements
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
 from streams.wire.single_object import Codec, Record, prefix_of
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, StateKey, decode_key
 
 from . import values as v
 from .test_compatibility import examples
@@ -197,33 +198,36 @@ def test_positions(positions: s.Positions) -> None:
 
 @thoroughly
 @given(v.state_keys, v.state_keys)
-def test_state_keys(one: s.StateKey, other: s.StateKey) -> None:
+def test_state_keys(one: StateKey, other: StateKey) -> None:
     """A key is read back, no two things share one, and none is that of the positions."""
-    assert s.StateKey.decode(one.encode()) == one
+    assert StateKey.decode(one.encode()) == one
     assert (one.encode() == other.encode()) is (one == other)
-    assert one.encode() != s.POSITIONS_KEY
+    assert one.encode() != POSITIONS_KEY
 
 
 @thoroughly
 @given(v.request_keys, v.request_keys, v.state_keys)
-def test_request_keys(one: s.RequestKey, other: s.RequestKey, dialog: s.StateKey) -> None:
+def test_request_keys(one: RequestKey, other: RequestKey, dialog: StateKey) -> None:
     """A request's key is read back, and is never taken for a dialog's."""
-    assert s.decode_key(one.encode()) == one
+    assert decode_key(one.encode()) == one
     assert (one.encode() == other.encode()) is (one == other)
-    assert s.decode_key(dialog.encode()) == dialog
-    assert one.encode() != s.POSITIONS_KEY
+    assert decode_key(dialog.encode()) == dialog
+    assert one.encode() != POSITIONS_KEY
 
 
 @thoroughly
 @given(v.seen_keys, v.seen_keys, v.state_keys, v.request_keys)
 def test_seen_keys(
-    one: s.SeenKey, other: s.SeenKey, dialog: s.StateKey, request: s.RequestKey
+    one: SeenKey,
+    other: SeenKey,
+    dialog: StateKey,
+    request: RequestKey,
 ) -> None:
     """A source's key is read back, and is never taken for another thing's."""
-    assert s.decode_key(one.encode()) == one
+    assert decode_key(one.encode()) == one
     assert (one.encode() == other.encode()) is (one == other)
-    assert s.decode_key(dialog.encode()) == dialog
-    assert s.decode_key(request.encode()) == request
+    assert decode_key(dialog.encode()) == dialog
+    assert decode_key(request.encode()) == request
 
 
 @thoroughly
@@ -246,7 +250,7 @@ def test_requests(request: Request) -> None:
 def test_no_state_key(raw: bytes) -> None:
     """State is never skipped: a key that cannot be read is an error."""
     with pytest.raises(MalformedError):
-        s.decode_key(raw.replace(b"%s", str(ID).encode()))
+        decode_key(raw.replace(b"%s", str(ID).encode()))
 
 
 # --- whole records -------------------------------------------------------------------------------
@@ -346,7 +350,7 @@ def corrupted(**changes: Any) -> bytes:
         "enqueued_at": 1,
         "dialog_expires_at": 2,
     }
-    return c.MESSAGE.encode({**record, **changes})
+    return frame_headers.MESSAGE_CODEC.encode({**record, **changes})
 
 
 @pytest.mark.parametrize(

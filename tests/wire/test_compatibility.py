@@ -17,6 +17,7 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
+import streams.wire as c
 from streams.protocol import (
     Ack,
     Cause,
@@ -37,7 +38,6 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import load
-from streams.wire import codecs as c
 from streams.wire import state as s
 from streams.wire import statements
 from streams.wire.metric import encode_metric

@@ -28,7 +28,8 @@ from streams.protocol import (
     Status,
 )
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result
-from streams.wire.codecs import encode_catalog_object, encode_status
+from streams.wire.acknowledgements import encode_status
+from streams.wire.catalog_objects import encode_catalog_object
 from streams.wire.describe import RawRecord, describe
 from streams.wire.metric import encode_metric
 from streams.wire.place import TopicPlace, place_of
@@ -43,15 +44,8 @@ from streams.wire.records import (
     queue_record,
 )
 from streams.wire.specs import KINDS
-from streams.wire.state import (
-    POSITIONS_KEY,
-    Positions,
-    RequestKey,
-    StateKey,
-    encode_chunk,
-    encode_positions,
-    encode_request,
-)
+from streams.wire.state import Positions, encode_chunk, encode_positions, encode_request
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, StateKey
 from streams.wire.statements import ResultRecord
 
 TOPICS = Topics("t.")

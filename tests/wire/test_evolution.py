@@ -13,9 +13,7 @@ from streams.protocol import Status
 from streams.schema import NAMES, load
 from streams.topology import split_key, unflatten
 from streams.wire import MalformedError, decode_ack_value, encode_status
-from streams.wire.codecs import ACK, ROUTE
-from streams.wire.codecs import HOP as HOP_CODEC
-from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.acknowledgements import ACK
 from streams.wire.evolution import (
     admission,
     announcement,
@@ -28,6 +26,7 @@ from streams.wire.evolution import (
     unannounced,
     written_schemas,
 )
+from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ORIGIN
 from streams.wire.records import ROUTE as ROUTE_HEADER
 from streams.wire.single_object import prefix_of
@@ -62,9 +61,9 @@ def test_a_status_of_tomorrow_is_no_acknowledgement() -> None:
 
 def test_hearing_of_ones_own_schema_changes_nothing() -> None:
     """It is not read in the slow way of foreign ones from then on."""
-    before = ROUTE._writers[ROUTE.prefix]
+    before = ROUTE_CODEC._writers[ROUTE_CODEC.prefix]
     learn(schema_key(load("Route")), copy.deepcopy(load("Route")))
-    assert ROUTE._writers[ROUTE.prefix] is before
+    assert ROUTE_CODEC._writers[ROUTE_CODEC.prefix] is before
 
 
 def test_a_schema_of_a_record_that_we_do_not_have_is_passed_over() -> None:
@@ -79,7 +78,7 @@ def test_what_is_no_schema_is_malformed() -> None:
 # --- across clusters -----------------------------------------------------------------------------
 
 ENVELOPE = {"Ack", "Hop", "Message", "Route", "Status"}
-FRAME = [(n, c.prefix + b"1") for n, c in ((ROUTE_HEADER, ROUTE), (HOP, HOP_CODEC))]
+FRAME = [(n, c.prefix + b"1") for n, c in ((ROUTE_HEADER, ROUTE_CODEC), (HOP, HOP_CODEC))]
 
 
 def catalog(*schemas: Any) -> dict[str, str]:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import streams.wire as c
 from streams.protocol import Header
-from streams.wire import MalformedError
-from streams.wire import codecs as c
+from streams.wire import MalformedError, frame_headers
 from streams.wire import statements as s
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
@@ -53,8 +53,8 @@ def spoilt(raw: bytes, places: list[tuple[int, int]]) -> bytes:
 def test_a_header(header: Header, places: list[tuple[int, int]]) -> None:
     raw = spoilt(c.encode_header(header), places)
     read = said(c.decode_header, raw)
-    assert read == said(c._header, raw)
-    if isinstance(read, c.Arrived):
+    assert read == said(frame_headers._header, raw)
+    if isinstance(read, frame_headers.Arrived):
         assert c.encode_header(read) == c.encode_header(Header(*read))
 
 
@@ -72,11 +72,11 @@ def test_a_statement(command: Any, places: list[tuple[int, int]]) -> None:
 def test_a_plain_header_is_read_at_a_glance_and_written_as_it_was(header: Header) -> None:
     raw = c.encode_header(header)
     names = ("fragment", "fragments", "flags", "enqueued_at", "dialog_expires_at")
-    assert raw == c.MESSAGE.pack(
+    assert raw == frame_headers.MESSAGE_CODEC.pack(
         (header.message_id.bytes, *header[1:3], *(getattr(header, name) for name in names))
     )
     read = c.decode_header(raw)
-    assert isinstance(read, c.Arrived) is (len(header.type.encode()) < 64)
+    assert isinstance(read, frame_headers.Arrived) is (len(header.type.encode()) < 64)
     assert c.encode_header(read) == raw
     assert c.encode_header(read._replace(sequence=9)) == c.encode_header(
         header._replace(sequence=9)
@@ -110,7 +110,7 @@ def test_an_id_is_one_in_every_respect(value: uuid.UUID) -> None:
 
 def test_a_number_without_an_end_takes_no_time() -> None:
     """Shifted bit by bit a number of a megabyte took half a minute; compressed it is nothing."""
-    head = c.MESSAGE.prefix + bytes(16) + pack_string("DEFAULT")
+    head = frame_headers.MESSAGE_CODEC.prefix + bytes(16) + pack_string("DEFAULT")
     began = time.process_time()
     for tail in (
         b"\xff" * 1_000_000 + b"\2\0\2\0\2\2",

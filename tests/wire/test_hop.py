@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streams.protocol import Journey
 from streams.wire import Envelope, MalformedError, decode_journey, encode_journey
-from streams.wire.codecs import HOP
+from streams.wire.frame_headers import HOP_CODEC
 from streams.wire.hop import Hop, in_place, visit
 from streams.wire.packing import pack_long
 
@@ -89,7 +89,9 @@ def test_a_path_of_several_blocks() -> None:
     assert decode_journey(raw).hops_remaining == 13
 
 
-@pytest.mark.parametrize("raw", [None, b"", b"\xc3\x01", HOP.prefix, b"x" * 60, HOP.prefix + b"\0"])
+@pytest.mark.parametrize(
+    "raw", [None, b"", b"\xc3\x01", HOP_CODEC.prefix, b"x" * 60, HOP_CODEC.prefix + b"\0"]
+)
 def test_no_journey(raw: bytes | None) -> None:
     """What does not look like a journey is decoded, and found to be none."""
     with pytest.raises(MalformedError):

@@ -11,8 +11,7 @@ from streams.live.parts import parts_of
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics
-from streams.wire.grants import ROLES, Operation, Resource, checked_kinds
-from streams.wire.roles import Granted, Role, roles_of
+from streams.wire.acl import ROLES, Granted, Operation, Resource, Role, checked_kinds, roles_of
 
 TOPICS = Topics("x.")
 SHIPPED = sorted(path.name for path in topologies_dir().iterdir() if path.is_dir())

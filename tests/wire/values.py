@@ -23,7 +23,8 @@ from streams.protocol import (
     Status,
 )
 from streams.times import LATEST
-from streams.wire.state import Positions, RequestKey, SeenKey, StateKey
+from streams.wire.state import Positions
+from streams.wire.state_keys import RequestKey, SeenKey, StateKey
 from streams.wire.statements import ResultRecord
 
 LONG = 2**63

@@ -6,7 +6,7 @@ import time
 import uuid
 
 from streams.protocol import Header, Journey, Parties
-from streams.wire.codecs import encode_journey, encode_parties
+from streams.wire.frame_headers import encode_journey, encode_parties
 from streams.wire.records import Headers
 
 Raw = tuple[bytes | None, bytes | None, Headers]

@@ -18,7 +18,8 @@ from streams.report import read_facts
 from streams.topology import Topology, apply_sql, load
 from streams.wire.partition import partition_of
 from streams.wire.records import read_queued
-from streams.wire.state import POSITIONS_KEY, RequestKey, decode_key, decode_request
+from streams.wire.state import decode_request
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, decode_key
 from tests.node.evidence import shows
 from tests.running import running
 from tests.workers.rig import Rig, eventually, pause, rig

@@ -41,10 +41,10 @@ def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
     limits = Limits()
     with estate(kafka, unique, tmp_path / "seller", limits=limits, ahead=AHEAD) as both:
         topics = both.buyer.cluster.topics
-        abroad = both.buyer.workers[0].process._control
-        assert abroad is not None
+        control = both.buyer.workers[0].process._control
+        assert control is not None
         eventually(
-            lambda: any(abs(s - AHEAD) < 5 for _, s in abroad.remote.differences()) or pause(),
+            lambda: any(abs(s - AHEAD) < 5 for _, s in control.remote.differences()) or pause(),
             "the difference is known",
         )
         with both.buyer.client() as client, both.seller.client() as other:

@@ -63,19 +63,19 @@ def test_an_acknowledgement_goes_where_acknowledgements_go() -> None:
 
 
 @pytest.mark.parametrize("headers", [SAID, ANSWER])
-def test_what_crosses_into_another_cluster_is_handed_over_for_that(headers: Headers) -> None:
+def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) -> None:
     """With the headers that it would have at home; nothing of it is written there."""
     written = Written()
     express = FastPath(written)  # type: ignore[arg-type]
     express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
     source = Input("txq", 0, Origin.OUTSIDE, partial(print))
-    crossed: list[tuple[Message, Headers, int]] = []
+    remote: list[tuple[Message, Headers, int]] = []
     lane = Lane(Place.TXQ, "ServerX", b"new", spend=True, hide=True)
-    known = Known(lane, "txq.ServerX", lambda *given: crossed.append(given))
+    known = Known(lane, "txq.ServerX", lambda *given: remote.append(given))
     source.lanes[ROUTE_BYTES] = source.acks[ROUTE_BYTES] = known
     message = Message(topic="txq", partition=0, offset=0, key=b"id", value=b"x", timestamp=(1, MS))
     assert express.take(source, message, headers)
-    [(taken, copied, at)] = crossed
+    [(taken, copied, at)] = remote
     assert (taken, at, written.copies) == (message, MS, [])
     assert [name for name, _ in copied] == [name for name, _ in headers]
     assert copied[:-1] == [(ROUTE, b"new"), *headers[1:-1]]

@@ -105,7 +105,7 @@ def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
 ) -> None:
     """9753 at the sender; after the signs of life a retry comes through (one clock, not two)."""
     monkeypatch.setattr("streams.node.liveness.presence.SILENCE", 1.0)
-    monkeypatch.setattr("streams.workers.heartbeat_schedule.HEARTBEAT", 0.1)
+    monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.1)
     here, there = two.control("A"), two.control("B")
     eventually(lambda: (there.reachable("A") and here.reachable("B")) or pause(), "both are there")
     assert here.reachable("A")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.workers.free_memory import EVERY, FreeMemory
+from streams.workers.process.free_memory import EVERY, FreeMemory
 
 SIZE, COUNT = 60_000, 1_000
 

@@ -15,7 +15,8 @@ from streams.node import KafkaClock, SlotState
 from streams.protocol import Claim
 from streams.wire import encode_presence
 from streams.workers import Control
-from streams.workers.heartbeats import Heartbeats
+from streams.workers.control.catalog_follower import CatalogFollower
+from streams.workers.control.heartbeats import Heartbeats
 from tests.running import DEADLINE, System, running
 from tests.workers.rig import eventually, pair, pause
 
@@ -157,22 +158,22 @@ def test_a_slot_that_is_asked_about_late_is_taken_as_when_it_was_read() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
     heartbeats.read(heartbeat("Slot/a", 1), 100.0)
     heartbeats.end_read(100.0)
-    assert heartbeats.tenants("Slot/a").tenancy("Slot/a") is SlotState.OPEN
+    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.OPEN
     heartbeats.read(heartbeat("Slot/b", 2), 100.1)
-    assert heartbeats.tenants("Slot/b").tenancy("Slot/b") is SlotState.TAKEN
+    assert heartbeats.slot_owners("Slot/b").tenancy("Slot/b") is SlotState.TAKEN
     heartbeats.read(heartbeat("Slot/a", 3), 100.2)
-    assert heartbeats.tenants("Slot/a").tenancy("Slot/a") is SlotState.TAKEN
+    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.TAKEN
 
 
 def test_kafkas_clock_goes_on_with_names_that_nobody_has_asked_about() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
     heartbeats.read(heartbeat("Slot/a", 1), 100.0)
     heartbeats.end_read(100.0)
-    assert heartbeats.tenants("Slot/a").tenancy("Slot/a") is SlotState.OPEN
+    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.OPEN
     newest = heartbeat("Other", 4_000)
     heartbeats.read(newest, 104.0)
     heartbeats.time(newest, 104.0)
-    assert heartbeats.tenants("Slot/a").tenancy("Slot/a") is SlotState.FREE
+    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.FREE
 
 
 def test_claims_are_known_of_a_name_that_is_asked_about_late() -> None:
@@ -220,20 +221,20 @@ def test_another_client_reads_on_where_the_first_one_was(
     """No heartbeat is left out or read twice, and a new version of the catalog is followed."""
     offsets: list[int] = []
     catalog: list[int] = []
-    read, read_catalog = Heartbeats.read, Control._read_catalog
+    read, read_catalog = Heartbeats.read, CatalogFollower.read
 
     def noted(self: Heartbeats, message: Message, now: float) -> float | None:
         if self is control._heartbeats:  # other tests' threads may take their time to end
             offsets.append(message.offset() or 0)
         return read(self, message, now)
 
-    def noted_catalog(self: Control, message: Message) -> None:
-        if self is control:
+    def noted_catalog(self: CatalogFollower, message: Message) -> bool:
+        if self is control._catalog:
             catalog.append(message.offset() or 0)
-        read_catalog(self, message)
+        return read_catalog(self, message)
 
     monkeypatch.setattr(Heartbeats, "read", noted)
-    monkeypatch.setattr(Control, "_read_catalog", noted_catalog)
+    monkeypatch.setattr(CatalogFollower, "read", noted_catalog)
     producer = system.cluster.producer(linger_ms=0)
     count = 0
 
@@ -269,13 +270,15 @@ def test_who_waits_for_the_end_of_a_topic_ends_a_pause(
         return HOUR
 
     monkeypatch.setattr(Heartbeats, "pause", long)
-    eventually(lambda: (bool(pauses) and control._signs.due_in(time.monotonic()) > DEADLINE)
+    eventually(lambda: (bool(pauses) and control._schedule.due_in(time.monotonic()) > DEADLINE)
                or pause(), "it pauses for an hour")  # fmt: skip
-    for wait in (control.catch_up, control.hear_all):
+    for wait in (control.catch_up, control.catch_up_presence):
         before = len(pauses)
         wait(time.monotonic())
         eventually(lambda: len(pauses) > before or pause(), "it pauses again")  # noqa: B023
-    control.speak_for("A/endpoint/x")
-    eventually(lambda: control._signs.due_in(time.monotonic()) > DEADLINE or pause(), "it is given")
+    control.add_heartbeat("A/endpoint/x")
+    eventually(
+        lambda: control._schedule.due_in(time.monotonic()) > DEADLINE or pause(), "it is given"
+    )
     control.stop()
     assert not control._thread.is_alive()

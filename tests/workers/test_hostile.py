@@ -14,8 +14,8 @@ from streams.kafka import KafkaError, deploy
 from streams.node import Forwarder, Record
 from streams.protocol import Ack, Command, CommandKind, Flag
 from streams.wire import encode_catalog_object, encode_presence
-from streams.wire.codecs import encode_header, encode_journey, encode_parties
 from streams.wire.describe import Description
+from streams.wire.frame_headers import encode_header, encode_journey, encode_parties
 from streams.wire.packing import pack_long
 from streams.wire.records import ack_record, command_record, message_record
 from tests.running import System, eventually, running

@@ -89,7 +89,7 @@ def test_the_wait_ends_when_a_timer_is_due(tmp_path: Path, due: int, seconds: fl
 
 
 def hold_a_statement(one: Partition) -> None:
-    one.held = partition.Held(0, "unknown schema", 0.0)
+    one.held_back = partition.HeldBack(0, "unknown schema", 0.0)
 
 
 def have_a_backlog(one: Partition) -> None:

@@ -10,7 +10,7 @@ import pytest
 from streams.errors import SurroundingsError
 from streams.kafka import Message, start_before_newest
 from streams.wire import encode_presence
-from streams.workers.heartbeats import Heartbeats
+from streams.workers.control.heartbeats import Heartbeats
 from tests.running import DEADLINE, System, WorkerThread, running
 from tests.workers.rig import configure, eventually, pair, pause
 

@@ -10,7 +10,7 @@ from streams.kafka import Cluster, LostBrokers, create
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ANNOUNCED
 from streams.wire.specs import spec
-from streams.workers import remote_clusters
+from streams.workers.control import remote_clusters
 from tests.workers.rig import HookedCluster, eventually, pause
 
 

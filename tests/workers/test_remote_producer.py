@@ -14,11 +14,11 @@ from streams.kafka.reader import read_all
 from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire import Topics
-from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.frame_headers import MESSAGE_CODEC
 from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.forwarder.remote_producer import RemoteProducer
-from streams.workers.forwarder.remote_producers import Crossed, RemoteProducers
+from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -32,16 +32,16 @@ def nowhere() -> Iterator[RemoteProducer[str]]:
     yield RemoteProducer(Cluster(f"127.0.0.1:{free_ports(1)[0]}"), LIMIT)
 
 
-def take(crossing: RemoteProducer[str], item: str, size: int, topic: str = "txq.B") -> bool:
-    return crossing.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 1)
+def take(producer: RemoteProducer[str], item: str, size: int, topic: str = "txq.B") -> bool:
+    return producer.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 1)
 
 
-def back(crossing: RemoteProducer[str], count: int) -> list[tuple[str, bool]]:
+def back(producer: RemoteProducer[str], count: int) -> list[tuple[str, bool]]:
     """Wait for so many that come back; each with whether it is worth another attempt."""
     found: list[tuple[str, bool]] = []
 
     def enough() -> bool:
-        found.extend((item, is_passing(error)) for item, error in crossing.come_back())
+        found.extend((item, is_passing(error)) for item, error in producer.come_back())
         return len(found) >= count or pause()
 
     eventually(enough, "what did not arrive")
@@ -63,17 +63,17 @@ def test_after_a_silence_another_client_tries() -> None:
     """The one may have forgotten where the cluster is; what it had under way comes back."""
     now = [100.0]
     cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    crossing: RemoteProducer[str] = RemoteProducer(cluster, LIMIT, lambda: now[0])
-    first = crossing._producer
-    assert take(crossing, "one", 400)
+    producer: RemoteProducer[str] = RemoteProducer(cluster, LIMIT, lambda: now[0])
+    first = producer._producer
+    assert take(producer, "one", 400)
     now[0] += 14
-    assert (crossing.come_back(), crossing._producer) == ([], first)
+    assert (producer.come_back(), producer._producer) == ([], first)
     now[0] += 1
-    assert [(item, is_passing(e)) for item, e in crossing.come_back()] == [("one", True)]
-    assert crossing._producer is not first
-    second = crossing._producer
+    assert [(item, is_passing(e)) for item, e in producer.come_back()] == [("one", True)]
+    assert producer._producer is not first
+    second = producer._producer
     now[0] += 60
-    assert (crossing.come_back(), crossing._producer) == ([], second)
+    assert (producer.come_back(), producer._producer) == ([], second)
 
 
 def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: RemoteProducer[str]) -> None:
@@ -99,12 +99,12 @@ def test_what_arrives_is_done_with_and_what_is_refused_comes_back(kafka: str, un
     cluster = Cluster(kafka, Topics(unique))
     topic = cluster.topics.txq("B")
     create(cluster, [spec(topic, "txq")])
-    crossing: RemoteProducer[str] = RemoteProducer(cluster, 10 << 20)
-    assert take(crossing, "too large", 2 << 20, topic)
-    assert take(crossing, "small", 10, topic)
-    crossing.settle()
-    assert [(item, is_passing(e)) for item, e in crossing.come_back()] == [("too large", False)]
-    assert (len(crossing), crossing.size) == (0, 0)
+    producer: RemoteProducer[str] = RemoteProducer(cluster, 10 << 20)
+    assert take(producer, "too large", 2 << 20, topic)
+    assert take(producer, "small", 10, topic)
+    producer.settle()
+    assert [(item, is_passing(e)) for item, e in producer.come_back()] == [("too large", False)]
+    assert (len(producer), producer.size) == (0, 0)
     [arrived] = read_all(cluster, topic)
     assert (arrived.key(), arrived.value()) == (b"key", bytes(10))
 
@@ -144,24 +144,24 @@ class Elsewhere:
 def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
     elsewhere = Elsewhere()
-    crossings = RemoteProducers(cast(Any, elsewhere), Topics())
-    crossings.limit(LIMIT)
-    assert crossings.take(crossed("one"), [(MESSAGE, SCHEMA)], 1)
+    producers = RemoteProducers(cast(Any, elsewhere), Topics())
+    producers.limit(LIMIT)
+    assert producers.take(remote_copy("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    assert crossings.take(crossed("two"), [(MESSAGE, SCHEMA)], 1)
-    assert len(list(crossings.under_way())) == 2
+    assert producers.take(remote_copy("two"), [(MESSAGE, SCHEMA)], 1)
+    assert len(list(producers.under_way())) == 2
     found: list[str] = []
 
     def enough() -> bool:
-        found.extend(c.instance for c, error in crossings.come_back() if error is None)
+        found.extend(c.instance for c, error in producers.come_back() if error is None)
         return len(found) == 2 or pause()
 
     eventually(enough, "both come back")
     assert sorted(found) == ["one", "two"]
-    assert [way.cluster for way in crossings._all] == [elsewhere.cluster]
+    assert [way.cluster for way in producers._all] == [elsewhere.cluster]
 
 
-def crossed(neighbour: str) -> Crossed:
+def remote_copy(neighbour: str) -> RemoteCopy:
     """Return a copy for a neighbour."""
     message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
-    return Crossed(message, Origin.OUTSIDE, neighbour)
+    return RemoteCopy(message, Origin.OUTSIDE, neighbour)

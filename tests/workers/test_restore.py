@@ -11,7 +11,8 @@ from streams.errors import SurroundingsError
 from streams.kafka import KafkaError, TopicPartition, watermarks
 from streams.protocol import Ack, Journey, Limits, Parties
 from streams.wire.records import MESSAGE, ack_record, header_of
-from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
+from streams.wire.state import Positions, encode_positions
+from streams.wire.state_keys import POSITIONS_KEY
 from tests.workers.rig import QUICK, Rig, eventually, pause
 
 PATIENT = Limits(retries=(60_000,))

@@ -19,7 +19,8 @@ from streams.wire.evolution import schema_key, written_schemas
 from streams.wire.partition import partition_of
 from streams.wire.records import COMMAND, MESSAGE, ROUTE, Headers, command_record, message_record
 from streams.wire.single_object import prefix_of
-from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
+from streams.wire.state import Positions, encode_positions
+from streams.wire.state_keys import POSITIONS_KEY
 from streams.workers import Control, Plan, Process
 from tests.running import DEADLINE, eventually
 from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig

@@ -121,7 +121,7 @@ def test_who_is_fenced_and_hears_of_another_leaves(
 ) -> None:
     monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
     first = assigned(two.endpoint(slot="a"))
-    another(two).speak_for("A/endpoint/a")
+    another(two).add_heartbeat("A/endpoint/a")
     fence(first, "endpoint")
     assert isinstance(first.ended(), FencedError)
     two.running.remove(first)

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from streams.protocol import CHUNK, Limits
-from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
+from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 from tests.workers.rig import Rig
 
 PATIENT = Limits(retries=(60_000,))

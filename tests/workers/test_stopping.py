@@ -13,7 +13,8 @@ from streams.errors import SurroundingsError
 from streams.kafka import deploy
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
-from streams.workers import Plan, Process, trimming
+from streams.workers import Plan, Process
+from streams.workers.process import trimming
 from streams.workers.pulse import Pulses, beat, rest
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig
@@ -82,7 +83,7 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
     def run() -> None:
         with suppress(SurroundingsError):
             process.run()
-        failed.extend(filter(None, [process._failure]))
+        failed.extend(filter(None, [process.failure]))
 
     runner = threading.Thread(target=run)
     runner.start()

@@ -12,7 +12,7 @@ from streams.errors import EventKind, Number
 from streams.kafka import TopicPartition, deploy
 from streams.wire import decode_event, decode_journey
 from streams.wire.records import HOP, header_of
-from streams.wire.state import StateKey
+from streams.wire.state_keys import StateKey
 from tests.workers.rig import QUICK, TO_B, Rig, pair
 
 PARKED = EventKind.MESSAGE_UNDELIVERABLE

@@ -16,7 +16,7 @@ from streams.protocol import Limits
 from streams.report import read_facts
 from streams.topology import load
 from streams.wire.records import MESSAGE, ORIGIN, OUTSIDE, header_of, is_moved, read_queued
-from streams.workers.trimming import Trimming, every
+from streams.workers.process.trimming import Trimming, every
 from tests.workers.rig import PAIR, QUICK, TO_B, Gate, Rig, Running, eventually, pause, rig
 
 PATIENT = Limits(retries=(60_000,))

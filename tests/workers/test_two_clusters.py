@@ -61,7 +61,7 @@ def test_a_cluster_that_goes_away_holds_up_nobody_and_costs_nothing(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Held within 1 MB and the time to live (11288 to 11290), and all delivered in the end."""
-    monkeypatch.setattr("streams.workers.heartbeat_schedule.HEARTBEAT", 0.2)
+    monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.liveness.far_presence.SILENCE", 2.0)
     with estate(kafka, unique, tmp_path) as both, both.buyer.client() as client:
         order, audit = both.begin(client, "SupplierService"), both.begin(client, "AuditService")

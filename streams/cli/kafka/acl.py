@@ -22,7 +22,7 @@ from streams.live.parts import Part, parts_of
 from streams.settings import Sourced, read_secret
 from streams.topology import Topology
 from streams.wire import Topics
-from streams.wire.roles import Granted, Role, roles_of
+from streams.wire.acl import Granted, Role, roles_of
 
 _HEAD = """\
 # Set first: AT="--bootstrap-server HOST:PORT --command-config admin.properties"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import secrets
 import signal
 import time
@@ -18,52 +17,34 @@ from streams.capture.closing import close
 from streams.capture.compare import Comparison
 from streams.capture.container import CaptureReader
 from streams.capture.destination import demand_topics
-from streams.capture.forecast import Naming, count, sides_of
+from streams.capture.forecast import Naming
 from streams.capture.job import Job, demand_name
 from streams.capture.replay import Clock, Replayed
 from streams.capture.replay import replay as run
 from streams.capture.rerun import Rerun
 from streams.capture.schedule import Contents, contents_of, renamed
 from streams.cli.interruptible import interruptible
+from streams.cli.look.replay_dry_run import catalog_topology, predict
 from streams.cli.look.replay_raw import replay_raw
 from streams.cli.look.replay_text import (
     compared_text,
-    forecast_json,
-    forecast_text,
     outcome_json,
     outcome_text,
     progress_text,
 )
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
-from streams.cli.options.parameters import TOPIC_PREFIX
+from streams.cli.options.parameters import TOPIC_PREFIX, WithUnit
 from streams.cli.options.settings import config_option, properties_option, setting_option
 from streams.cli.options.shared import cluster_of
 from streams.cli.options.topology import TopologyArgument
-from streams.errors import InputError, SurroundingsError
-from streams.kafka import Cluster, read_catalog
+from streams.errors import InputError
+from streams.kafka import Cluster
 from streams.kafka.listing import topic_names
 from streams.topology import Topology
 from streams.wire.place import place_of
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
-
-
-class _Number(click.ParamType):
-    """A number that may have its unit behind it: ``10x``, ``500/s``."""
-
-    def __init__(self, name: str, unit: str) -> None:
-        self.name, self._unit = name, unit
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number."""
-        text = re.sub(f"{re.escape(self._unit)}$", "", str(value).strip())
-        try:
-            return float(text)
-        except ValueError:
-            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
 
 
 @click.command()
@@ -83,11 +64,11 @@ class _Number(click.ParamType):
 )
 @click.option(
     "--speed",
-    type=_Number("speed", "x"),
+    type=WithUnit("speed", "x"),
     help="2 or 2x is twice as fast, 0.5 half as fast. [default: 1]",
 )
 @click.option(
-    "--rate", type=_Number("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
+    "--rate", type=WithUnit("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
 )
 @click.option("--asap", is_flag=True, help="Do not wait at all.")
 @click.option(
@@ -186,7 +167,7 @@ def replay(
     rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
     dues = rerun.dues()
     if dry_run:
-        _predict(rerun, topology, bootstrap, timeout / 1000, format_)
+        predict(rerun, _topics(rerun), topology, bootstrap, timeout / 1000, format_, _tell)
         return
     cluster = cluster_of(bootstrap, target)
     cluster.wait(timeout / 1000, _tell)
@@ -269,32 +250,6 @@ def _topics(rerun: Rerun) -> list[str]:
     return [renamed(name, own, rerun.prefix) for name, _ in rerun.found.topics]
 
 
-def _predict(
-    rerun: Rerun, topology: Topology | None, bootstrap: str, timeout: float, format_: str
-) -> None:
-    if topology is None:
-        cluster = cluster_of(bootstrap, rerun.prefix)
-        try:
-            cluster.wait(timeout, _tell)
-        except SurroundingsError as error:
-            remedy = "Give --topology, which needs no Kafka; or start the cluster."
-            raise SurroundingsError(error.message, remedy) from error
-        topology = _live(cluster)
-    forecast = None
-    if topology is not None:
-        forecast = count(sides_of(rerun.reader, rerun.naming, topology, time.time()))
-    about = rerun, forecast, _topics(rerun)
-    click.echo(json.dumps(forecast_json(*about)) if format_ == "json" else forecast_text(*about))
-
-
-def _live(cluster: Cluster) -> Topology | None:
-    """Return the topology of a cluster's catalog; None where it has none."""
-    try:
-        return read_catalog(cluster).topology
-    except SurroundingsError:
-        return None
-
-
 def _closed(
     rerun: Rerun, cluster: Cluster, work: Job, topology: Topology | None, quiet: float,
     stopped: Callable[[], bool],
@@ -302,7 +257,7 @@ def _closed(
     return close(
         rerun,
         cluster,
-        topology or _live(cluster),
+        topology or catalog_topology(cluster),
         began=work.standing.began,
         quiet=quiet,
         stopped=stopped,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import click
 
@@ -53,6 +54,23 @@ class ReplicationText(click.ParamType):
             return Replication(str(value)).text
         except UsageError as error:
             self.fail(f"{error.message} {error.remedy}", param, ctx)
+
+
+class WithUnit(click.ParamType):
+    """A number that may have its unit behind it: ``10x``, ``500/s``."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name, self._unit = name, unit
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        text = re.sub(f"{re.escape(self._unit)}$", "", str(value).strip())
+        try:
+            return float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
 
 
 class Address(click.ParamType):

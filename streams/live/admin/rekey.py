@@ -31,21 +31,23 @@ from streams.wire import MalformedError
 from streams.wire.partition import partition_of
 from streams.wire.records import MOVED
 from streams.wire.state import (
-    POSITIONS_KEY,
     Positions,
-    RequestKey,
-    SeenKey,
-    chunk_key,
-    decode_key,
     decode_positions,
     decode_request,
     decode_seen,
-    dialog_key,
     encode_chunk,
     encode_dialog,
     encode_request,
     encode_seen,
     unpack_dialog,
+)
+from streams.wire.state_keys import (
+    POSITIONS_KEY,
+    RequestKey,
+    SeenKey,
+    chunk_key,
+    decode_key,
+    dialog_key,
 )
 from streams.workers.endpoint.inputs import Inputs
 

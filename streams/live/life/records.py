@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from streams.kafka import Message, headers_of
 from streams.protocol import Ack, Command, Dialog, Header, Journey, Parties
 from streams.wire import MalformedError, Topics, decode_event
-from streams.wire.codecs import decode_ack_value, decode_header, decode_journey, decode_parties
+from streams.wire.acknowledgements import decode_ack_value
+from streams.wire.frame_headers import decode_header, decode_journey, decode_parties
 from streams.wire.place import TopicPlace, place_of
 from streams.wire.records import (
     CONVERSATION,
@@ -21,7 +22,8 @@ from streams.wire.records import (
     key_of,
     read_command,
 )
-from streams.wire.state import StateKey, decode_dialog, decode_key
+from streams.wire.state import decode_dialog
+from streams.wire.state_keys import StateKey, decode_key
 
 KEPT = 512
 """So many bytes of a body are kept: enough to recognise it, and the number of an Error."""

@@ -8,58 +8,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Consumer, GoneError, Message, TopicPartition
-from streams.node import Transaction
-from streams.protocol import DialogKey
-from streams.protocol import Message as Frame
+from streams.kafka import Consumer, GoneError, TopicPartition
 from streams.workers.endpoint.allowance import BYTES
-from streams.workers.endpoint.inputs import (
-    Bodies,
-    HeldBackError,
-    Input,
-    Intake,
-    TooMuchError,
-    tell_parked,
-)
-from streams.workers.endpoint.partition import HELD_AGAIN, Held, Partition, Work
-from streams.workers.endpoint.transactions import Part, Transactions, number_of
+from streams.workers.endpoint.apply_work import Applied, WorkApplier
+from streams.workers.endpoint.inputs import TooMuchError
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.transactions import Transactions, number_of
 from streams.workers.event_counts import Committed
 
 log = logging.getLogger("hopline.endpoint")
 
 Todo = tuple[Partition, Work]
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """Work that was applied to a transaction's overlay, and is to be committed.
-
-    ``positions`` are the partition's from then on. ``left`` are records for which the transaction
-    had no room, ``parked`` the dialogs that wait from then on.
-    """
-
-    owned: Partition
-    work: Work
-    tx: Transaction
-    positions: dict[str, int]
-    left: Sequence[Message] = ()
-    parked: Sequence[DialogKey] = ()
-
-    @property
-    def part(self) -> Part:
-        """Return what it has in Kafka's transaction."""
-        return Part(self.tx, self.owned.number, self.positions)
-
-    @property
-    def size(self) -> int:
-        """Return how many bytes of bodies it writes."""
-        frames = sum(len(frame.body) for frame in self.tx.frames)
-        return frames + sum(len(message.body) for message in self.tx.queued)
 
 
 class Applier:
@@ -72,14 +36,13 @@ class Applier:
         self,
         home: str,
         transactions: Transactions,
-        intake: Intake,
+        works: WorkApplier,
         consumer: Consumer,
         counts: Committed,
-        now: Callable[[], int],
     ) -> None:
         self._home = home
-        self._transactions, self._intake, self._consumer = transactions, intake, consumer
-        self._counts, self._now = counts, now
+        self._transactions, self._works = transactions, works
+        self._consumer, self._counts = consumer, counts
 
     def apply(self, works: Iterable[Todo], read_at: float, member: Any) -> None:
         """Apply the work of partitions, each once; its records were read at ``read_at``.
@@ -105,11 +68,11 @@ class Applier:
         size, began = 0, time.monotonic()
         for owned, work in todo:
             try:
-                applied = self._applied(owned, work)
+                applied = self._works.apply(owned, work, self._read_at)
             except SurroundingsError:
-                self._abandon(group)
+                self._works.abandon(group)
                 raise
-            except Exception:  # alone it fails again, and is told
+            except Exception:  # alone it fails again, and is reported
                 failed.append((owned, work))
                 continue
             group.append(applied)
@@ -161,7 +124,7 @@ class Applier:
         return self._transact(owned, work, refusal=number_of(failure))
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
-        """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted.
+        """Apply work, or report its ``refusal``; ``False``: Kafka has aborted.
 
         Where its bodies are too much for one transaction, the allowance is halved until they fit;
         work that is bisected already is bisected further instead. What one thing needs is read
@@ -171,7 +134,8 @@ class Applier:
         while True:
             began = time.monotonic()
             try:
-                return self._commit([self._applied(owned, work, refusal, bodies)], began)
+                applied = self._works.apply(owned, work, self._read_at, refusal, bodies)
+                return self._commit([applied], began)
             except TooMuchError:
                 if work.opens and owned.allowance.records > 1:
                     owned.allowance.halve()
@@ -183,119 +147,15 @@ class Applier:
 
     # --- one transaction -------------------------------------------------------------------------
 
-    def _applied(
-        self,
-        owned: Partition,
-        work: Work,
-        refusal: Number | None = None,
-        bodies: Bodies | None = None,
-    ) -> Applied:
-        """Apply work to an overlay, or tell with ``refusal`` that it cannot be applied."""
-        tx = owned.endpoint.begin(
-            bodies or owned.bodies,
-            self._now(),
-            timers=work.timers and refusal is None,
-            due=work.due,
-            most=owned.allowance.records,
-            room=work.room if refusal is None else (),
-            opens=work.opens,
-            probes=work.probes,
-        )
-        positions = dict(owned.positions)
-        left: Sequence[Message] = ()
-        parked: Sequence[DialogKey] = ()
-        try:
-            if refusal is None:
-                left = self._apply_records(owned, tx, work, positions)
-            else:
-                parked = (*work.due, *work.probes, *work.room)
-                tx.probed = work.probes
-                self._refuse(tx, work, parked, positions, refusal)
-            tx.close()
-        except BaseException:
-            self._abandon([Applied(owned, work, tx, positions)])
-            raise
-        return Applied(owned, work, tx, positions, left, parked)
-
-    def _apply_records(
-        self, owned: Partition, tx: Transaction, work: Work, positions: dict[str, int]
-    ) -> Sequence[Message]:
-        """Apply records and move the positions; returns those for which the transaction is full."""
-        readings = list(self._read(owned, _unread(work.messages, positions)))
-        messages, inputs = [m for m, _ in readings], [read for _, read in readings]
-        tx.foresee(read for read in inputs if isinstance(read, Frame))
-        for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
-            if number and tx.is_full and work.opens:
-                return messages[number:]
-            self._intake.apply(tx, owned.bodies, message, read)
-            positions[message.topic() or ""] = (message.offset() or 0) + 1
-        return ()
-
-    def _read(
-        self, owned: Partition, messages: Iterable[Message]
-    ) -> Iterator[tuple[Message, Input]]:
-        """Yield records and what they say; a statement that cannot be read is held back."""
-        cmd = self._intake.inputs.cmd
-        for message in messages:
-            held = owned.held if message.topic() == cmd else None
-            if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
-                continue  # the one that is held back comes first
-            try:
-                read = self._intake.read(message, self._read_at)
-            except HeldBackError as error:
-                self._hold_back(owned, message, str(error))
-                continue
-            if held is not None and message.offset() == held.offset:
-                owned.held = None
-                log.warning("%s: %s/%d goes on", self._home, cmd, owned.number)
-            yield message, read
-
-    def _hold_back(self, owned: Partition, message: Message, why: str) -> None:
-        offset = message.offset() or 0
-        if owned.held is None or owned.held.offset != offset:
-            log.error(
-                "%s: %s: it and what is behind it waits, all else goes on. Another version has "
-                "written it: run the 'hopline apply TOPOLOGY' of that version, which announces its "
-                "schemas, or 'hopline skip' with this place to give the statement up",
-                self._home,
-                why,
-            )
-        owned.held = Held(offset, why, time.monotonic() + HELD_AGAIN)
-        self._consumer.pause([TopicPartition(message.topic() or "", owned.number)])
-
-    def let_in(self, owned: Partition, clock: float) -> None:
-        """Read a statement that is held back again, when it is time."""
-        held, cmd = owned.held, self._intake.inputs.cmd
-        if held is None or held.let_in or clock < held.again_at:
-            return
-        held.let_in = True
-        owned.pending = [m for m in owned.pending if m.topic() != cmd]
-        self._consumer.seek(TopicPartition(cmd, owned.number, owned.positions[cmd]))
-        self._consumer.resume([TopicPartition(cmd, owned.number)])
-
-    def _refuse(
-        self,
-        tx: Transaction,
-        work: Work,
-        parked: Iterable[DialogKey],
-        positions: dict[str, int],
-        refusal: Number,
-    ) -> None:
-        for message in _unread(work.messages, positions):
-            self._intake.refuse(tx, message, refusal)
-            positions[message.topic() or ""] = (message.offset() or 0) + 1
-        for key in parked:
-            tell_parked(tx, key, refusal)
-
     def _commit(self, applied: Sequence[Applied], began: float) -> bool:
         """Commit what was applied since ``began``, and merge it; ``False``: Kafka has aborted."""
         try:
             ends = self._transactions.commit([one.part for one in applied], self._member)
         except BaseException:
-            self._abandon(applied)
+            self._works.abandon(applied)
             raise
         if ends is None:  # the same records are read again
-            self._abandon(applied)
+            self._works.abandon(applied)
             for one in applied:
                 one.owned.allowance.halve()
                 self._seek_back(one.owned)
@@ -308,11 +168,6 @@ class Applier:
             one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)
         return True
-
-    def _abandon(self, applied: Iterable[Applied]) -> None:
-        for one in applied:
-            one.owned.endpoint.abandon(one.tx)
-            self._counts.rolled_back += 1
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():
@@ -327,13 +182,3 @@ def _end(owned: Partition, work: Work, *, done: bool) -> None:
         owned.read_ends()
     else:
         owned.arm(work.due)
-
-
-def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield what is not applied yet: after a rebalance or a seek records may come once more."""
-    next_of = dict(positions)
-    for message in messages:
-        topic, offset = message.topic() or "", message.offset() or 0
-        if offset >= next_of[topic]:
-            next_of[topic] = offset + 1
-            yield message

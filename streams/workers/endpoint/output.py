@@ -16,18 +16,14 @@ from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
 from streams.wire.records import MOVED, ack_record, command_record, message_record, queue_record
 from streams.wire.state import (
-    POSITIONS_KEY,
     Positions,
-    RequestKey,
-    SeenKey,
-    chunk_key,
-    dialog_key,
     encode_chunk,
     encode_dialog,
     encode_positions,
     encode_request,
     encode_seen,
 )
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, chunk_key, dialog_key
 from streams.wire.statements import ResultRecord
 from streams.workers.room import Room
 

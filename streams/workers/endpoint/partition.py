@@ -69,12 +69,9 @@ POLL = 0.05
 IDLE_POLL = 0.25
 """Seconds to wait for a record while nothing else is expected. A record ends the wait at once."""
 
-HELD_AGAIN = 1.0
-"""Seconds until a statement that is held back is read again: its schema may be known by then."""
-
 
 @dataclass(slots=True)
-class Held:
+class HeldBack:
     """A statement that is held back, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
 
     ``let_in``: it is being read again.
@@ -120,7 +117,7 @@ class Partition:
     reached: dict[str, int] = field(default_factory=dict)
     mark: tuple[int, int] = (0, 0)
     parked: dict[DialogKey, int | None] = field(default_factory=dict)
-    held: Held | None = None
+    held_back: HeldBack | None = None
     trim_point: TrimPoint | None = None
     look_at: float = 0.0
 
@@ -186,7 +183,7 @@ class Partition:
     def wait(self, now: int) -> float:
         """Return how many seconds to wait for a record: until a timer is due, within limits."""
         endpoint = self.endpoint
-        if self.held is not None or self.wants_probes or not self.caught_up:
+        if self.held_back is not None or self.wants_probes or not self.caught_up:
             return POLL
         if endpoint.flows.waits or endpoint.retention.goes_on or self.parked:
             return POLL

@@ -27,18 +27,14 @@ from streams.node import Endpoint, TrimPoint
 from streams.protocol import Dialog, DialogKey
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
-    POSITIONS_KEY,
     Positions,
-    RequestKey,
-    SeenKey,
-    StateKey,
     decode_chunk,
     decode_dialog,
-    decode_key,
     decode_positions,
     decode_request,
     decode_seen,
 )
+from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, StateKey, decode_key
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.pulse import beat
 

@@ -27,7 +27,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return in which name a stand-by gives signs of life: who sees none of its own judges nobody.
+    """Return in which name a stand-by writes heartbeats: who sees none of its own judges nobody.
 
     No instance is called so: a slash ends its name wherever one is read.
     """
@@ -64,8 +64,9 @@ class Standby:
 
     def _is_free(self) -> bool:
         """Tell whether nobody works there: who has left says so, and who is dead says nothing."""
-        sign = self._slot.sign
-        return self._control.has_left(sign) or not self._control.reachable(sign, SILENCE)
+        name = self._slot.heartbeat_name
+        has_left = self._control.slot_owners(name).has_left(name)
+        return has_left or not self._control.reachable(name, SILENCE)
 
     def _tell(self, does: str) -> None:
         ready.info("%s endpoint: %s slot %s", self._slot.instance, does, self._slot.name)

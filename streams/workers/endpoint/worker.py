@@ -38,8 +38,10 @@ from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import BYTES
+from streams.workers.endpoint.apply_work import WorkApplier
 from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.held_back import HeldBackStatements
 from streams.workers.endpoint.inputs import Inputs, Intake
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
@@ -155,14 +157,14 @@ class EndpointWorker:
             **self._slot.member(home, self._control.catalog),
         )
         self.assignment.subscribe(consumer)
-        self._applier = Applier(
-            home, self._transactions, intake, consumer, self.counts, self._control.now
-        )
-        stranded = LostBrokers(cluster)
+        self._held_back = HeldBackStatements(home, inputs.cmd, consumer)
+        works = WorkApplier(intake, self._held_back, self.counts, self._control.now)
+        self._applier = Applier(home, self._transactions, works, consumer, self.counts)
+        lost_brokers = LostBrokers(cluster)
         try:
             while not stop.is_set() and self.ownership.lasts:
                 self._turn(consumer)
-                stranded.look(self.ownership.assigned, consumer)
+                lost_brokers.look(self.ownership.assigned, consumer)
         finally:
             self.assignment.close()
             consumer.close()
@@ -192,7 +194,7 @@ class EndpointWorker:
             if left <= 0:
                 break
             self._follow_catalog(one)
-            self._applier.let_in(one, self._read_at)
+            self._held_back.read_again(one, self._read_at)
             work = one.take_work(self._control.now(), left)
             left -= len(work)
             works.append((one, work))
@@ -246,7 +248,7 @@ class EndpointWorker:
     @property
     def held_back(self) -> int:
         """Return in how many partitions a statement is held back that cannot be read yet."""
-        return sum(owned.held is not None for owned in list(self.assignment.owned.values()))
+        return sum(owned.held_back is not None for owned in list(self.assignment.owned.values()))
 
     @property
     def assigned(self) -> bool:

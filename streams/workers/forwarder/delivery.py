@@ -1,4 +1,4 @@
-"""What a forwarder writes: confirmed by Kafka, or told why not (11292).
+"""What a forwarder writes: confirmed by Kafka, or reported with the reason (11292).
 
 A record that Kafka will never take stops nothing: the sender's dialog keeps its message. One that
 Kafka does not take now is written again; until Kafka has it no position behind it is committed.
@@ -143,7 +143,7 @@ class Delivery:
     def confirm(self, timeout: float) -> bool:
         """Tell whether all that was handed over has ended within so many seconds, or twice that.
 
-        It has ended where Kafka has it, or will never take it and that is told.
+        It has ended where Kafka has it, or will never take it and that is reported.
         """
         if self._producer.flush(timeout) > 0:
             log.info("%s: not everything is confirmed yet; nothing is committed", self._instance)
@@ -170,17 +170,17 @@ class Delivery:
     def reject(
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
-        """Tell that Kafka has refused a record for ``topic`` for good."""
+        """Report that Kafka has refused a record for ``topic`` for good."""
         if error.fatal():
             log.error("%s: %s (%s)", self._instance, error.str(), topic)
             raise KafkaException(error)
         self.give_up(error.str(), topic, key, source)
 
     def give_up(self, why: str, topic: str, key: bytes | str | None, source: Source) -> None:
-        """Tell that a record for ``topic`` will never be there."""
+        """Report that a record for ``topic`` will never be there."""
         about = short(key)
         read_from, partition, offset = source
-        told = event(
+        dropped = event(
             EventKind.FORWARDED_MESSAGE_DROPPED,
             at=time.time_ns() // 1_000_000,
             instance=self._instance,
@@ -191,6 +191,6 @@ class Delivery:
             partition=partition,
             offset=offset,
         )
-        log.error("%s: %s", self._instance, told["detail"])
+        log.error("%s: %s", self._instance, dropped["detail"])
         if topic != self._events:  # an event about an event cannot be written either
-            self.emit(source, about, told)
+            self.emit(source, about, dropped)

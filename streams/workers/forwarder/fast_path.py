@@ -1,9 +1,9 @@
-"""The short way of most records: a first copy whose route was decided already in this batch.
+"""The fast path of most records: a first copy whose route was decided already in this batch.
 
 What :meth:`Forwarder.handle` would do with it is the same for every such record, so it is asked
 once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. So it is with
-acknowledgements, which have lanes of their own. Everything else takes the long way: retries, what
-is held or dropped, and whatever does not look as expected.
+acknowledgements, which have lanes of their own. Everything else is decided record by record:
+retries, what is held or dropped, and whatever does not look as expected.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from streams.workers.forwarder.delivery import Delivery, Report
 class Known:
     """A lane with its topic, and the ``sb-hop`` that follows from each one seen in this batch.
 
-    What an endpoint sends in one transaction has one ``sb-hop``, so most are found. ``cross`` takes
-    a message, its headers and timestamp where the lane leads into another cluster.
+    What an endpoint sends in one transaction has one ``sb-hop``, so most are found. ``remote``
+    takes a message, its headers and timestamp where the lane leads into another cluster.
     """
 
     lane: Lane
     topic: str
-    cross: Callable[[Message, Headers, int], None] | None = None
+    remote: Callable[[Message, Headers, int], None] | None = None
     hops: dict[bytes | None, bytes | None] = field(default_factory=dict)
 
 
@@ -47,7 +47,7 @@ class Input:
 
 
 class FastPath:
-    """Passes first copies on, by what the long way has learned; :meth:`begin` forgets it."""
+    """Passes first copies on, by what was decided for their route; :meth:`begin` forgets it."""
 
     def __init__(self, delivery: Delivery) -> None:
         self._copy = delivery.copy
@@ -85,8 +85,8 @@ class FastPath:
         stamp = message.timestamp()[1]
         if not 0 <= stamp <= self._now:
             stamp = min(max(stamp, 0), self._now)
-        if known.cross is not None:
-            known.cross(message, copied, stamp)
+        if known.remote is not None:
+            known.remote(message, copied, stamp)
         else:
             self._copy(source.report, known.topic, message.value(), key, stamp, copied)
         return True

@@ -1,8 +1,8 @@
 """What becomes of a record that a forwarder has read: passed on, held in memory, or dropped.
 
-``node`` decides (:class:`streams.node.Forwarder`), and here it is done. Most records take a short
-way (:mod:`streams.workers.forwarder.fast_path`) that the long one has learned. Another cluster is
-never waited for: what it does not confirm is held.
+``node`` decides (:class:`streams.node.Forwarder`), and ``outcome_writer`` writes. Most records take
+the fast path (:mod:`streams.workers.forwarder.fast_path`), by what was decided for the first one of
+their route. Another cluster is never waited for: what it does not confirm is held.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from streams.errors import EventKind, HoplineError, Number, SurroundingsError
+from streams.errors import HoplineError, Number, SurroundingsError
 from streams.kafka import (
     Cluster,
     Headers,
@@ -22,34 +22,18 @@ from streams.kafka import (
     headers_of,
     is_fatal,
 )
-from streams.node import (
-    HELD,
-    CatalogView,
-    Forwarder,
-    Outcome,
-    Place,
-    Principals,
-    Record,
-    event,
-    home_of,
-)
+from streams.node import HELD, CatalogView, Forwarder, Outcome, Principals, Record
 from streams.routing import Origin
 from streams.topology import Transport
-from streams.wire import Envelope, MalformedError, UnknownSchemaError, encode_status
-from streams.wire.records import (
-    HOP,
-    INSIDE,
-    MESSAGE,
-    ORIGIN,
-    OUTSIDE,
-    ROUTE,
-    header_of,
-)
+from streams.wire import Envelope, MalformedError, UnknownSchemaError
+from streams.wire.records import HOP, MESSAGE, ROUTE, header_of
 from streams.workers.control import Control
-from streams.workers.forwarder.delivery import Delivery, short, source_of
+from streams.workers.forwarder.delivery import Delivery, source_of
 from streams.workers.forwarder.fast_path import FastPath, Input, Known
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
-from streams.workers.forwarder.remote_producers import Crossed, RemoteProducers
+from streams.workers.forwarder.outcome_writer import OutcomeWriter
+from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
+from streams.workers.forwarder.topic_names import TopicNames
 from streams.workers.forwarder.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
@@ -63,13 +47,10 @@ class Processor:
     """
 
     def __init__(self, cluster: Cluster, instance: str, control: Control, out: str) -> None:
-        self._cluster, self._instance, self._control = cluster, instance, control
-        self._out = out
-        self._names: dict[tuple[Place, str], str] = {}
+        self._instance, self._control, self._out = instance, control, out
+        self._topics = TopicNames(cluster.topics, instance)
         self._waiting = Waiting(control.reachable)
         self._remote_producers = RemoteProducers(control.remote, cluster.topics)
-        self._writers: dict[str | None, str] = {}
-        """Which other cluster writes a topic; kept after the catalog has it no longer."""
         self.passed = 0
 
     def begin(self, delivery: Delivery, tracker: OffsetTracker) -> None:
@@ -82,6 +63,9 @@ class Processor:
         )
         self._forwarder = Forwarder(
             self._instance, self._control.catalog, Envelope, self._waiting.reachable, principals
+        )
+        self._outcomes = OutcomeWriter(
+            self._forwarder, delivery, self._topics, self._write_remote, self._control.now
         )
         self._limit()
 
@@ -124,12 +108,9 @@ class Processor:
         self._limit()
         return True
 
-    def entrances(self) -> list[str]:
+    def ingress_topics(self) -> list[str]:
         """Return the topics that other clusters write, by the catalog; one for each of them."""
-        writers, topics = self.catalog.ingress.get(self._instance, ()), self._cluster.topics
-        found = {topics.ingress(self._instance, cluster): cluster for cluster in writers}
-        self._writers.update(found)
-        return sorted(found)
+        return self._topics.ingress(self.catalog)
 
     def _limit(self) -> None:
         size = self._forwarder.catalog.forward_bytes[self._instance]
@@ -154,13 +135,13 @@ class Processor:
                 if not take(source, message, headers):
                     self._decide(source, message, headers, now, read_at)
             except MalformedError as broken:
-                self._corrupted(message, broken, now)
+                self._outcomes.write_corrupted(message, broken, now)
             except (HoplineError, KafkaException):
                 raise
             except Exception as error:  # it would fail again after every restart, for all others
                 log.exception("%s: %s was not passed on", self._instance, source_of(message))
                 text = f"it cannot be handled: {type(error).__name__}"
-                self._corrupted(message, MalformedError(text), now)
+                self._outcomes.write_corrupted(message, MalformedError(text), now)
             source.last = message
             self.passed += 1
         self._note_positions()
@@ -207,7 +188,7 @@ class Processor:
     def _decide(
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
-        """Take the long way, and learn from it what the short one needs."""
+        """Let ``node`` decide, and remember for the fast path what holds for the whole route."""
         record = self._record(source.origin, message, headers)
         try:
             outcome = self._forwarder.handle(record, now)
@@ -216,80 +197,31 @@ class Processor:
             outcome = self._forwarder.handle(record, now)
         if outcome is HELD:
             outcome = self._hold(message, record, now)
-        self._perform(message, record, outcome)
+        self._outcomes.write(message, record, outcome)
         lane = self._forwarder.lane(record, now)
         if lane is not None:
-            is_remote = lane.instance in self._forwarder.catalog.neighbours
-            cross = partial(self._cross, source.origin, lane.instance) if is_remote else None
+            catalog, to = self._forwarder.catalog, lane.instance
+            is_remote = to in catalog.neighbours
+            remote = partial(self._write_remote, source.origin, to) if is_remote else None
             lanes = source.acks if record.is_ack else source.lanes
-            topic = self._topic(lane.place, lane.instance, lane.database)
-            lanes[record.route] = Known(lane, topic, cross)
+            topic = self._topics.target(catalog, lane.place, to, lane.database)
+            lanes[record.route] = Known(lane, topic, remote)
 
-    def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
-        source = source_of(message)
-        stamp = min(max(message.timestamp()[1], 0), self._control.now())
-        for copy in outcome.copies:
-            headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
-            if record.message is not None:
-                headers.insert(1, (MESSAGE, record.message))
-            if copy.instance in self._forwarder.catalog.neighbours:
-                self._cross(record.origin, copy.instance, message, headers, stamp)
-                continue
-            if copy.place is Place.IN:
-                headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
-            self._delivery.produce(
-                source,
-                self._topic(copy.place, copy.instance, copy.database),
-                record.key,
-                message.value(),
-                headers,
-                stamp,
-            )
-        for status in outcome.statuses:
-            topic = self._topic(Place.ACK, self._instance, status.database)
-            key = str(status.conversation).encode()
-            self._delivery.produce(source, topic, key, encode_status(status))
-        if outcome.event is not None:
-            self._delivery.emit(source, record.key, outcome.event)
-
-    def _cross(
+    def _write_remote(
         self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int
     ) -> None:
         """Hand a copy over to another cluster, or hold it."""
-        crossed = Crossed(message, origin, instance)
-        if not self._remote_producers.take(crossed, headers, stamp):
-            self._hold_back(crossed)
-
-    def _topic(self, place: Place, instance: str, database: str | None = None) -> str:
-        home = home_of(self._forwarder.catalog, instance, database)
-        name = self._names.get((place, home))
-        if name is None:
-            topics = self._cluster.topics
-            make = {Place.TXQ: topics.txq, Place.IN: topics.inbox, Place.ACK: topics.ack}[place]
-            name = self._names[place, home] = make(home)
-        return name
-
-    def _corrupted(self, message: Message, error: MalformedError, now: int) -> None:
-        topic, partition, offset = source = source_of(message)
-        told = event(
-            EventKind.CORRUPTED_MESSAGE,
-            at=now,
-            instance=self._instance,
-            error=error.number,
-            detail=str(error),
-            topic=topic,
-            partition=partition,
-            offset=offset,
-        )
-        self._delivery.emit(source, short(message.key()), told)
+        copy = RemoteCopy(message, origin, instance)
+        if not self._remote_producers.take(copy, headers, stamp):
+            self._hold_back(copy)
 
     # --- held copies -----------------------------------------------------------------------------
 
     def look_around(self) -> None:
-        """Hear who is the principal of which pair, and let go what was held and can leave."""
+        """Find out the principals of mirrored pairs, and release held copies that can leave."""
         now = self._control.now()
-        for told in self._principals.look(now):
-            self._delivery.emit((self._out, 0, None), None, told)
+        for change in self._principals.look(now):
+            self._delivery.emit((self._out, 0, None), None, change)
         if self._waiting:
             self._release(now)
 
@@ -303,31 +235,31 @@ class Processor:
             outcome = self._forwarder.release(held.record, now)
             if outcome is HELD:
                 outcome = self._hold(held.message, held.record, now)
-            self._perform(held.message, held.record, outcome)
+            self._outcomes.write(held.message, held.record, outcome)
 
     def take_back(self) -> None:
-        """Hold what another cluster did not confirm; tell of what it will never take (11292)."""
-        for crossed, why in self._remote_producers.come_back():
-            message = crossed.message
+        """Hold what another cluster did not confirm; report what it will never take (11292)."""
+        for copy, why in self._remote_producers.come_back():
+            message = copy.message
             if why is not None:
-                topic = self._remote_producers.topic(crossed.instance)
+                topic = self._remote_producers.topic(copy.instance)
                 self._delivery.give_up(why, topic, message.key(), source_of(message))
                 continue
             try:
-                self._hold_back(crossed)
+                self._hold_back(copy)
             except MalformedError as broken:  # only who holds it looks at its key and message
-                self._corrupted(message, broken, self._control.now())
+                self._outcomes.write_corrupted(message, broken, self._control.now())
 
-    def _hold_back(self, crossed: Crossed) -> None:
+    def _hold_back(self, copy: RemoteCopy) -> None:
         """Hold what another cluster did not take; what began here its dialog keeps and retries."""
-        message, now = crossed.message, self._control.now()
-        record = self._record(crossed.origin, message, headers_of(message))
-        if crossed.origin is Origin.OUTSIDE:
-            self._waiting.refused(crossed.instance)
-            self._perform(message, record, self._hold(message, record, now))
+        message, now = copy.message, self._control.now()
+        record = self._record(copy.origin, message, headers_of(message))
+        if copy.origin is Origin.OUTSIDE:
+            self._waiting.refused(copy.instance)
+            self._outcomes.write(message, record, self._hold(message, record, now))
         elif self._forwarder.catalog.transports[self._instance] is not Transport.ALL:
-            told = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
-            self._perform(message, record, told)
+            outcome = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
+            self._outcomes.write(message, record, outcome)
 
     def settle(self) -> None:
         """Wait for other clusters: what has not arrived there is somebody else's from now on."""
@@ -345,5 +277,5 @@ class Processor:
             raise MalformedError(text, Number.CONVERSATION_ID_NULL)
         if route is None or hop is None:
             raise MalformedError("a frame without sb-route or sb-hop")
-        writer = self._writers.get(message.topic())
+        writer = self._topics.writers.get(message.topic())
         return Record(origin, key, route, hop, len(message), body is None, body, writer)

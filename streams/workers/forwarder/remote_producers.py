@@ -1,7 +1,7 @@
-"""A forwarder's ways into other Kafka clusters, one for each that it has copies for.
+"""A forwarder's producers for other Kafka clusters, one for each that it has copies for.
 
-Nothing is written into a cluster before it was heard: what lives there says what it can read, and
-by what clock. What it cannot read is not written at all.
+Nothing is written into a cluster before its heartbeats say what can be read there, and by what
+clock. What cannot be read there is not written at all.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
+from streams.workers.control import RemoteClusters
 from streams.workers.forwarder.remote_producer import RemoteProducer
-from streams.workers.remote_clusters import RemoteClusters
 
 
 @dataclass(slots=True, eq=False)
-class Crossed:
+class RemoteCopy:
     """A copy on its way to a neighbour: the message that was read for it, and the neighbour."""
 
     message: Message
@@ -36,8 +36,8 @@ class RemoteProducers:
     def __init__(self, remote: RemoteClusters, home: Topics) -> None:
         self._remote, self._home = remote, home
         self._limit = 0
-        self._unread: list[tuple[Crossed, str]] = []
-        self._all: list[RemoteProducer[Crossed]] = []
+        self._unread: list[tuple[RemoteCopy, str]] = []
+        self._all: list[RemoteProducer[RemoteCopy]] = []
 
     def limit(self, size: int) -> None:
         """Bound what is under way into each cluster: MESSAGE_FORWARD_SIZE, in bytes."""
@@ -45,20 +45,20 @@ class RemoteProducers:
         for producer in self._all:
             producer.limit = size
 
-    def take(self, crossed: Crossed, headers: Headers, timestamp: int) -> bool:
+    def take(self, copy: RemoteCopy, headers: Headers, timestamp: int) -> bool:
         """Hand a copy over, by the clock there; tells whether there is a way for it, and room."""
-        producer, known = self._to(crossed.instance), self._remote.announced(crossed.instance)
+        producer, known = self._to(copy.instance), self._remote.announced(copy.instance)
         if producer is None or known is None:
             return False
-        strange = unannounced(headers, crossed.message.value(), known)
+        strange = unannounced(headers, copy.message.value(), known)
         if strange is not None:
-            self._unread.append((crossed, f"The cluster there has not announced {strange}."))
+            self._unread.append((copy, f"The cluster there has not announced {strange}."))
             return True
-        message, ahead = crossed.message, self._remote.ahead(crossed.instance)
+        message, ahead = copy.message, self._remote.ahead(copy.instance)
         return producer.take(
-            crossed,
+            copy,
             len(message),
-            self.topic(crossed.instance),
+            self.topic(copy.instance),
             message.key(),
             message.value(),
             shifted(headers, ahead),
@@ -75,13 +75,13 @@ class RemoteProducers:
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
-    def come_back(self) -> Iterator[tuple[Crossed, str | None]]:
+    def come_back(self) -> Iterator[tuple[RemoteCopy, str | None]]:
         """Yield what did not arrive; with the reason where it never will."""
         unread, self._unread = self._unread, []
         yield from unread
         for producer in self._all.copy():
-            for crossed, error in producer.come_back():
-                yield crossed, None if is_passing(error) else error.str()
+            for copy, error in producer.come_back():
+                yield copy, None if is_passing(error) else error.str()
             if not len(producer) and not self._remote.knows(producer.cluster):
                 # Else its client would look for the old address for ever.
                 self._all.remove(producer)
@@ -94,15 +94,15 @@ class RemoteProducers:
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""
         for producer in self._all:
-            for crossed in producer.under_way():
-                yield crossed.message
+            for copy in producer.under_way():
+                yield copy.message
 
     def settle(self) -> None:
         """Wait until nothing is under way."""
         for producer in self._all:
             producer.settle()
 
-    def _to(self, neighbour: str) -> RemoteProducer[Crossed] | None:
+    def _to(self, neighbour: str) -> RemoteProducer[RemoteCopy] | None:
         cluster = self._remote.cluster_of(neighbour)
         if cluster is None:
             return None

@@ -161,7 +161,7 @@ class ForwarderWorker:
             return [self._out]
         # What comes from outside is for the instance, whichever of its databases it is meant for.
         txq = self._cluster.topics.txq(self.instance)
-        return [self._out, txq, *self._processor.entrances()]
+        return [self._out, txq, *self._processor.ingress_topics()]
 
     def _follow_catalog(self) -> None:
         if self._processor.follow_catalog() and self._inputs() != self._reads:

@@ -36,7 +36,7 @@ from streams.wire import MalformedError, Topics
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
-from streams.workers.heartbeats import appended
+from streams.workers.control.heartbeats import appended
 
 log = logging.getLogger("hopline.control")
 
@@ -119,7 +119,7 @@ class RemoteClusters:
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
     def claims(self, neighbour: str) -> tuple[Claim, ...] | None:
-        """Return what a neighbour has said last of its mirrored databases; ``None``: nothing."""
+        """Return the last ownership claims of a neighbour; ``None``: no heartbeat was read."""
         watch = self._watch(neighbour)
         return None if watch is None else watch.claims.get(neighbour)
 
@@ -162,7 +162,7 @@ class RemoteClusters:
 
 
 class _Watch:
-    """A thread that reads the signs of life of another cluster."""
+    """A thread that reads the heartbeats of another cluster."""
 
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -173,7 +173,7 @@ class _Watch:
         self.admits: dict[str, frozenset[str]] = {}
         self._name = name
         self._reader = HeartbeatReader()
-        self._told = ""
+        self._logged = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
         self._thread.start()
@@ -184,7 +184,7 @@ class _Watch:
         self._thread.join(1)
 
     def _run(self) -> None:
-        consumer, stranded = self._listening(), LostBrokers(self.cluster)
+        consumer, lost_brokers = self._listening(), LostBrokers(self.cluster)
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
@@ -193,7 +193,7 @@ class _Watch:
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
                 messages = take(consumer, 0.2)
-                if stranded.finds(bool(messages), consumer):
+                if lost_brokers.finds(bool(messages), consumer):
                     consumer.close()
                     consumer, again = self._listening(), 0.0
                     continue
@@ -201,9 +201,9 @@ class _Watch:
                     error = message.error()
                     if error is None or error.code() == KafkaError._PARTITION_EOF:
                         again, pause = float("inf"), _AGAIN / 2
-                        self._hear(message, consumer)
+                        self._read(message, consumer)
                     else:
-                        self._tell(error)
+                        self._log(error)
                         again = min(again, time.monotonic() + pause)
                 if messages:
                     self._stop.wait(_GATHER)
@@ -229,7 +229,7 @@ class _Watch:
             consumer.list_topics(topic, timeout=1)
         consumer.assign([TopicPartition(topic, 0, _END)])
 
-    def _hear(self, message: Message, consumer: Consumer) -> None:
+    def _read(self, message: Message, consumer: Consumer) -> None:
         now, position = time.monotonic(), message.offset() or 0
         if message.error() is not None:
             self.clock.end_read(now)
@@ -240,19 +240,19 @@ class _Watch:
         try:
             seen = self._reader.read(message.key(), message.value())
             headers = headers_of(message)
-            said = header_of(headers, ANNOUNCED)
+            announced = header_of(headers, ANNOUNCED)
             admits = read_admission(header_of(headers, ADMITS))
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
         self.claims[seen.instance] = seen.claims
-        if said is not None:  # it has not read its catalog yet
-            self.announced[seen.instance] = read_announcement(said)
+        if announced is not None:  # it has not read its catalog yet
+            self.announced[seen.instance] = read_announcement(announced)
             self.admits[seen.instance] = admits
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
-    def _tell(self, error: KafkaError) -> None:
-        """Tell of something new; that nothing answers is told by the client's own log."""
-        if error.str() != self._told and error.code() not in _AWAY:
+    def _log(self, error: KafkaError) -> None:
+        """Log what is new; that no broker answers is in the client's own log."""
+        if error.str() != self._logged and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
-        self._told = error.str()
+        self._logged = error.str()

@@ -1,4 +1,4 @@
-"""The roles of a topology with their grants: the table of :mod:`streams.wire.grants`, filled in.
+"""The roles of a topology with their grants: :mod:`streams.wire.acl.grants`, filled in.
 
 A resource is named as it is, or by what its name begins with (``prefixed``): the endpoint worker
 of an instance may write any queue of that instance, also one that is made later. Such a beginning
@@ -23,7 +23,8 @@ from streams.topology import (
     queue_of,
     queues_of,
 )
-from streams.wire.grants import EXTRA, FOR_ONE, ROLES, On, Operation, Resource, RoleGrant, RoleKind
+from streams.wire.acl.grant import On, Operation, Resource, RoleGrant, RoleKind
+from streams.wire.acl.grants import EXTRA, FOR_ONE, ROLES
 from streams.wire.topics import Topics, escape
 
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")

@@ -52,19 +52,19 @@ class Trimming:
     ) -> None:
         self._cluster, self._control = cluster, control
         self._workers, self._keep = workers, keep
-        self._told = ""
+        self._logged = ""
 
     def run(self, stop: threading.Event) -> None:
         """Shorten them now and then, until ``stop``."""
         while not stop.wait(every(self._keep)):
             try:
                 self.once()
-                self._told = ""
+                self._logged = ""
             except KafkaException as error:
-                said = error.args[0].str()
-                if said != self._told:
-                    log.warning("topics are not trimmed: %s", said)
-                self._told = said
+                refusal = error.args[0].str()
+                if refusal != self._logged:
+                    log.warning("topics are not trimmed: %s", refusal)
+                self._logged = refusal
 
     def once(self) -> None:
         """Shorten them, and let endpoint workers know what could go if it were not needed."""

@@ -1,4 +1,4 @@
-"""What a process knows from its cluster's heartbeats: who lives, in which slot, in which role.
+"""Reading a cluster's heartbeats: which names live, in which slots, with which ownership claims.
 
 One thread reads them and tells this; any may ask. A process reads the heartbeats of all names, and
 needs those of a few: the next hops that it writes to, and its own slots. So a heartbeat is decoded
@@ -52,7 +52,7 @@ class Heartbeats:
         self._window_at: float | None = None
         self._in_window, self._rate = 0, 0.0
         self.are_many = False
-        self._tenants = SlotOwners(replica)
+        self._slot_owners = SlotOwners(replica)
 
     def read(self, message: Message, now: float) -> float | None:
         """Take note of a record; returns the period of a heartbeat of one's own, in seconds."""
@@ -67,7 +67,7 @@ class Heartbeats:
             with self._noting:
                 self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
                 return self._note(message, now)
-        self._unread[key] = message, self._presence.clock, self._tenants.is_end_read
+        self._unread[key] = message, self._presence.clock, self._slot_owners.is_end_read
         if key in self._followed:  # somebody has asked since, and may not have found it
             with self._noting:
                 self._note_unread(key)
@@ -104,7 +104,7 @@ class Heartbeats:
             log.warning("presence: %s", error)
             return None
         name, replica, count, period, claims = seen
-        self._tenants.seen(name, replica, count, appended(message), period, came=came)
+        self._slot_owners.seen(name, replica, count, appended(message), period, came=came)
         is_own = self._presence.seen(name, replica, count, now, period, clock=clock)
         if claims or name in self._claims:
             self._claims[name] = claims
@@ -115,13 +115,13 @@ class Heartbeats:
     def time(self, newest: Message, now: float) -> None:
         """Learn Kafka's clock from what was read last."""
         self._clock.seen(appended(newest), now)
-        self._tenants.time(appended(newest))
+        self._slot_owners.time(appended(newest))
 
     def end_read(self, now: float) -> None:
         """Note that the topic was read to its end."""
         self._presence.end_read(now)
         self._clock.end_read(now)
-        self._tenants.end_read()
+        self._slot_owners.end_read()
 
     def pause(self, now: float, period: float) -> float:
         """Return how many seconds to wait before more is fetched; all is read so far.
@@ -150,22 +150,22 @@ class Heartbeats:
 
         To be asked once for each heartbeat of one's own.
         """
-        if len(self._tenants) + len(self._unread) <= EACH_SECOND:
+        if len(self._slot_owners) + len(self._unread) <= EACH_SECOND:
             self._period, self._counted = 1.0, 0
         elif self._counted % _RECOUNT == 0:
             self._note_all()
             with self._noting:  # others may add a name by asking about it
-                living = self._tenants.living
+                living = self._slot_owners.living
             self._period, self._counted = period_of(living), 1
         else:
             self._counted += 1
         return self._period
 
-    def tenants(self, *slots: str) -> SlotOwners:
+    def slot_owners(self, *slots: str) -> SlotOwners:
         """Return what is known of the owners of slots, these ones included."""
         for slot in slots:
             self.follow(slot)
-        return self._tenants
+        return self._slot_owners
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
         """Tell whether heartbeats come in a name, as :meth:`streams.node.Presence.reachable`."""
@@ -173,7 +173,7 @@ class Heartbeats:
         return self._presence.reachable(instance, time.monotonic(), silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
+        """Return the last ownership claims of an instance; ``None``: no heartbeat was read."""
         self.follow(instance)
         return self._claims.get(instance)
 

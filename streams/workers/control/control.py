@@ -1,4 +1,4 @@
-"""What all workers of a process share: the catalog, signs of life, and what time it is."""
+"""The thread that keeps catalog, heartbeats and Kafka's clock for all workers of a process."""
 
 from __future__ import annotations
 
@@ -6,45 +6,30 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 from streams.errors import SurroundingsError
-from streams.kafka import (
-    CatalogState,
-    Cluster,
-    KafkaError,
-    KafkaException,
-    LostBrokers,
-    Message,
-    Producer,
-    is_forbidden,
-)
-from streams.node import SILENCE, CatalogView, KafkaClock, SlotState, catalog_of, claims_of
+from streams.kafka import Cluster, KafkaError, KafkaException, LostBrokers, Message, is_forbidden
+from streams.node import SILENCE, CatalogView, KafkaClock, SlotOwners
 from streams.protocol import Claim
 from streams.settings import NO_CREDENTIALS, Credentials
-from streams.wire import encode_presence
-from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement
-from streams.workers.catch_up import CatchUp
-from streams.workers.control_consumer import ControlConsumer
-from streams.workers.heartbeat_schedule import HeartbeatSchedule
-from streams.workers.heartbeats import Heartbeats, appended
-from streams.workers.remote_clusters import RemoteClusters
+from streams.workers.control.catalog_follower import CatalogFollower
+from streams.workers.control.catch_up import CatchUp
+from streams.workers.control.consumer import ControlConsumer
+from streams.workers.control.heartbeat_schedule import HeartbeatSchedule
+from streams.workers.control.heartbeat_writer import HeartbeatWriter
+from streams.workers.control.heartbeats import Heartbeats
+from streams.workers.control.remote_clusters import RemoteClusters
 
 log = logging.getLogger("hopline.control")
-
-_REPORTED = 0.05
-"""Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
 
 
 class Control:
     """One thread that reads ``catalog`` and ``presence`` and writes the latter.
 
     ``catalog`` is replaced as a whole when a new version is complete; a worker compares it by
-    identity once per batch. A version that cannot be read leaves the last good one in place and is
-    reported in ``error``. Heartbeats are written for ``forwarders``, and under the names of
-    ``others``.
-    ``remote`` are the other clusters that the forwarders write into.
+    identity once per batch. Heartbeats are written for ``forwarders``, and under the names of
+    ``others``. ``remote`` are the other clusters that the forwarders write into.
     """
 
     def __init__(
@@ -59,25 +44,22 @@ class Control:
         self._cluster = cluster
         self._forwards = bool(forwarders)
         names = (*forwarders, *others)
-        self._signs = HeartbeatSchedule(names)
+        self._schedule = HeartbeatSchedule(names)
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._woken = threading.Event()  # ends a pause between two fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
-        self._catalog_reader = CatalogState()
-        self._catalog_topic = cluster.topics.catalog
-        self._announced: dict[str, str | bytes | None] = {}
+        self._catalog = CatalogFollower()
         self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
-        self._catalog: CatalogView | None = None
         self._failure: Exception | None = None
-        self._told = ""
         self._newest: Message | None = None  # of the heartbeats that were read at once
-        self._catch_up = CatchUp(cluster, cluster.topics.catalog, timeout, self._woken.set)
-        self._all_heard = CatchUp(cluster, cluster.topics.presence, timeout, self._woken.set)
+        topics, wake = cluster.topics, self._woken.set
+        self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
+        self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
@@ -92,37 +74,38 @@ class Control:
             raise SurroundingsError(
                 f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
                 "complete version.",
-                self._catalog_reader.error
-                or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
+                self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
     def stop(self) -> None:
-        """Stop giving signs of life."""
+        """Write no more heartbeats, and read nothing more."""
         self._stop.set()
         self._woken.set()
         if self._thread.is_alive():
             self._thread.join(5)
         self.remote.stop()
-        self._catch_up.close()
-        self._all_heard.close()
+        self._catalog_end.close()
+        self._presence_end.close()
 
     @property
     def catalog(self) -> CatalogView:
         """Return the catalog's last good version; raises what the thread has ended with, if so."""
         if self._failure is not None:
             raise self._ended() from self._failure
-        assert self._catalog is not None, "start() returned"
-        return self._catalog
+        view = self._catalog.view
+        assert view is not None, "start() returned"
+        return view
 
     @property
     def version(self) -> int:
-        """Return the version of the catalog that workers live by; 0 while there is none."""
-        return self._catalog.version if self._catalog is not None else 0
+        """Return the version of the catalog that workers use; 0 while there is none."""
+        view = self._catalog.view
+        return view.version if view is not None else 0
 
     @property
     def error(self) -> str:
         """Return why the newest version of the catalog cannot be used, if so."""
-        return self._catalog_reader.error
+        return self._catalog.error
 
     def failures(self) -> Iterator[str]:
         """Yield why the catalog is not, or not wholly, followed any more."""
@@ -139,7 +122,7 @@ class Control:
 
     def has(self, key: str) -> bool:
         """Tell whether the catalog has an object."""
-        return key in self._catalog_reader.objects
+        return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
         """Return when the catalog was read to its end as of some moment after ``since``.
@@ -147,61 +130,41 @@ class Control:
         ``since`` is monotonic time. What a record refers to and is unknown even then, nobody has
         announced before it was written.
         """
-        self._catch_up.wait(since)
+        self._catalog_end.wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether an instance's forwarder gives signs of life, in whichever cluster.
-
-        So do endpoint workers that have a name of their own.
-        """
+        """Tell whether heartbeats come in the name of an instance or a slot, in any cluster."""
         if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
+        """Return the last ownership claims of an instance; ``None``: no heartbeat was read."""
         if instance in self.catalog.neighbours:
             return self.remote.claims(instance)
         return self._heartbeats.claims(instance)
 
-    def speak_for(self, name: str) -> None:
-        """Give signs of life in one more name, at once and from now on."""
+    def add_heartbeat(self, name: str) -> None:
+        """Write heartbeats in one more name, at once and from now on."""
         self._heartbeats.follow(name)
-        self._signs.speak_for(name)
+        self._schedule.add(name)
         self._woken.set()
 
-    def leave(self, name: str) -> None:
-        """Give none in a name any more, and say so."""
-        self._signs.leave(name)
+    def end_heartbeat(self, name: str) -> None:
+        """Write a last heartbeat in a name, which says that it has left."""
+        self._schedule.leave(name)
         self._woken.set()
 
-    def hear_all(self, since: float) -> None:
+    def catch_up_presence(self, since: float) -> None:
         """Return when ``presence`` was read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. Raises SurroundingsError where that does not come about.
         """
-        self._all_heard.wait(since)
+        self._presence_end.wait(since)
 
-    def tenancy(self, slot: str) -> SlotState:
-        """Tell whether a slot may be taken, by the signs of life in its name."""
-        return self._heartbeats.tenants(slot).tenancy(slot)
-
-    def patience(self, slots: Iterable[str]) -> float:
-        """Return for how many seconds at most somebody who works in one of these is silent."""
-        slots = tuple(slots)
-        return self._heartbeats.tenants(*slots).patience(slots)
-
-    def heard(self, slot: str) -> int:
-        """Return the count of one's own last sign in a slot that has come back."""
-        return self._heartbeats.tenants(slot).heard(slot)
-
-    def has_rival(self, slot: str) -> bool:
-        """Tell whether somebody else gives signs of life in a slot beside this process."""
-        return self._heartbeats.tenants(slot).has_rival(slot)
-
-    def has_left(self, slot: str) -> bool:
-        """Tell whether the last one to work in a slot has said that it leaves."""
-        return self._heartbeats.tenants(slot).has_left(slot)
+    def slot_owners(self, *slots: str) -> SlotOwners:
+        """Return who owns which slot by the heartbeats in their names, these ones included."""
+        return self._heartbeats.slot_owners(*slots)
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -233,51 +196,53 @@ class Control:
             log.error("control has failed: %s", error, exc_info=not known)
             self._failure = error
             self._settled.set()
-            self._catch_up.end()
-            self._all_heard.end()
+            self._catalog_end.end()
+            self._presence_end.end()
 
     def _run(self) -> None:
         consumer = self._consumer = ControlConsumer(self._cluster)
-        producer = self._cluster.producer(
-            linger_ms=0,
-            message_timeout_ms=3000,
-            delivery_report_only_error=False,
-            compression_type="none",  # whoever reads would pay more for it than it saves
-        )
-        sign, stranded = partial(self._sign, producer), LostBrokers(self._cluster)
+        writer = self._writer = HeartbeatWriter(self._cluster, self._replica, self._clock)
+        lost_brokers = LostBrokers(self._cluster)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
-                if not self._signs.due_in(now):
-                    self._signs.period = self._heartbeats.period
-                if self._signs.give(now, sign):
-                    producer.poll(_REPORTED)
-                producer.poll(0)
-                messages = consumer.take(min(0.2, self._signs.due_in(now)))
+                if not self._schedule.due_in(now):
+                    self._schedule.period = self._heartbeats.period
+                writer.take_answers(wait=self._schedule.write_due(now, self._write_heartbeat))
+                messages = consumer.take(min(0.2, self._schedule.due_in(now)))
                 now = time.monotonic()
                 for message in messages:
                     self._take(message, now)
                 at_end = self._look_for_end()
-                stranded.look(bool(messages), consumer.client, producer)
+                lost_brokers.look(bool(messages), consumer.client, writer.producer)
                 if at_end:
                     self._pause()
         finally:
-            self._signs.take_leave(sign)
-            producer.flush(1)
+            self._schedule.write_left(self._write_heartbeat)
+            writer.close()
             consumer.close()
+
+    def _write_heartbeat(self, name: str, count: int) -> None:
+        # A version that is behind would claim a role that has gone, and take back what a newer one
+        # has announced.
+        catalog, announced = self._catalog.view, self._catalog.announced
+        if not self._ready.is_set():
+            catalog, announced = None, {}
+        self._writer.write(name, count, self._schedule.period, catalog, announced)
 
     def _pause(self) -> None:
         """Let heartbeats gather, unless somebody waits or a heartbeat of its own is due."""
-        awaited = self._catch_up.awaited.is_set() or self._all_heard.awaited.is_set()
+        awaited = self._catalog_end.awaited.is_set() or self._presence_end.awaited.is_set()
         if not awaited:
             now = time.monotonic()
-            pause = self._heartbeats.pause(now, self._signs.period)
+            pause = self._heartbeats.pause(now, self._schedule.period)
             self._consumer.suit(pausing=self._heartbeats.are_many)
-            self._woken.wait(min(pause, self._signs.due_in(now)))
+            self._woken.wait(min(pause, self._schedule.due_in(now)))
         self._woken.clear()  # who has set it since has said before what for
 
     def _take(self, message: Message, now: float) -> None:
-        error, is_catalog = message.error(), message.topic() == self._catalog_topic
+        error = message.error()
+        is_catalog = message.topic() == self._cluster.topics.catalog
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 self._end(message.offset() or 0, is_catalog=is_catalog)
@@ -286,9 +251,10 @@ class Control:
             else:
                 log.warning("control: %s", error)
         elif is_catalog:
-            self._read_catalog(message)
+            if self._catalog.read(message):
+                self._schedule.hurry()  # who is a pair's new principal says so at once
             self._consumer.catalog = (message.offset() or 0) + 1
-            self._catch_up.move(self._consumer.catalog)
+            self._catalog_end.move(self._consumer.catalog)
         else:
             self._consumer.presence = (message.offset() or 0) + 1
             self._newest = message
@@ -304,7 +270,7 @@ class Control:
         at_end = self._consumer.at_end
         if at_end:
             self._heartbeats.end_read(time.monotonic())
-        self._all_heard.move(self._consumer.presence)
+        self._presence_end.move(self._consumer.presence)
         return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
@@ -313,55 +279,16 @@ class Control:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())
             return
-        self._catch_up.move(position)
-        if self._catalog is not None:
-            self._follow_remote(self._catalog)
+        self._catalog_end.move(position)
+        if self._catalog.view is not None:
+            self._follow_remote(self._catalog.view)
             self._ready.set()
             self._settled.set()
-
-    def _sign(self, producer: Producer, name: str, count: int) -> None:
-        # A version that is behind would claim a role that has gone, and take back what a newer one
-        # has announced.
-        catalog, said = (self._catalog, self._announced) if self._ready.is_set() else (None, {})
-        period, claims = self._signs.period, claims_of(catalog, name)
-        entrances = catalog.ingress.get(name) if catalog is not None else None
-        if entrances:
-            said = {**said, ADMITS: admission(entrances)}
-        value = encode_presence(name, self._replica, count, self.now(), claims, period)
-        producer.produce(
-            self._cluster.topics.presence,
-            key=name,
-            value=value,
-            headers=said,
-            on_delivery=self._delivered,
-        )
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Learn Kafka's clock from when a heartbeat was appended, sooner than by reading it."""
-        if error is None:
-            now = time.monotonic()
-            self._clock.end_read(now)
-            self._clock.seen(appended(message), now)
 
     def _follow_remote(self, catalog: CatalogView) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
         if self._forwards and catalog is not self.remote.catalog:
             self.remote.follow(catalog)
-
-    def _read_catalog(self, message: Message) -> None:
-        if self._catalog_reader.read(message):
-            assert self._catalog_reader.topology is not None
-            try:
-                self._catalog = catalog_of(
-                    self._catalog_reader.topology, self._catalog_reader.version
-                )
-                self._announced = {ANNOUNCED: announcement(self._catalog_reader.objects)}
-                self._signs.hurry()  # who has become the principal of a pair says so at once
-            except Exception as error:  # objects that make no sense together
-                self._catalog_reader.error = f"version {self._catalog_reader.version}: {error!r}"
-        if self._catalog_reader.error and self._catalog_reader.error != self._told:
-            log.error("the catalog cannot be read: %s", self._catalog_reader.error)
-        self._told = self._catalog_reader.error
 
 
 def _own_time() -> int:

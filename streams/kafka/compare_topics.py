@@ -1,0 +1,189 @@
+"""How topics must be: those that would lose something are found, and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    ConfigSource,
+    ResourceType,
+    TopicMetadata,
+)
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+from streams.kafka.failure import is_forbidden, refusal
+from streams.settings import Replicas
+from streams.wire.specs import TopicSpec
+
+_TIMEOUT = 30.0
+_IN_SYNC = "min.insync.replicas"
+_SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
+"""A leader that lacks acknowledged records is never elected."""
+_MORE_REPLICAS = (
+    "Add replicas with kafka-reassign-partitions.sh (with Strimzi: spec.replicas of the "
+    "KafkaTopic), then run 'hopline apply' again. If this is meant, say so by the setting "
+    "replication: {meant}, or as-is."
+)
+_FIXED_COUNT = (
+    "The number of partitions cannot change while dialogs live in it: `hopline repartition` adds "
+    "some to an instance that is stopped."
+)
+_APPLY = "Run 'hopline apply TOPOLOGY', which creates and corrects topics."
+
+Config = Mapping[str, Any]
+"""A topic's configuration as Kafka describes it: entries by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A topic that is not as it must be; ``missing`` where it does not exist at all.
+
+    ``corrections``: the settings to alter. ``remedy``: what an operator has to do, because
+    ``apply`` cannot; ``is_fatal`` where nothing is applied before that.
+    """
+
+    topic: str
+    what: str
+    missing: bool = False
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    remedy: str = ""
+    is_fatal: bool = False
+
+
+def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
+    """Hold topics against what they must be.
+
+    That is existence, partitions, replicas, clean-up, time, retention. A topic may have more
+    replicas than the setting ``replication`` says, and more of them in sync.
+    """
+    wanted = {s.name: s for s in specs}
+    admin = cluster.admin()
+    metadata = admin.list_topics(timeout=_TIMEOUT)
+    replicas = cluster.replication.wanted(_brokers(metadata))
+    configs = _describe(admin, [name for name in wanted if name in metadata.topics])
+    missing = [
+        Mismatch(name, "does not exist", missing=True) for name in wanted if name not in configs
+    ]
+    return missing + [
+        mismatch
+        for name, config in configs.items()
+        for mismatch in _differences(wanted[name], metadata.topics[name], config, replicas)
+    ]
+
+
+def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
+    """Return the configuration of each topic that exists."""
+    if not topics:
+        return {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    found: dict[str, Config] = {}
+    for resource, future in admin.describe_configs(resources).items():
+        try:
+            found[resource.name] = future.result()
+        except KafkaException as error:
+            if is_forbidden(error.args[0]):
+                raise SurroundingsError(
+                    f"Topic {resource.name} exists, and its configuration cannot be read: "
+                    f"{refusal(error, 'DescribeConfigs')}",
+                    "`hopline acl TOPOLOGY` says what each role may do.",
+                ) from error
+            # Else the broker that was asked does not know the topic yet.
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+    return found
+
+
+def _differences(
+    spec: TopicSpec, found: TopicMetadata, config: Config, replicas: Replicas | None
+) -> Iterator[Mismatch]:
+    count = len(found.partitions)
+    if count != spec.partitions:
+        what = f"partitions are {count} and must be {spec.partitions}"
+        yield Mismatch(spec.name, what, remedy=_FIXED_COUNT, is_fatal=True)
+    too_few = _too_few(spec.name, found, replicas)
+    if too_few is not None:
+        yield too_few
+        replicas = None  # with more in sync than there are replicas nothing could be written
+    needed = config_of(spec, replicas)
+    wrong = {name: value for name, value in needed.items() if not _fits(config, name, value)}
+    for name, value in wrong.items():
+        entry = config[name]
+        default = " by default" if entry.source == ConfigSource.DEFAULT_CONFIG.value else ""
+        what = f"{name} is {entry.value}{default} and must be {value}"
+        yield Mismatch(spec.name, what, corrections=wrong)
+        return
+
+
+def _too_few(topic: str, found: TopicMetadata, replicas: Replicas | None) -> Mismatch | None:
+    fewest = min((len(p.replicas) for p in found.partitions.values()), default=0)
+    if replicas is None or fewest >= replicas.count:
+        return None
+    what = f"replicas are {fewest} and must be {replicas.count}"
+    meant = Replicas(max(1, fewest), max(1, fewest - 1))
+    return Mismatch(topic, what, remedy=_MORE_REPLICAS.format(meant=meant))
+
+
+def config_of(spec: TopicSpec, replicas: Replicas | None) -> dict[str, str]:
+    """Return the settings that a topic must have."""
+    return {**spec.config, **durable_config(replicas)}
+
+
+def durable_config(replicas: Replicas | None) -> dict[str, str]:
+    """Return the settings of a topic that loses nothing acknowledged; nothing for ``None``."""
+    if replicas is None:
+        return {}
+    return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}
+
+
+def _fits(config: Config, name: str, value: str) -> bool:
+    entry = config.get(name)
+    if entry is None:  # not every service that speaks Kafka's protocol has every setting
+        return True
+    return int(entry.value) >= int(value) if name == _IN_SYNC else bool(entry.value == value)
+
+
+def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
+    """Raise SurroundingsError unless every topic is as it must be: workers call it first."""
+    mismatches = compare(cluster, (spec.safe for spec in specs))
+    if not mismatches:
+        return
+    first, more = mismatches[0], len(mismatches) - 1
+    others = f" ({more} more like it)" if more else ""
+    remedy = first.remedy or cluster.remedy(_APPLY)
+    raise SurroundingsError(f"Topic {first.topic} {first.what}{others}.", remedy)
+
+
+def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
+    """Raise SurroundingsError where a topic has too few replicas: clients call it first.
+
+    They may not read a topic's configuration; workers have compared that.
+    """
+    try:
+        metadata = cluster.admin().list_topics(timeout=timeout)
+    except KafkaException as error:
+        raise cluster.unreachable(error, timeout) from error
+    found = metadata.topics.get(topic)
+    if found is None:
+        return
+    too_few = _too_few(topic, found, cluster.replication.wanted(_brokers(metadata)))
+    if too_few is not None:
+        raise SurroundingsError(f"Topic {topic} {too_few.what}.", too_few.remedy)
+
+
+def broker_count(cluster: Cluster) -> int:
+    """Return how many brokers a cluster has, those included that are down and have replicas."""
+    return _brokers(cluster.admin().list_topics(timeout=_TIMEOUT))
+
+
+def _brokers(metadata: Any) -> int:
+    known = set(metadata.brokers)
+    for topic in metadata.topics.values():
+        for partition in topic.partitions.values():
+            known.update(partition.replicas)
+    return len(known)

@@ -1,0 +1,148 @@
+"""Creating topics, correcting them, and adding partitions. Only ``apply`` creates any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+from streams.kafka.compare_topics import Mismatch, broker_count, compare, config_of
+from streams.kafka.failure import refusal
+from streams.wire.specs import TopicSpec
+
+_TIMEOUT = 30.0
+_AGAIN = 0.05
+"""Seconds until a broker is asked again for a topic that it does not know yet."""
+_ANSWERS = 3.0
+"""Seconds within which one broker answers."""
+
+
+def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
+    """Create the topics that do not exist and correct those that do; returns what was done.
+
+    They are compared first, so where all is as it must be no right to create or alter is needed.
+    """
+    return settle(cluster, specs, compare(cluster, specs))
+
+
+def settle(
+    cluster: Cluster, specs: Iterable[TopicSpec], mismatches: Sequence[Mismatch]
+) -> list[str]:
+    """Create and correct what :func:`compare` has found; returns what was done.
+
+    Raises SurroundingsError where a topic has another number of partitions (changing that is an
+    offline command of its own), or where a right is lacking. Topics with too few replicas stay.
+    """
+    wanted = {s.name: s for s in specs}
+    for mismatch in mismatches:
+        if mismatch.is_fatal:
+            raise SurroundingsError(f"Topic {mismatch.topic}: {mismatch.what}.", mismatch.remedy)
+    done, new = [], [wanted[m.topic] for m in mismatches if m.missing]
+    if new:
+        done = [f"created {name}" for name in _create_missing(cluster, new)]
+        _await_known(cluster, {spec.name: spec.partitions for spec in new})
+    admin = cluster.admin()
+    for mismatch in mismatches:
+        if mismatch.corrections:
+            _correct(admin, mismatch)
+            done.append(f"corrected {mismatch.topic} ({mismatch.what})")
+    return done
+
+
+def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
+    """Create topics; yield the names of those that somebody else has not created meanwhile."""
+    admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
+    count = -1 if replicas is None else replicas.count
+    needs = {s.name: config_of(s, replicas) for s in specs}
+    new = [NewTopic(s.name, s.partitions, count, config=needs[s.name]) for s in specs]
+    for name, future in admin.create_topics(new, request_timeout=_TIMEOUT).items():
+        try:
+            future.result()
+            yield name
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            spec = next(s for s in specs if s.name == name)
+            config = ", ".join(f"{key}={value}" for key, value in needs[name].items())
+            how_many = "" if replicas is None else f", {replicas.count} replicas"
+            raise SurroundingsError(
+                f"Topic {name} does not exist and cannot be created: {refusal(error, 'Create')}",
+                f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
+                f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
+            ) from error
+
+
+def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
+    """Let topics have so many partitions; one that has them is left alone.
+
+    Raises SurroundingsError where Kafka refuses that.
+    """
+    admin = cluster.admin()  # while it is held, the answers can come
+    known = admin.list_topics(timeout=_TIMEOUT).topics
+    small = [t for t in topics if t not in known or len(known[t].partitions) < count]
+    if not small:
+        return
+    wanted = [NewPartitions(topic, count) for topic in small]
+    for topic, future in admin.create_partitions(wanted, request_timeout=_TIMEOUT).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
+                "Or let somebody else add them, then run the command again.",
+            ) from error
+    _await_known(cluster, dict.fromkeys(small, count))
+
+
+def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
+    """Return when every broker that runs knows the topics, with so many partitions at least.
+
+    The next client may ask any of them.
+    """
+    admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
+    while time.monotonic() < deadline:
+        brokers = admin.list_topics(timeout=_TIMEOUT).brokers.values()
+        if all(_knows(cluster, f"{b.host}:{b.port}", counts) for b in brokers):
+            return
+        time.sleep(_AGAIN)
+
+
+def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
+    # A new client asks the broker that it was given; later it knows the others.
+    admin = replace(cluster, bootstrap=broker).admin()
+    try:
+        topics = admin.list_topics(timeout=_ANSWERS).topics
+    except KafkaException:  # it has just died, say, and the others do not know that yet
+        return False
+    return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
+
+
+def _correct(admin: AdminClient, mismatch: Mismatch) -> None:
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in mismatch.corrections.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, mismatch.topic, incremental_configs=entries)
+    for future in admin.incremental_alter_configs([resource]).values():
+        try:
+            future.result()
+        except KafkaException as error:
+            config = ", ".join(f"{key}={value}" for key, value in mismatch.corrections.items())
+            raise SurroundingsError(
+                f"Topic {mismatch.topic}: {mismatch.what}, and cannot be altered: "
+                f"{refusal(error, 'AlterConfigs')}",
+                f"Or let somebody else set {config}.",
+            ) from error

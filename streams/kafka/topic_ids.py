@@ -1,0 +1,30 @@
+"""Kafka's ids of topics: one that is made anew under the same name has another."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import TopicCollection
+
+from streams.kafka.cluster import Cluster
+
+_TIMEOUT = 30.0
+
+
+def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
+    """Return Kafka's id of a topic: one that is made anew under the same name has another."""
+    return topic_ids(cluster, [topic])[topic]
+
+
+def topic_ids(cluster: Cluster, topics: Sequence[str]) -> dict[str, uuid.UUID]:
+    """Return Kafka's ids of topics, as :func:`topic_id`."""
+    admin = cluster.admin()
+    found = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT)
+    return {topic: _guid(future.result().topic_id) for topic, future in found.items()}
+
+
+def _guid(known: Any) -> uuid.UUID:
+    high, low = known.get_most_significant_bits(), known.get_least_significant_bits()
+    return uuid.UUID(int=(high % 2**64 << 64) + low % 2**64)

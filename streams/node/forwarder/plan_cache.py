@@ -1,0 +1,135 @@
+"""The plans of a forwarder: made for the first record of a route, and kept for those like it.
+
+A plan is found by (source, raw bytes of ``sb-route``), so only what was not seen before is decoded.
+The source is the origin, or the other cluster that wrote the record. What another cluster writes
+must name a sender that this cluster may name; that is decided once for each plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.node.catalog_view import CatalogView
+from streams.node.forwarder.outcome import Record
+from streams.node.forwarder.ports import EnvelopeCodec
+from streams.protocol import Parties
+from streams.routing import Address, Decision, Origin, Plan, Query, plan
+
+CACHE_BYTES = 64 << 20
+"""What the plans of a forwarder may take in memory; thousands of pairs of services fit."""
+PLAN_BYTES = 3_072
+"""What one takes beside the bytes of its route, of which it has some twice."""
+_Key = tuple[Origin | str, bytes]
+"""Where a record is from (:attr:`Record.source`), and its ``sb-route``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A decision with where it leads (``None``: an address of no instance) and its header.
+
+    ``returning``: towards the initiator.
+    """
+
+    decision: Decision
+    route: bytes
+    targets: tuple[str | None, ...]
+    returning: bool
+
+
+@dataclass(slots=True)
+class CachedPlan:
+    """A plan with its decisions as prepared; ``only`` where every dialog takes the same one.
+
+    It holds from ``since`` until before ``until``. A clock may go back: a route that had expired
+    is there again, as for a forwarder that has just been started. A past decides nothing (5.1-4).
+    ``forged``: another cluster wrote it that may not name such a sender.
+    """
+
+    since: int
+    until: float
+    plan: Plan
+    parties: Parties
+    forged: bool = False
+    only: Prepared | None = None
+    prepared: dict[Decision, Prepared] = field(default_factory=dict)
+
+
+class PlanCache:
+    """The plans of one instance; ``plans`` is for looking one up where a call would cost time."""
+
+    def __init__(self, instance: str, codec: EnvelopeCodec) -> None:
+        self._instance, self._codec = instance, codec
+        self.plans: dict[_Key, CachedPlan] = {}
+        self._size = 0
+
+    def switch(self, catalog: CatalogView) -> None:
+        """Take over a new version of the catalog: every plan is made anew."""
+        self._catalog, self._here = catalog, catalog.instances[self._instance]
+        self._writers = catalog.ingress.get(self._instance, {})
+        self.plans.clear()
+        self._size = 0
+
+    def instance_at(self, address: Address) -> str | None:
+        """Return the instance that an address leads to from here; ``None``: no one lives there."""
+        return self._instance if self._here.is_here(address) else self._catalog.instance_at(address)
+
+    def make(self, record: Record, now: int) -> CachedPlan:
+        """Make the plan for a record, and keep it."""
+        parties = self._codec.parties(record.route)
+        home = None
+        if record.origin is Origin.INSIDE:
+            database = self._here.with_broker_id(parties.from_broker)
+            home = database.name if database else None
+        query = Query(
+            parties.to_service,
+            record.origin,
+            parties.to_broker,
+            home,
+            parties.from_initiator,
+        )
+        made = plan(self._here, query, now / 1000)
+        is_forged = self._is_forged(record, parties)
+        cached = CachedPlan(now, made.valid_until * 1000, made, parties, is_forged)
+        if len(made.decisions) == 1 and isinstance(only := made.decisions[0], Decision):
+            cached.only = self._prepare(cached, only, record.route)
+        self._remember((record.source, record.route), cached)
+        return cached
+
+    def _is_forged(self, record: Record, parties: Parties) -> bool:
+        """Tell whether another cluster wrote a record that names a sender that it may not name."""
+        if record.writer is None:
+            return False
+        senders = self._writers.get(record.writer)
+        return senders is None or not senders.allow(parties)
+
+    def _remember(self, key: _Key, cached: CachedPlan) -> None:
+        """Keep a plan, and let the oldest ones go where all together take too much."""
+        if self.plans.pop(key, None) is None:
+            self._size += _size(key)
+        self.plans[key] = cached
+        while self._size > CACHE_BYTES:
+            oldest = next(iter(self.plans))
+            del self.plans[oldest]
+            self._size -= _size(oldest)
+
+    def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
+        """Return the decision that a record's conversation gets where not all get the same one."""
+        decision = cached.plan.decision(self._codec.conversation(record.key))
+        return self._prepare(cached, decision, record.route)
+
+    def _prepare(self, cached: CachedPlan, decision: Decision, raw: bytes) -> Prepared:
+        prepared = cached.prepared.get(decision)
+        if prepared is None:
+            if decision.broker is not None and cached.parties.to_broker is None:
+                raw = self._codec.encode_parties(
+                    cached.parties._replace(to_broker=decision.broker)  # U-07
+                )
+            targets = tuple(self.instance_at(address) for address in decision.addresses)
+            prepared = cached.prepared[decision] = Prepared(
+                decision, raw, targets, returning=not cached.parties.from_initiator
+            )
+        return prepared
+
+
+def _size(key: _Key) -> int:
+    return PLAN_BYTES + 2 * len(key[1])

@@ -1,0 +1,7 @@
+"""Who may do what on Kafka: ``grants`` is the table, ``roles`` fills it in for a topology."""
+
+from streams.wire.acl.grant import Operation, Resource
+from streams.wire.acl.grants import ROLES, checked_kinds
+from streams.wire.acl.roles import Granted, Role, roles_of
+
+__all__ = ["ROLES", "Granted", "Operation", "Resource", "Role", "checked_kinds", "roles_of"]

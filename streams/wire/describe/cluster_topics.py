@@ -1,0 +1,87 @@
+"""Events, heartbeats, the catalog, metrics and readings: the topics of the whole cluster."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import unquote
+
+from streams.errors import EventKind, text_of
+from streams.errors.events import SUBCLASSES
+from streams.wire.catalog_objects import decode_catalog_object
+from streams.wire.describe.builder import Description, DescriptionBuilder
+from streams.wire.events import decode_event
+from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
+from streams.wire.heartbeats import decode_presence
+from streams.wire.metric import decode_metric
+from streams.wire.reading import decode_reading
+from streams.wire.records import conversation_of
+from streams.wire.single_object import MalformedError
+
+
+def describe_event(found: DescriptionBuilder) -> None:
+    """Describe an event; its key says whose it is where the event does not."""
+    event = found.take("event", lambda: decode_event(found.record.value))
+    if event is None:
+        return
+    described = found.out["event"]
+    found.out["at"] = event["at"]
+    found.out["instance"] = event["instance"]
+    try:
+        kind = EventKind(event["event"])
+    except ValueError:
+        described["name"] = f"event {event['event']}"
+    else:
+        described["name"] = kind.title
+        subclass = SUBCLASSES.get(kind, {}).get(event["subclass"])
+        if subclass is not None:
+            described["subclass_name"] = subclass
+    if event["error"]:
+        described["text"] = text_of(event["error"])
+    # A record that could not be read may still be known by its key.
+    found.out["conversation"] = event["conversation"] or _guid(found.record.key)
+
+
+def describe_presence(found: DescriptionBuilder) -> None:
+    """Describe a heartbeat, with what its process announces and admits."""
+    seen = found.take("presence", lambda: decode_presence(found.record.value))
+    if seen is not None:
+        found.out["at"], found.out["instance"] = seen["at"], seen["instance"]
+    announced = found.header(ANNOUNCED)
+    if announced is not None:
+        found.out["schemas"] = sorted(p[2:].hex() for p in read_announcement(announced))
+    if found.header(ADMITS) is not None:
+        found.take("ingress", lambda: sorted(read_admission(found.header(ADMITS))))
+
+
+def describe_catalog(found: DescriptionBuilder) -> None:
+    """Describe an object of the catalog."""
+    found.out["object"] = [unquote(part) for part in (found.out["key"] or "").split("/")]
+    value = found.kept_value()
+    if value is not None:
+        found.take("catalog", lambda: _catalog_object(value))
+
+
+def _catalog_object(value: bytes) -> Description:
+    version, body = decode_catalog_object(value)
+    return {"version": version, "object": json.loads(body)}
+
+
+def describe_metric(found: DescriptionBuilder) -> None:
+    """Describe a figure of the monitor."""
+    metric = found.take("metric", lambda: decode_metric(found.record.value))
+    if metric is not None:
+        found.out["conversation"] = metric["values"].get("conversation")
+
+
+def describe_reading(found: DescriptionBuilder) -> None:
+    """Describe how far a consumer group has received from a queue."""
+    value = found.kept_value()
+    if value is not None:
+        found.take("reading", lambda: decode_reading(value))
+
+
+def _guid(raw: bytes | None) -> str | None:
+    try:
+        return str(conversation_of(raw))
+    except MalformedError:
+        return None

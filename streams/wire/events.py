@@ -1,0 +1,44 @@
+"""The values of ``event``: SQL Server's trace events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.schema import load
+from streams.wire.single_object import Codec, Record
+
+EVENT = Codec("Event")
+
+_EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
+_EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
+_LARGEST_EVENT, _CLIPPED = 65_536, 1_000
+"""Bytes from which on the texts of an event are clipped, and characters that are left of each."""
+
+
+def encode_event(event: Record) -> bytes:
+    """Encode a value of ``event`` from its fields; those that are missing take their default.
+
+    An event is always written: what does not fit into its field is made to fit.
+    """
+    try:
+        packed = EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))
+    except ValueError:
+        packed = b""
+    if 0 < len(packed) <= _LARGEST_EVENT:
+        return packed
+    return EVENT.pack(map(_clipped, map(event.get, EVENT.names, _EVENT_DEFAULTS), _EVENT_LONGS))
+
+
+def _clipped(value: Any, is_long: bool) -> Any:
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return text if len(text) <= _CLIPPED else f"{text[:_CLIPPED]}..."
+    if isinstance(value, int):
+        most = 2**63 - 1 if is_long else 2**31 - 1
+        return min(max(value, -most - 1), most)
+    return value
+
+
+def decode_event(raw: bytes | None) -> Record:
+    """Decode a value of ``event``; raises MalformedError."""
+    return EVENT.decode(raw)

@@ -1,0 +1,205 @@
+"""The three headers of a frame: ``sb-route``, ``sb-message`` and ``sb-hop``."""
+
+from __future__ import annotations
+
+import uuid
+from functools import lru_cache
+
+from streams.errors import Number
+from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.times import LATEST
+from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST, SHORT
+from streams.wire.glance import guid, name, number
+from streams.wire.packing import pack_long, pack_string
+from streams.wire.single_object import Codec, MalformedError
+
+ROUTE_CODEC = Codec("Route", longest=LONGEST, largest=LARGEST)
+MESSAGE_CODEC = Codec("Message", longest=LONGEST, largest=LARGEST)
+HOP_CODEC = Codec("Hop", longest=LONGEST, largest=LARGEST_HOP)
+
+_FLAGS = tuple(map(Flag, range(16)))
+_NO_FRAGMENT = b"\0\2\0"
+_PLAIN = Flag.NONE, 0, 1
+"""No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
+_KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
+_PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
+"""So many pairs of services may converse at once, and so many paths differ, to be remembered."""
+_LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
+"""Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
+
+
+def encode_parties(parties: Parties) -> bytes:
+    """Encode ``sb-route``."""
+    return (_encoded_short_parties if _is_short(parties) else _encoded_parties)(parties)
+
+
+def _is_short(parties: Parties) -> bool:
+    """Tell whether parties may be remembered: what was read may have names of any length."""
+    to_service, to_broker, from_service, from_broker, contract = parties[:5]
+    names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
+    return names + len(to_broker or "") <= SHORT
+
+
+def _encoded_parties(parties: Parties) -> bytes:
+    return ROUTE_CODEC.encode(
+        {
+            "to_service": parties.to_service,
+            "to_broker": parties.to_broker,
+            "from_service": parties.from_service,
+            "from_broker": parties.from_broker,
+            "contract": parties.contract,
+            "from_initiator": parties.from_initiator,
+            "locked": parties.locked,
+        }
+    )
+
+
+_encoded_short_parties = lru_cache(_PARTIES)(_encoded_parties)
+
+
+def decode_parties(raw: bytes | None) -> Parties:
+    """Decode ``sb-route``; raises MalformedError."""
+    return (_short_parties if raw is not None and len(raw) <= SHORT else _parties)(raw)
+
+
+def _parties(raw: bytes | None) -> Parties:
+    return Parties(**ROUTE_CODEC.decode(raw))
+
+
+_short_parties = lru_cache(_PARTIES)(_parties)
+
+
+class Arrived(Header):
+    """A header that was read: what it was read from is what it is written as."""
+
+    raw: bytes | None = None
+    """Its bytes; of one that was made anew (``_replace``) there are none."""
+
+
+def encode_header(header: Header) -> bytes:
+    """Encode ``sb-message``."""
+    if type(header) is Arrived and header.raw is not None:
+        return header.raw
+    if header[5:] == _PLAIN:
+        return b"%b%b%b%b%b%b%b" % (
+            MESSAGE_CODEC.prefix,
+            header.message_id.bytes,
+            pack_string(header.type),
+            pack_long(header.sequence),
+            _NO_FRAGMENT,
+            pack_long(header.enqueued_at),
+            pack_long(header.dialog_expires_at),
+        )
+    return MESSAGE_CODEC.pack(
+        (
+            header.message_id.bytes,
+            header.type,
+            header.sequence,
+            header.fragment,
+            header.fragments,
+            header.flags,
+            header.enqueued_at,
+            header.dialog_expires_at,
+        )
+    )
+
+
+def decode_header(raw: bytes | None) -> Header:
+    """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
+    return (raw is not None and _whole(raw)) or _header(raw)
+
+
+def _whole(raw: bytes) -> Header | None:
+    """Return the header of a whole message without flags, which nearly all are."""
+    if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE_CODEC.prefix):
+        return None
+    begin = end = 27 + (raw[26] >> 1)
+    while raw[end : end + 1] >= b"\x80":
+        end += 1
+    end += 1
+    if raw[end : end + 3] != _NO_FRAGMENT:
+        return None
+    kind, sequence = name(raw[26:begin]), number(raw[begin:end])
+    enqueued_at, ends_at = number(raw[end + 3 : end + 9]), number(raw[end + 9 :])
+    if kind is None or sequence is None or enqueued_at is None:
+        return None
+    if ends_at is None or ends_at > LATEST:
+        return None
+    made = Arrived(guid(raw[10:26]), kind, sequence, enqueued_at, ends_at)
+    made.raw = raw
+    return made
+
+
+def _header(raw: bytes | None) -> Header:
+    record = MESSAGE_CODEC.decode(raw)
+    flags, sequence = record["flags"], record["sequence"]
+    if flags:
+        _check_flags(flags, sequence)
+    if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
+        text = "Message: sequence or fragment number out of bounds (11274)"
+        raise MalformedError(text, Number.SEQUENCE_OUT_OF_BOUNDS)
+    return Header(
+        uuid.UUID(bytes=record["message_id"]),
+        record["type"],
+        sequence,
+        record["enqueued_at"],
+        record["dialog_expires_at"],
+        _FLAGS[flags],
+        record["fragment"],
+        record["fragments"],
+    )
+
+
+def _check_flags(flags: int, sequence: int) -> None:
+    if flags & ~_KNOWN_FLAGS:
+        raise MalformedError("Message: unknown flags (28001)", Number.UNKNOWN_FLAGS)
+    if flags & _BOTH == _BOTH:
+        text = "Message: 'end' and 'error' are both set (11275)"
+        raise MalformedError(text, Number.END_AND_ERROR)
+    if flags & Flag.UNSEQUENCED and flags & Flag.END:
+        raise MalformedError("Message: unsequenced with 'end' (11276)", Number.END_UNSEQUENCED)
+    if flags & Flag.UNSEQUENCED and sequence:
+        text = "Message: unsequenced with a number (11299)"
+        raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
+
+
+def encode_journey(journey: Journey) -> bytes:
+    """Encode ``sb-hop``; forwarders then edit it in place (:mod:`streams.wire.hop`)."""
+    return (_encoded_short_journey if journey.is_short else _encoded_journey)(journey)
+
+
+def _encoded_journey(journey: Journey) -> bytes:
+    return HOP_CODEC.pack(
+        (
+            journey.hops_remaining,
+            journey.expires_at.to_bytes(8, "big"),
+            journey.attempt,
+            journey.sent_at.to_bytes(8, "big"),
+            journey.first_hop,
+            journey.path,
+        )
+    )
+
+
+_encoded_short_journey = lru_cache(_JOURNEYS)(_encoded_journey)
+
+
+def decode_journey(raw: bytes | None) -> Journey:
+    """Decode ``sb-hop``; raises MalformedError."""
+    return (_short_journey if raw is not None and len(raw) <= SHORT else _journey)(raw)
+
+
+def _journey(raw: bytes | None) -> Journey:
+    record = HOP_CODEC.decode(raw)
+    return Journey(
+        record["hops_remaining"],
+        int.from_bytes(record["expires_at"], "big"),
+        record["attempt"],
+        int.from_bytes(record["sent_at"], "big"),
+        record["first_hop"],
+        tuple((visit["instance"], visit["at"]) for visit in record["path"]),
+    )
+
+
+# What arrives in one batch was sent in few transactions, and has few different journeys.
+_short_journey = lru_cache(_JOURNEYS_READ)(_journey)

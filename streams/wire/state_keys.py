@@ -1,0 +1,124 @@
+"""The keys of the ``dialog`` topic: what a record of an endpoint worker's state is about.
+
+Keys are text, so that any Kafka tool shows what a record is about::
+
+    <database>/<conversation id>/initiator           Dialog
+    <database>/<conversation id>/target/3            Chunk: positions of messages 192 to 255
+    <database>/request/<service>                     Request for a route
+    seen/<application>/<agent>/<topic>/<partition>   Seen: the latest statements of a source
+    positions                                        Positions of cmd, in and ack
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from streams.protocol import DialogKey, Source
+from streams.wire.records import key_of
+from streams.wire.single_object import MalformedError
+
+POSITIONS_KEY = b"positions"
+_REQUEST, _SEEN = b"request", b"seen"
+_SIDES = (b"target", b"initiator")
+
+
+@lru_cache(4096)
+def _quoted(name: str) -> bytes:
+    return quote(name, safe="").encode()
+
+
+def dialog_key(about: DialogKey) -> bytes:
+    """Return the key of a dialog's record."""
+    database, conversation, is_initiator = about
+    return b"%b/%b/%b" % (_quoted(database), key_of(conversation), _SIDES[is_initiator])
+
+
+def chunk_key(dialog: bytes, number: int) -> bytes:
+    """Return the key of a chunk's record, from that of its dialog's."""
+    return b"%b/%d" % (dialog, number)
+
+
+class StateKey(NamedTuple):
+    """What a state record is about; ``chunk`` is ``None`` for the dialog itself."""
+
+    database: str
+    conversation: uuid.UUID
+    is_initiator: bool
+    chunk: int | None = None
+
+    @property
+    def dialog(self) -> DialogKey:
+        """Return what the dialog is called that it is about."""
+        return self.database, self.conversation, self.is_initiator
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        key = dialog_key(self.dialog)
+        return key if self.chunk is None else chunk_key(key, self.chunk)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> StateKey:
+        """Read the key of a dialog or a chunk; raises MalformedError."""
+        try:
+            database, conversation, side, *chunk = raw.decode("ascii").split("/")
+            return cls(
+                unquote(database),
+                uuid.UUID(conversation),
+                {"initiator": True, "target": False}[side],
+                int(chunk[0]) if chunk else None,
+            )
+        except (ValueError, KeyError) as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """Which database has asked, or may ask, for a route to which service."""
+
+    database: str
+    service: str
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        return b"%b/%b/%b" % (_quoted(self.database), _REQUEST, _quoted(self.service))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenKey:
+    """Whose statements were seen."""
+
+    source: Source
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        source = self.source
+        names = b"%b/%b" % (_quoted(source.application), _quoted(source.agent))
+        return b"%b/%b/%b/%d" % (_SEEN, names, str(source.topic).encode(), source.partition)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> SeenKey:
+        """Read the key; raises MalformedError."""
+        try:
+            _, application, agent, topic, partition = raw.decode("ascii").split("/")
+            names = unquote(application), unquote(agent)
+            return cls(Source(*names, uuid.UUID(topic), int(partition)))
+        except ValueError as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+
+
+def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
+    """Read a record's key, other than that of positions; raises MalformedError."""
+    parts = raw.split(b"/")
+    if len(parts) == 5 and parts[0] == _SEEN:
+        return SeenKey.decode(raw)
+    if len(parts) == 3 and parts[1] == _REQUEST:
+        try:
+            database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
+        except UnicodeDecodeError as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+        return RequestKey(database, service)
+    return StateKey.decode(raw)

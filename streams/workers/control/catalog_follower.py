@@ -1,0 +1,53 @@
+"""The newest version of the catalog that can be used, made of the records of its topic."""
+
+from __future__ import annotations
+
+import logging
+
+from streams.kafka import CatalogState, Message
+from streams.node import CatalogView, catalog_of
+from streams.wire.evolution import ANNOUNCED, announcement
+
+log = logging.getLogger("hopline.control")
+
+
+class CatalogFollower:
+    """Follow the catalog; a version that cannot be used leaves the last good one in place.
+
+    One thread reads; any may ask. ``view`` is replaced as a whole when a new version is complete.
+    ``announced`` are the headers of heartbeats that say which schemas can be read by it.
+    """
+
+    def __init__(self) -> None:
+        self._state = CatalogState()
+        self._logged = ""
+        self.view: CatalogView | None = None
+        self.announced: dict[str, str | bytes | None] = {}
+
+    @property
+    def error(self) -> str:
+        """Return why the newest version cannot be used, if so."""
+        return self._state.error
+
+    def has(self, key: str) -> bool:
+        """Tell whether the catalog has an object."""
+        return key in self._state.objects
+
+    def read(self, message: Message) -> bool:
+        """Read one record; returns whether there is a new version now."""
+        is_new = self._state.read(message) and self._use_version()
+        if self.error and self.error != self._logged:
+            log.error("the catalog cannot be read: %s", self.error)
+        self._logged = self.error
+        return is_new
+
+    def _use_version(self) -> bool:
+        state = self._state
+        assert state.topology is not None
+        try:
+            self.view = catalog_of(state.topology, state.version)
+            self.announced = {ANNOUNCED: announcement(state.objects)}
+        except Exception as error:  # objects that make no sense together
+            state.error = f"version {state.version}: {error!r}"
+            return False
+        return True

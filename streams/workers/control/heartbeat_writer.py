@@ -1,0 +1,64 @@
+"""Writing a process's heartbeats into ``presence``, and learning Kafka's clock by them."""
+
+from __future__ import annotations
+
+import time
+
+from streams.kafka import Cluster, KafkaError, Message, Producer
+from streams.node import CatalogView, KafkaClock, claims_of
+from streams.wire import encode_presence
+from streams.wire.evolution import ADMITS, admission
+from streams.workers.control.heartbeats import appended
+
+_ACKNOWLEDGED = 0.05
+"""Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
+
+
+class HeartbeatWriter:
+    """Write the heartbeats of the process with this ``replica``; ``clock`` is Kafka's."""
+
+    def __init__(self, cluster: Cluster, replica: str, clock: KafkaClock) -> None:
+        self._topic, self._replica, self._clock = cluster.topics.presence, replica, clock
+        self.producer: Producer = cluster.producer(
+            linger_ms=0,
+            message_timeout_ms=3000,
+            delivery_report_only_error=False,
+            compression_type="none",  # whoever reads would pay more for it than it saves
+        )
+
+    def write(
+        self,
+        name: str,
+        count: int,
+        period: float,
+        catalog: CatalogView | None,
+        announced: dict[str, str | bytes | None],
+    ) -> None:
+        """Write one heartbeat; without a ``catalog`` it claims and admits nothing."""
+        entrances = catalog.ingress.get(name) if catalog is not None else None
+        headers = {**announced, ADMITS: admission(entrances)} if entrances else announced
+        now, claims = self._clock.now(time.monotonic()), claims_of(catalog, name)
+        self.producer.produce(
+            self._topic,
+            key=name,
+            value=encode_presence(name, self._replica, count, now, claims, period),
+            headers=headers,
+            on_delivery=self._delivered,
+        )
+
+    def take_answers(self, *, wait: bool) -> None:
+        """Take note of what Kafka has answered by now; ``wait`` a moment for the first answer."""
+        if wait:
+            self.producer.poll(_ACKNOWLEDGED)
+        self.producer.poll(0)
+
+    def close(self) -> None:
+        """Wait a second for what is written and not acknowledged."""
+        self.producer.flush(1)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Learn Kafka's clock from when a heartbeat was appended, sooner than by reading it."""
+        if error is None:
+            now = time.monotonic()
+            self._clock.end_read(now)
+            self._clock.seen(appended(message), now)

@@ -1,0 +1,163 @@
+"""Applying one partition's work to an overlay, or refusing it; nothing is committed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streams.errors import Number
+from streams.kafka import Message
+from streams.node import Transaction
+from streams.protocol import DialogKey
+from streams.protocol import Message as Frame
+from streams.workers.endpoint.held_back import HeldBackStatements
+from streams.workers.endpoint.inputs import Bodies, HeldBackError, Input, Intake, tell_parked
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.transactions import Part
+from streams.workers.event_counts import Committed
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Work that was applied to a transaction's overlay, and is to be committed.
+
+    ``positions`` are the partition's from then on. ``left`` are records for which the transaction
+    had no room, ``parked`` the dialogs that wait from then on.
+    """
+
+    owned: Partition
+    work: Work
+    tx: Transaction
+    positions: dict[str, int]
+    left: Sequence[Message] = ()
+    parked: Sequence[DialogKey] = ()
+
+    @property
+    def part(self) -> Part:
+        """Return what it has in Kafka's transaction."""
+        return Part(self.tx, self.owned.number, self.positions)
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes of bodies it writes."""
+        frames = sum(len(frame.body) for frame in self.tx.frames)
+        return frames + sum(len(message.body) for message in self.tx.queued)
+
+
+class WorkApplier:
+    """Apply work by an ``intake``; a statement that cannot be read yet is ``held_back``."""
+
+    def __init__(
+        self,
+        intake: Intake,
+        held_back: HeldBackStatements,
+        counts: Committed,
+        now: Callable[[], int],
+    ) -> None:
+        self._intake, self._held_back = intake, held_back
+        self._counts, self._now = counts, now
+
+    def apply(
+        self,
+        owned: Partition,
+        work: Work,
+        read_at: float,
+        refusal: Number | None = None,
+        bodies: Bodies | None = None,
+    ) -> Applied:
+        """Apply work whose records were read at ``read_at``, or report its ``refusal``.
+
+        Raises TooMuchError where its bodies do not fit into one transaction.
+        """
+        tx = owned.endpoint.begin(
+            bodies or owned.bodies,
+            self._now(),
+            timers=work.timers and refusal is None,
+            due=work.due,
+            most=owned.allowance.records,
+            room=work.room if refusal is None else (),
+            opens=work.opens,
+            probes=work.probes,
+        )
+        positions = dict(owned.positions)
+        left: Sequence[Message] = ()
+        parked: Sequence[DialogKey] = ()
+        try:
+            if refusal is None:
+                left = self._apply_records(owned, tx, work, positions, read_at)
+            else:
+                parked = (*work.due, *work.probes, *work.room)
+                tx.probed = work.probes
+                self._refuse(tx, work, parked, positions, refusal)
+            tx.close()
+        except BaseException:
+            self.abandon([Applied(owned, work, tx, positions)])
+            raise
+        return Applied(owned, work, tx, positions, left, parked)
+
+    def abandon(self, applied: Iterable[Applied]) -> None:
+        """Drop the overlays of work that is not committed."""
+        for one in applied:
+            one.owned.endpoint.abandon(one.tx)
+            self._counts.rolled_back += 1
+
+    def _apply_records(
+        self,
+        owned: Partition,
+        tx: Transaction,
+        work: Work,
+        positions: dict[str, int],
+        read_at: float,
+    ) -> Sequence[Message]:
+        """Apply records and move the positions; returns those for which the transaction is full."""
+        readings = list(self._read(owned, _unread(work.messages, positions), read_at))
+        messages, inputs = [m for m, _ in readings], [read for _, read in readings]
+        tx.foresee(read for read in inputs if isinstance(read, Frame))
+        for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
+            if number and tx.is_full and work.opens:
+                return messages[number:]
+            self._intake.apply(tx, owned.bodies, message, read)
+            positions[message.topic() or ""] = (message.offset() or 0) + 1
+        return ()
+
+    def _read(
+        self, owned: Partition, messages: Iterable[Message], read_at: float
+    ) -> Iterator[tuple[Message, Input]]:
+        """Yield records and what they say; a statement that cannot be read is held back."""
+        cmd = self._intake.inputs.cmd
+        for message in messages:
+            held = owned.held_back if message.topic() == cmd else None
+            if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
+                continue  # the one that is held back comes first
+            try:
+                read = self._intake.read(message, read_at)
+            except HeldBackError as error:
+                self._held_back.hold_back(owned, message, str(error))
+                continue
+            if held is not None and message.offset() == held.offset:
+                self._held_back.resume(owned)
+            yield message, read
+
+    def _refuse(
+        self,
+        tx: Transaction,
+        work: Work,
+        parked: Iterable[DialogKey],
+        positions: dict[str, int],
+        refusal: Number,
+    ) -> None:
+        for message in _unread(work.messages, positions):
+            self._intake.refuse(tx, message, refusal)
+            positions[message.topic() or ""] = (message.offset() or 0) + 1
+        for key in parked:
+            tell_parked(tx, key, refusal)
+
+
+def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
+    """Yield what is not applied yet: after a rebalance or a seek records may come once more."""
+    next_of = dict(positions)
+    for message in messages:
+        topic, offset = message.topic() or "", message.offset() or 0
+        if offset >= next_of[topic]:
+            next_of[topic] = offset + 1
+            yield message

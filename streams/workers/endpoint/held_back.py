@@ -1,0 +1,53 @@
+"""Statements that are held back, because nobody has announced the schema they are written in.
+
+Such a statement and all behind it in ``cmd`` wait; all else of the partition goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from streams.kafka import Consumer, Message, TopicPartition
+from streams.workers.endpoint.partition import HeldBack, Partition
+
+log = logging.getLogger("hopline.endpoint")
+
+_AGAIN = 1.0
+"""Seconds until a statement that is held back is read again: its schema may be known by then."""
+
+
+class HeldBackStatements:
+    """Hold statements of ``cmd`` back, by a pause of ``consumer``, and read them again."""
+
+    def __init__(self, home: str, cmd: str, consumer: Consumer) -> None:
+        self._home, self._cmd, self._consumer = home, cmd, consumer
+
+    def hold_back(self, owned: Partition, message: Message, why: str) -> None:
+        """Hold a statement back; ``why`` is logged the first time."""
+        offset = message.offset() or 0
+        if owned.held_back is None or owned.held_back.offset != offset:
+            log.error(
+                "%s: %s: it and what is behind it waits, all else goes on. Another version has "
+                "written it: run the 'hopline apply TOPOLOGY' of that version, which announces its "
+                "schemas, or 'hopline skip' with this place to give the statement up",
+                self._home,
+                why,
+            )
+        owned.held_back = HeldBack(offset, why, time.monotonic() + _AGAIN)
+        self._consumer.pause([TopicPartition(message.topic() or "", owned.number)])
+
+    def read_again(self, owned: Partition, clock: float) -> None:
+        """Read a statement that is held back again, when it is time."""
+        held, cmd = owned.held_back, self._cmd
+        if held is None or held.let_in or clock < held.again_at:
+            return
+        held.let_in = True
+        owned.pending = [m for m in owned.pending if m.topic() != cmd]
+        self._consumer.seek(TopicPartition(cmd, owned.number, owned.positions[cmd]))
+        self._consumer.resume([TopicPartition(cmd, owned.number)])
+
+    def resume(self, owned: Partition) -> None:
+        """Note that the statement is read, and what is behind it, too."""
+        owned.held_back = None
+        log.warning("%s: %s/%d goes on", self._home, self._cmd, owned.number)

@@ -1,0 +1,76 @@
+"""Writing what ``node`` has decided of a record: copies, statuses for its sender, and events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streams.errors import EventKind
+from streams.kafka import Headers, Message
+from streams.node import Forwarder, Outcome, Place, Record, event
+from streams.routing import Origin
+from streams.wire import MalformedError, encode_status
+from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
+from streams.workers.forwarder.delivery import Delivery, short, source_of
+from streams.workers.forwarder.topic_names import TopicNames
+
+WriteRemote = Callable[[Origin, str, Message, Headers, int], None]
+"""Writes a copy for an instance of another cluster: whence and whither, message, headers, time."""
+
+
+class OutcomeWriter:
+    """Write outcomes of a ``forwarder``; ``now`` is Kafka's time in epoch milliseconds."""
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        delivery: Delivery,
+        topics: TopicNames,
+        write_remote: WriteRemote,
+        now: Callable[[], int],
+    ) -> None:
+        self._forwarder, self._delivery, self._topics = forwarder, delivery, topics
+        self._write_remote, self._now = write_remote, now
+
+    def write(self, message: Message, record: Record, outcome: Outcome) -> None:
+        """Write all that was decided of a record, which was read as ``message``."""
+        source, catalog = source_of(message), self._forwarder.catalog
+        stamp = min(max(message.timestamp()[1], 0), self._now())
+        for copy in outcome.copies:
+            headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
+            if record.message is not None:
+                headers.insert(1, (MESSAGE, record.message))
+            if copy.instance in catalog.neighbours:
+                self._write_remote(record.origin, copy.instance, message, headers, stamp)
+                continue
+            if copy.place is Place.IN:
+                headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
+            self._delivery.produce(
+                source,
+                self._topics.target(catalog, copy.place, copy.instance, copy.database),
+                record.key,
+                message.value(),
+                headers,
+                stamp,
+            )
+        for status in outcome.statuses:
+            here = self._forwarder.instance
+            topic = self._topics.target(catalog, Place.ACK, here, status.database)
+            key = str(status.conversation).encode()
+            self._delivery.produce(source, topic, key, encode_status(status))
+        if outcome.event is not None:
+            self._delivery.emit(source, record.key, outcome.event)
+
+    def write_corrupted(self, message: Message, error: MalformedError, now: int) -> None:
+        """Report a record that cannot be understood, with its coordinates (event 161)."""
+        topic, partition, offset = source = source_of(message)
+        corrupted = event(
+            EventKind.CORRUPTED_MESSAGE,
+            at=now,
+            instance=self._forwarder.instance,
+            error=error.number,
+            detail=str(error),
+            topic=topic,
+            partition=partition,
+            offset=offset,
+        )
+        self._delivery.emit(source, short(message.key()), corrupted)

@@ -1,0 +1,37 @@
+"""The topics of a forwarder: which it reads beside its own, and which a copy is written into."""
+
+from __future__ import annotations
+
+from streams.node import CatalogView, Place, home_of
+from streams.wire import Topics
+
+
+class TopicNames:
+    """The topics that a forwarder of an instance uses; ``writers`` are the clusters that write one.
+
+    A writer is kept after the catalog has it no longer: what it has written may still be read.
+    """
+
+    def __init__(self, topics: Topics, instance: str) -> None:
+        self._topics, self._instance = topics, instance
+        self._names: dict[tuple[Place, str], str] = {}
+        self.writers: dict[str | None, str] = {}
+
+    def ingress(self, catalog: CatalogView) -> list[str]:
+        """Return the topics that other clusters write, by the catalog; one for each of them."""
+        clusters, name = catalog.ingress.get(self._instance, ()), self._topics.ingress
+        found = {name(self._instance, cluster): cluster for cluster in clusters}
+        self.writers.update(found)
+        return sorted(found)
+
+    def target(
+        self, catalog: CatalogView, place: Place, instance: str, database: str | None = None
+    ) -> str:
+        """Return the topic of a place at an instance, or of a mirrored database there."""
+        home = home_of(catalog, instance, database)
+        name = self._names.get((place, home))
+        if name is None:
+            topics = self._topics
+            make = {Place.TXQ: topics.txq, Place.IN: topics.inbox, Place.ACK: topics.ack}[place]
+            name = self._names[place, home] = make(home)
+        return name

@@ -1,0 +1,152 @@
+"""A process full of workers: start them, wait, stop them all when one fails or the user says so.
+
+SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Who has no
+slot leaves its group; the others are expected back. A worker that fails takes the process with it:
+what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that. A call of
+Kafka's client may never come back; a thread that waits in one is left behind, with the same end.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+from streams.kafka import Cluster
+from streams.protocol import Limits
+from streams.settings import NO_CREDENTIALS, Credentials
+from streams.workers.collector import collecting_rarely
+from streams.workers.control import Control
+from streams.workers.process.build_workers import build_workers
+from streams.workers.process.check_start import check_start
+from streams.workers.process.plan import Plan
+from streams.workers.process.trimming import Trimming
+from streams.workers.process.worker import Worker
+from streams.workers.process.worker_threads import LEAVE_WITHIN, WorkerThreads
+from streams.workers.pulse import HUNG
+from streams.workers.slot import refuse_taken
+
+log = logging.getLogger("hopline.process")
+
+
+class Process:
+    """The workers of one process, each in a thread; ``credentials`` are for other clusters.
+
+    It fails when a worker does nothing for ``hung_after`` seconds. Where workers are
+    ``left_behind``, ``leave_within`` seconds after they were asked to end, whoever runs the process
+    must end it without waiting for anything more.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        plan: Plan,
+        *,
+        limits: Limits | None = None,
+        timeout: float = 30,
+        credentials: Credentials = NO_CREDENTIALS,
+        leave_within: float = LEAVE_WITHIN,
+        hung_after: float = HUNG,
+    ) -> None:
+        self._cluster = cluster
+        self._plan = plan
+        self._limits = limits
+        self._clocks_differ = (limits or Limits()).time_to_live / 4000
+        self._timeout = timeout
+        self._credentials = credentials
+        self._threads = WorkerThreads(cluster, leave_within, hung_after)
+        self._control: Control | None = None
+        self.workers: list[Worker] = []
+
+    @property
+    def cluster(self) -> Cluster:
+        """Return the cluster that it works for."""
+        return self._cluster
+
+    @property
+    def catalog_version(self) -> int:
+        """Return the version of the catalog that it uses; 0 while it has none."""
+        return self._control.version if self._control is not None else 0
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Return why it fails, if it does."""
+        return self._threads.failure
+
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Return the workers that have not ended although they were asked to."""
+        return self._threads.left_behind
+
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        if self._control is not None:
+            yield from self._control.remote.differences()
+
+    def failures(self) -> Iterator[str]:
+        """Yield a sentence for each thing that is broken; nothing where all is well so far."""
+        if self.failure is not None:
+            yield f"A worker has failed: {self.failure}"
+        if self._control is not None and self._control.is_ready:
+            yield from self._control.failures()
+
+    def missing(self) -> Iterator[str]:
+        """Yield a sentence for each thing that it still waits for before all workers work."""
+        if self._control is None or not self._control.is_ready:
+            yield "The catalog is not read yet."
+        elif not self.workers:
+            yield "The workers are not started yet."
+        if self._control is not None and abs(self._control.skew) > self._clocks_differ:
+            yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
+        for worker in self.workers:
+            if not worker.assigned:
+                yield f"The {worker.role} of {worker.ownership} has no partitions yet."
+        if self._threads.stop.is_set():
+            yield "It is draining."
+
+    def stop(self, *_: object) -> None:
+        """Ask every worker to drain and leave."""
+        self._threads.stop.set()
+
+    def run(self) -> None:
+        """Run until stopped; raises the failure of the first worker that failed."""
+        with collecting_rarely():
+            self._run()
+
+    def _run(self) -> None:
+        plan, threads = self._plan, self._threads
+        forwarders, others = plan.heartbeat_names()
+        control = self._control = Control(
+            self._cluster,
+            forwarders,
+            others,
+            timeout=self._timeout,
+            credentials=self._credentials,
+        )
+        try:
+            control.start()
+            check_start(self._cluster, plan, control)
+            refuse_taken(tuple(plan.slots()), control, threads.stop)
+            workers = self.workers = build_workers(self._cluster, plan, control, self._limits)
+            for worker in workers:
+                threads.start_worker(worker)
+            if plan.keep is not None:
+                trimming = Trimming(self._cluster, control, workers, plan.keep)
+                threads.start(trimming.run, "Trimming")
+            log.info("%d workers for %s", len(workers), ", ".join(plan.instances))
+            threads.wait(control)
+        finally:
+            control.stop()
+        if self.failure is not None:
+            raise self.failure
+
+
+def stop_on_signals(process: Process) -> None:
+    """Drain on SIGTERM and SIGINT."""
+
+    def handle(_: int, __: FrameType | None) -> None:
+        process.stop()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)

@@ -1,0 +1,105 @@
+"""Running workers in threads: when one fails or hangs, all are asked to end.
+
+A call of Kafka's client may never come back. A worker that waits in one notices neither that it is
+to stop nor that its control has failed, and the process would go on for ever without doing
+anything. Such a thread is left behind.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from streams.errors import HoplineError, SurroundingsError
+from streams.kafka import Cluster, KafkaException
+from streams.workers.control import Control
+from streams.workers.process.free_memory import FreeMemory
+from streams.workers.process.worker import Worker, name_of
+from streams.workers.pulse import HUNG, Pulses
+from streams.workers.working import WORKING
+
+log = logging.getLogger("hopline.process")
+
+LEAVE_WITHIN = 45.0
+"""Seconds in which workers end that are asked to; the longest call that has a deadline takes 30."""
+_LOOK = 0.5
+
+
+class WorkerThreads:
+    """The threads of a process, until ``stop`` is set; ``failure`` is why, if one has failed.
+
+    A worker that does nothing for ``hung_after`` seconds has failed. Threads that are asked to end
+    and do not, ``leave_within`` seconds later, are ``left_behind``.
+    """
+
+    def __init__(
+        self, cluster: Cluster, leave_within: float = LEAVE_WITHIN, hung_after: float = HUNG
+    ) -> None:
+        self._cluster = cluster
+        self._leave_within, self._hung_after = leave_within, hung_after
+        self._workers: list[threading.Thread] = []
+        self.stop = threading.Event()
+        self.failure: BaseException | None = None
+        self.left_behind: tuple[str, ...] = ()
+
+    def start_worker(self, worker: Worker) -> None:
+        """Run a worker in a thread that :meth:`wait` waits for."""
+
+        def run(stop: threading.Event) -> None:
+            WORKING.set((worker.role, str(worker.ownership)))
+            worker.run(stop)
+
+        self._workers.append(self.start(run, name_of(worker)))
+
+    def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
+        """Run something beside the workers; its failure is the process's, too."""
+        thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def wait(self, control: Control) -> None:
+        """Return when all workers have ended, or are left behind."""
+        threads, asked_at = self._workers, 0.0
+        pulses, memory = Pulses(threads, self._hung_after), FreeMemory(time.monotonic())
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            alive[0].join(_LOOK)
+            memory.give_back(time.monotonic())
+            if control.failure is not None:
+                self._fail(control.failure)
+            hung = pulses.hung(_LOOK)
+            if hung is not None and not self.stop.is_set():
+                why = f"{hung.name} has done nothing for {self._hung_after:g} s."
+                log.error("%s", why)
+                remedy = "Kafka's client hangs. Start this again: another one goes on."
+                self._fail(SurroundingsError(why, remedy))
+            if not self.stop.is_set():
+                continue
+            asked_at = asked_at or time.monotonic()
+            if time.monotonic() - asked_at > self._leave_within:
+                self._leave_behind([thread for thread in threads if thread.is_alive()])
+                return
+
+    def _leave_behind(self, threads: list[threading.Thread]) -> None:
+        self.left_behind = tuple(thread.name for thread in threads)
+        why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
+        log.error("%sit waits for Kafka's client, and is left behind", why)
+        self._fail(SurroundingsError(f"{why}Kafka's client is stuck."))
+
+    def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
+        try:
+            run(self.stop)
+        except BaseException as error:  # the thread's end is the process's end
+            if isinstance(error, KafkaException):
+                log.debug("%s failed", name, exc_info=True)
+                error = self._cluster.unreachable(error)
+            elif not isinstance(error, HoplineError):
+                log.exception("%s failed", name)
+                error = SurroundingsError(f"{name}: {error}")
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Ask all to end; the first failure is the process's."""
+        self.failure = self.failure or error
+        self.stop.set()
