@@ -44,9 +44,9 @@ class Outbox(Statements):
     def perform(self, instance: str, command: Command) -> None:
         """Insert a statement."""
         row = Statement(
-            command.command_id,
+            str(command.command_id),
             instance,
-            command.conversation,
+            str(command.conversation),
             command.kind.value,
             encode_command(command),
             command.body,

@@ -63,10 +63,10 @@ class Readings:
         Those of a topic that was deleted, and made anew under its name, do not count. Records of
         other groups are not looked at: whoever may write the topic may write anything there.
         """
-        live = read_live(self._cluster, self._log)
+        keys = {reading_key(self._topic, p, self._group): p for p in partitions}
+        live = read_live(self._cluster, self._log, only=keys)
         found: dict[int, Reading] = {}
-        for partition in partitions:
-            key = reading_key(self._topic, partition, self._group)
+        for key, partition in keys.items():
             if key not in live:
                 continue
             try:

@@ -109,6 +109,8 @@ def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
     since, until = address.span.bounds(now)
     if as_of is None or not address.span.live or as_of > since:
         return None
-    end = as_of // 1_000 * 1_000
-    last = Span("", end - (until - since), end)
+    end, length = as_of // 1_000 * 1_000, until - since
+    if end < length:  # there is nothing before 1970
+        return None
+    last = Span("", end - length, end)
     return Link(f"Show {last.words}", str(address.at(last)))

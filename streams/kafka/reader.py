@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -128,13 +128,23 @@ def read_from(
 
 
 def read_live(
-    cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
+    cluster: Cluster,
+    topic: str,
+    partition: int | None = None,
+    *,
+    to_high: bool = False,
+    only: Container[bytes] | None = None,
 ) -> dict[bytes, bytes]:
-    """Return what a compacted topic holds: the latest value of each key that has one."""
+    """Return what a compacted topic holds: the latest value of each key that has one.
+
+    With ``only`` nothing but these keys is kept: others may write more than memory holds.
+    """
     live: dict[bytes, bytes] = {}
     for message in read_all(cluster, topic, partition, to_high=to_high):
         key, value = message.key(), message.value()
         assert isinstance(key, bytes)
+        if only is not None and key not in only:
+            continue
         if value is None:
             live.pop(key, None)
         else:

@@ -46,6 +46,8 @@ RENEW = 600.0
 LOOK_AGAIN = 5.0
 """Seconds after which an instance that nobody had applied is looked for again."""
 _AGAIN = 1.0
+_MOST_NAMES, _NAME_SHOWN = 100, 100
+"""So many instances that nobody has applied are named, with so many characters each."""
 
 
 class Relay:
@@ -58,8 +60,11 @@ class Relay:
         self, cluster: Cluster, outbox: OutboxTable, *, poll: float = 0.1, timeout: float = 30.0
     ) -> None:
         self._cluster, self._outbox, self._poll, self._timeout = cluster, outbox, poll, timeout
-        self._known: set[str] = set()
-        self._absent: dict[str, float] = {}
+        self._topics: frozenset[str] = frozenset()
+        self._list_again = self._look_again = self._measure_again = 0.0
+        self._present: frozenset[str] = frozenset()
+        self._absent: tuple[str, ...] = ()
+        self._too_large: Sequence[int] = ()
         self._mark = TopicPartition(cluster.topics.catalog, 0)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}outbox.{outbox.id}")
         # In this order: nobody else can commit any more, then the database says what is under way.
@@ -67,9 +72,11 @@ class Relay:
         unfinished = outbox.claim()
         known = self._last_batch()
         if unfinished is not None:
-            if known is None:
+            if not unfinished.statements:  # its rows were deleted: nothing can be lost
+                outbox.finish(unfinished)
+            elif known is None:
                 raise _forgotten(unfinished)
-            if known == unfinished.id:
+            elif known == unfinished.id:
                 outbox.finish(unfinished)
         self._last, self._committed_at = known or "", 0.0
         self._commit((), self._last)
@@ -100,7 +107,12 @@ class Relay:
             if time.monotonic() - self._committed_at > RENEW:
                 self._commit((), self._last)
             return 0
-        self._commit([self._record(statement) for statement in batch.statements], batch.id)
+        try:
+            self._commit([self._record(statement) for statement in batch.statements], batch.id)
+        except AbortedError as error:
+            if error.refused:  # the next batch leaves out what is too large
+                self._outbox.release(batch)
+            raise
         self._outbox.finish(batch)
         self.relayed += len(batch.statements)
         return len(batch.statements)
@@ -112,40 +124,73 @@ class Relay:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Return the instances that nobody has applied yet: what is said there waits."""
-        return tuple(self._absent)
+        """Return the instances that nobody has applied yet: what is said there waits.
+
+        Of many the first that were found, and of a long name its beginning.
+        """
+        return self._absent
 
     def _next(self) -> Batch | None:
         """Return a batch for instances that are there; what is said to others waits for them."""
-        now = time.monotonic()
-        self._absent = {name: until for name, until in self._absent.items() if until > now}
-        while True:
-            batch = self._outbox.take(int(time.time()), without=self._absent)
-            if batch is None:
-                return None
-            absent = [name for name in batch.instances if not self._has(name)]
-            if not absent:
+        if time.monotonic() >= self._list_again:
+            self._look()
+        batch = self._take()
+        # It may all be for instances that were not looked for yet; each look scans the table.
+        if batch is None and time.monotonic() >= self._look_again:
+            self._look()
+            batch = self._take()
+        return batch
+
+    def _take(self) -> Batch | None:
+        while (batch := self._outbox.take(int(time.time()), self._present)) is not None:
+            if all(map(self._has, batch.instances)):
                 return batch
-            self._outbox.release(batch)
-            self._absent.update(dict.fromkeys(absent, now + LOOK_AGAIN))
+            self._outbox.release(batch)  # a former relay has taken it
+        return None
+
+    def _look(self) -> None:
+        """Find out which instances are there, of those to which something is said."""
+        now = time.monotonic()
+        self._look_again = now + _AGAIN
+        warns = now >= self._list_again
+        if warns:
+            self._topics = self._listed()
+            self._list_again = now + LOOK_AGAIN
+        if now >= self._measure_again:  # it measures every row of the table
+            self._report_too_large()
+            self._measure_again = now + RENEW
+        present, absent = set(filter(self._has, self._present)), list[str]()
+        for name in self._outbox.instances():
+            if self._has(name):
+                present.add(name)
+            elif len(absent) < _MOST_NAMES:
+                absent.append(name[:_NAME_SHOWN])
+        for name in absent:
+            if warns or name not in self._absent:
+                log.warning("Nobody has applied %s: what is said there waits.", name)
+        self._present, self._absent = frozenset(present), tuple(absent)
 
     def _has(self, instance: str) -> bool:
-        if instance in self._known:
-            return True
-        topic = self._cluster.topics.cmd(instance)
+        return self._cluster.topics.cmd(instance) in self._topics
+
+    def _report_too_large(self) -> None:
+        found = self._outbox.too_large()
+        if found and found != self._too_large:
+            log.error(
+                "Rows of hopline_outbox are too large for Kafka, and stay there: positions %s.",
+                ", ".join(map(str, found)),
+            )
+        self._too_large = found
+
+    def _listed(self) -> frozenset[str]:
         try:
-            found = topic in self._cluster.admin().list_topics(timeout=self._timeout).topics
+            return frozenset(self._cluster.admin().list_topics(timeout=self._timeout).topics)
         except KafkaException as error:
             raise self._cluster.unreachable(error, self._timeout) from error
-        if found:
-            self._known.add(instance)
-        else:
-            log.warning("Topic %s does not exist: what is said there waits.", topic)
-        return found
 
     def _record(self, said: Statement) -> Outgoing:
         topic = self._cluster.topics.cmd(said.instance)
-        key = str(said.conversation).encode("ascii")
+        key = said.conversation.encode("utf-8")  # what is no id, the endpoint worker reports
         return Outgoing(topic, key, said.body, [(COMMAND, said.command)])
 
     def _last_batch(self) -> str | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -26,6 +27,13 @@ METADATA = sa.MetaData()
 
 BATCH, BATCH_BYTES = 500, 8_000_000
 """A batch has so many rows and bytes at most, or a single row."""
+LARGEST = 1_000_000 + 36
+"""Bytes of a statement with body and key. Kafka takes no larger record: such a row is left out."""
+LONGEST_NAME = 4_096
+"""Characters of an instance's name; nobody has applied one with more."""
+
+_YEAR_10000 = 253_402_300_800
+_INT64 = 2**63
 
 OUTBOX = sa.Table(
     "hopline_outbox",
@@ -59,11 +67,14 @@ RELAY = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row: one statement; ``command`` is its header, as it goes to Kafka."""
+    """A row: one statement; ``command`` is its header, as it goes to Kafka.
 
-    id: uuid.UUID
+    Ids are text as it was inserted: the endpoint worker judges what the row says.
+    """
+
+    id: str
     instance: str
-    conversation: uuid.UUID
+    conversation: str
     kind: str
     command: bytes
     body: bytes | None
@@ -90,9 +101,9 @@ class SupersededError(SurroundingsError):
 def insertion(statement: Statement) -> sa.Executable:
     """Return what an application executes in its own transaction."""
     return OUTBOX.insert().values(
-        id=str(statement.id),
+        id=statement.id,
         instance=statement.instance,
-        conversation=str(statement.conversation),
+        conversation=statement.conversation,
         kind=statement.kind,
         command=statement.command,
         body=statement.body,
@@ -104,6 +115,8 @@ class OutboxTable:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        if engine.dialect.name == "sqlite":
+            _read_any_text(engine)
         self._owner = str(uuid.uuid4())
         with self._writing() as connection:
             METADATA.create_all(connection)
@@ -128,13 +141,28 @@ class OutboxTable:
         """Become the owner; returns the batch that a former one has not finished."""
         with self._writing() as connection:
             connection.execute(RELAY.update().values(owner=self._owner))
-            return _under_way(connection)
+            return self._under_way(connection)
 
-    def take(self, now: int, without: Iterable[str] = ()) -> Batch | None:
+    def instances(self) -> Iterator[str]:
+        """Yield the instances to which something is said, but for names that are too long."""
+        named = sa.select(OUTBOX.c.instance).distinct()
+        with self._writing() as connection:
+            short = named.where(sa.func.length(OUTBOX.c.instance) <= LONGEST_NAME)
+            for name in connection.execute(short.execution_options(stream_results=True)).scalars():
+                if isinstance(name, str):  # SQLite keeps a value of any type
+                    yield name
+
+    def too_large(self) -> Sequence[int]:
+        """Return the first positions of rows that Kafka will never take; they stay in the table."""
+        found = sa.select(OUTBOX.c.position).where(_SIZE > LARGEST)
+        with self._writing() as connection:
+            return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
+
+    def take(self, now: int, only: Iterable[str] | None = None) -> Batch | None:
         """Return the batch under way, else begin one at ``now`` (epoch seconds), if there is any.
 
-        One that begins has nothing for the instances of ``without``. Raises SupersededError where
-        another relay has become the owner.
+        One that begins has statements for the instances of ``only``; ``None``: for any. Raises
+        SupersededError where another relay has become the owner.
         """
         with self._writing() as connection:
             owner = connection.execute(sa.select(RELAY.c.owner).with_for_update()).scalar_one()
@@ -143,14 +171,14 @@ class OutboxTable:
                     f"Another relay works on the outbox of {self.address} by now.",
                     "Run one for each outbox.",
                 )
-            batch = _under_way(connection)
+            batch = self._under_way(connection)
             if batch is None:
-                positions = _next_positions(connection, without)
+                positions = _next_positions(connection, only)
                 if not positions:
                     return None
                 said = {"batch": str(uuid.uuid4()), "batch_at": now}
                 connection.execute(RELAY.update().values(positions=json.dumps(positions), **said))
-                batch = _under_way(connection)
+                batch = self._under_way(connection)
             return batch
 
     def finish(self, batch: Batch) -> None:
@@ -174,6 +202,24 @@ class OutboxTable:
             nothing = {"batch": None, "batch_at": None, "positions": None}
             connection.execute(RELAY.update().where(this).values(nothing))
 
+    def _under_way(self, connection: Connection) -> Batch | None:
+        row = connection.execute(sa.select(RELAY)).one()
+        if row.batch is None:
+            return None
+        try:
+            positions = _positions(row.positions)
+            if type(row.batch_at) is not int or not 0 <= row.batch_at < _YEAR_10000:
+                raise ValueError("batch_at is no time")
+        except ValueError as error:
+            raise SurroundingsError(
+                f"hopline_relay in {self.address} does not say which batch is under way: {error}.",
+                "Set batch, batch_at and positions there to NULL; what Kafka has already of it "
+                "(hopline tail), delete from hopline_outbox first.",
+            ) from error
+        mine = OUTBOX.c.position.in_(positions)
+        found = connection.execute(sa.select(OUTBOX).where(mine).order_by(OUTBOX.c.position))
+        return Batch(str(row.batch), row.batch_at, tuple(map(_statement, found)))
+
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         try:
@@ -192,30 +238,63 @@ def _identity(connection: Connection) -> str:
     return known
 
 
-def _under_way(connection: Connection) -> Batch | None:
-    row = connection.execute(sa.select(RELAY)).one()
-    if row.batch is None:
-        return None
-    mine = OUTBOX.c.position.in_(json.loads(row.positions))
-    found = connection.execute(sa.select(OUTBOX).where(mine).order_by(OUTBOX.c.position))
-    statements = tuple(
-        Statement(uuid.UUID(r.id), r.instance, uuid.UUID(r.conversation), r.kind, r.command, r.body)
-        for r in found
-    )
-    return Batch(row.batch, row.batch_at, statements)
+def _positions(raw: Any) -> list[int]:
+    """Return what the table of relays says; raises ValueError where it says no positions."""
+    try:
+        found = json.loads(raw)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(error) from error
+    if not isinstance(found, list) or len(found) > BATCH:
+        raise ValueError("no list of positions")
+    if not all(type(at) is int and -_INT64 <= at < _INT64 for at in found):
+        raise ValueError("a position is no number")
+    return found
 
 
-def _next_positions(connection: Connection, without: Iterable[str]) -> Sequence[int]:
-    size = sa.func.coalesce(sa.func.length(OUTBOX.c.body), 0).label("size")
-    rows = connection.execute(
-        sa.select(OUTBOX.c.position, size)
-        .where(OUTBOX.c.instance.not_in(list(without)))
-        .order_by(OUTBOX.c.position)
-        .limit(BATCH)
-    )
+def _statement(row: Any) -> Statement:
+    body = None if row.body is None else _bytes(row.body)
+    ids = _id(row.id), _id(row.conversation)
+    return Statement(ids[0], str(row.instance), ids[1], str(row.kind), _bytes(row.command), body)
+
+
+def _id(found: Any) -> str:
+    """Return an id in its one form (see ``conversation_of``), or whatever stands there as text."""
+    with suppress(ValueError):
+        return str(uuid.UUID(str(found)))
+    return str(found)
+
+
+def _bytes(found: Any) -> bytes:
+    """Return a value as bytes: SQLite keeps text and numbers in any column, as they were given."""
+    if isinstance(found, bytes | bytearray | memoryview):
+        return bytes(found)
+    return str(found).encode("utf-8", "replace")
+
+
+def _read_any_text(engine: Engine) -> None:
+    """Let no text end a query: SQLite does not check what is written."""
+
+    @sa.event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+
+
+def _bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    # Of text SQLite would count the characters.
+    return sa.func.coalesce(sa.func.length(sa.cast(column, sa.LargeBinary)), 0)
+
+
+_SIZE = _bytes_of(OUTBOX.c.conversation) + _bytes_of(OUTBOX.c.command) + _bytes_of(OUTBOX.c.body)
+
+
+def _next_positions(connection: Connection, only: Iterable[str] | None) -> Sequence[int]:
+    rows = sa.select(OUTBOX.c.position, _SIZE.label("size"))
+    if only is not None:
+        rows = rows.where(OUTBOX.c.instance.in_(list(only)))
+    small = rows.where(_SIZE <= LARGEST)  # behind the instance: in SQLite it reads the body
     positions: list[int] = []
     total = 0
-    for row in rows:
+    for row in connection.execute(small.order_by(OUTBOX.c.position).limit(BATCH)):
         total += row.size
         if positions and total > BATCH_BYTES:
             break

@@ -42,10 +42,13 @@ PRIORITY, CAUSE = "sb-priority", "sb-cause"
 MOVED = "sb-moved"
 """The last header of a body that was copied to the end of its topic: it says nothing new."""
 INSIDE, OUTSIDE = b"inside", b"outside"
+_READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY, CAUSE})
 
 _KEY_BYTES = 36
 LARGEST_BODY = 900_000
 """Bytes; a larger body does not fit into one record of a default broker (8459)."""
+LARGEST_STATEMENT = LARGEST_BODY + 90_000
+"""Bytes of ``sb-command`` and body together: a client with defaults can write the record again."""
 
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
@@ -86,6 +89,25 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
     """Tell whether a record says nothing new: its body was copied to the end of its topic."""
     return bool(headers) and headers[-1][0] == MOVED
+
+
+def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
+    """Return the headers of a body's copy: those that are read, and :data:`MOVED`.
+
+    With all others that its writer has added, a copy could be larger than Kafka takes.
+    """
+    read = dict(headers)  # the last one of a name, as every reader
+    return [*((name, raw) for name, raw in read.items() if name in _READ), (MOVED, None)]
+
+
+def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> None:
+    """Raise MalformedError where a statement with its body could not be written once more.
+
+    A body that is too large by itself is left to whoever refuses it (8459).
+    """
+    size = len(header_of(headers, COMMAND) or b"") + min(len(value or b""), LARGEST_BODY)
+    if size > LARGEST_STATEMENT:
+        raise MalformedError(f"Command: {size} bytes with its body are more than a record may have")
 
 
 def command_record(command: Command) -> Wire:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.dashboard.address import Address
+from streams.dashboard.header import _jump
 from streams.dashboard.span import PRESETS, Span, instant_of, span_of
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
@@ -81,3 +82,10 @@ def test_another_choice_leaves_the_rest_of_an_address() -> None:
     assert str(address.with_(instance="")) == "/topology?filter=Gate&last=1h"
     assert str(address.to("/dialog", id="x")) == "/dialog?id=x&last=1h"
     assert str(address.at(Span())) == "/topology?filter=Gate&instance=GatewayA"
+
+
+@pytest.mark.parametrize("as_of", [0, 999, 299_999])
+def test_figures_as_of_1970_have_no_link(as_of: int) -> None:
+    """A span that ended at 0 would be a live one of no length: no page could be shown."""
+    assert _jump(Address.of("/?last=5m"), as_of, 1_800_000_000_000) is None
+    assert _jump(Address.of("/?last=5m"), 300_000, 1_800_000_000_000) is not None

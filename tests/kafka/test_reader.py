@@ -18,6 +18,7 @@ from streams.kafka import (
     KafkaException,
     create,
     read_all,
+    read_live,
 )
 from streams.kafka.reader import RECORD_BYTES
 from streams.node import Dialogs, Endpoint, catalog_of
@@ -168,3 +169,10 @@ def test_a_record_that_comes_late_is_fetched_all_the_same(kafka: str, unique: st
     fetcher = Fetcher(cluster, topic, 0)
     assert fetcher.fetch(2).value() == b"2"
     fetcher.close()
+
+
+def test_of_a_compacted_topic_only_the_wanted_keys_are_kept(kafka: str, unique: str) -> None:
+    """Others may write more there than memory holds."""
+    cluster, topic = made(kafka, unique)
+    write(cluster, topic, 5)
+    assert read_live(cluster, topic, only={b"k3", b"k9"}) == {b"k3": b"3"}

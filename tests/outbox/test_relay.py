@@ -185,9 +185,101 @@ def test_what_is_said_to_an_instance_that_nobody_applied_waits_and_nothing_else_
         assert relay.absent == ("ServerC",)
         create(system.cluster, instance_specs(system.cluster.topics, "ServerC", ()))
         assert relay.turn() == 0
-        monkeypatch.setattr(relay, "_absent", {"ServerC": 0.0})  # five seconds later
+        monkeypatch.setattr(relay, "_list_again", 0.0)  # five seconds later
         assert (relay.turn(), relay.absent) == (1, ())
     assert relayed(system) == [None, b"after it"]
+
+
+ROW = {"instance": "ServerA", "kind": "SEND", "command": b"x"}
+HOSTILE_ROWS = [
+    {"id": "none"},
+    {"conversation": "none"},
+    {"body": sa.literal_column("1.5")},
+    {"command": sa.literal_column("5")},
+    {"command": sa.literal_column("'text'")},
+    {"id": sa.literal_column("x'ff'")},
+    {"conversation": sa.literal_column("CAST(x'ff' AS TEXT)")},
+    {"instance": sa.literal_column("x'ff'")},
+    {"instance": sa.literal_column("CAST(x'ff' AS TEXT)")},
+    {"instance": "x" * 100_000},
+    {"instance": ""},
+    {"conversation": "x" * 1_000_036},
+    {"body": bytes(1_000_001)},
+    {"command": bytes(1_000_001)},
+    {"body": sa.literal_column(f"CAST(x'{'c3a4' * 500_001}' AS TEXT)")},
+]
+
+
+def test_rows_that_no_client_writes_hold_nothing_up(
+    system: System, engine: Engine, url: str
+) -> None:
+    """A row in a wrong shape is reported by the endpoint worker; a larger one stays."""
+    with engine.begin() as connection:
+        for changed in HOSTILE_ROWS:
+            ids = {"id": str(uuid.uuid4()), "conversation": str(uuid.uuid4())}
+            connection.execute(OUTBOX.insert().values({**ROW, **ids, **changed}))
+    dialog = say(engine, b"after them")
+    with relaying(system.cluster, url) as relay:
+        assert (relay.turn(), relay.turn()) == (9, 0)
+    records = list(read_all(system.cluster, system.cluster.topics.cmd("ServerA")))
+    mine = [r.value() for r in records if r.key() == str(dialog.id).encode()]
+    assert (len(records), mine) == (9, [None, b"after them"])
+    with engine.connect() as connection:
+        left = connection.execute(sa.select(sa.func.count()).select_from(OUTBOX)).scalar()
+    assert left == len(HOSTILE_ROWS) - 7
+
+
+def test_many_instances_that_nobody_applied_hold_nothing_up(
+    system: System, hooked: HookedCluster, engine: Engine, url: str
+) -> None:
+    """More than a query may have parameters; each was looked for by a request of its own."""
+    values = [
+        {"id": "", "conversation": "", "kind": "", "command": b"", "instance": f"Nobody{n}"}
+        for n in range(33_000)
+    ]
+    with engine.begin() as connection:
+        connection.execute(OUTBOX.insert(), values)
+    say(engine, b"after them")
+    with relaying(hooked, url) as relay:
+        assert relay.turn() == 2
+        assert len(relay.absent) == 100
+    assert relayed(system) == [None, b"after them"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"positions": "no JSON"},
+        {"positions": None},
+        {"positions": "[" * 5_000},
+        {"positions": f"[{10**30}]"},
+        {"positions": str(list(range(40_000)))},
+        {"batch_at": None},
+        {"batch_at": 2**62},
+    ],
+)
+def test_a_batch_that_nobody_took_is_an_error_with_a_remedy(
+    engine: Engine, url: str, values: dict[str, Any]
+) -> None:
+    table = OutboxTable.open(url)
+    with engine.begin() as connection:
+        whole = {"batch": "x", "batch_at": 1, "positions": "[1]", **values}
+        connection.execute(RELAY.update().values(whole))
+    with pytest.raises(SurroundingsError, match="does not say which batch") as error:
+        table.claim()
+    assert "to NULL" in error.value.remedy
+    table.close()
+
+
+def test_a_batch_whose_rows_were_deleted_is_finished(
+    system: System, engine: Engine, url: str
+) -> None:
+    """That is the half of the remedy that an operator may stop behind."""
+    OutboxTable.open(url).close()
+    with engine.begin() as connection:
+        connection.execute(RELAY.update().values(batch="x", batch_at=1, positions="[1]"))
+    with relaying(system.cluster, url) as relay:
+        assert relay.turn() == 0
 
 
 def test_a_commit_that_timed_out_is_called_again(
@@ -242,8 +334,8 @@ def test_who_was_replaced_takes_nothing_from_the_table(engine: Engine, url: str)
 def test_a_batch_is_bounded_and_never_empty(
     engine: Engine, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.outbox.table.BATCH_BYTES", 10)
-    say(engine, b"123456", b"1234", b"5", bytes(11))
+    monkeypatch.setattr("streams.outbox.table.BATCH_BYTES", 11_000)
+    say(engine, bytes(6_000), bytes(4_000), bytes(1_000), bytes(11_000))
     table, sizes = OutboxTable.open(url), []
     table.claim()
     while (batch := table.take(0)) is not None:

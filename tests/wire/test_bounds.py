@@ -31,6 +31,15 @@ from streams.wire.frame_headers import (
 from streams.wire.hop import Hop
 from streams.wire.packing import pack_long
 from streams.wire.reading import Reading, decode_reading, reading_record
+from streams.wire.records import (
+    CAUSE,
+    COMMAND,
+    LARGEST_BODY,
+    LARGEST_STATEMENT,
+    MOVED,
+    demand_size,
+    moved_headers,
+)
 from streams.wire.shift import shifted
 from streams.wire.statements import decode_command, encode_command
 
@@ -177,3 +186,22 @@ def test_a_position_below_0_or_a_time_that_is_none_is_malformed(position: int, a
     _, value = reading_record(Reading("g", "t", uuid.UUID(int=1), 0, position, at))
     with pytest.raises(MalformedError, match="position"):
         decode_reading(value)
+
+
+def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
+    """With all of them it could be larger than Kafka takes: the log would never be trimmed."""
+    said = [(COMMAND, b"1"), ("x", bytes(148_000)), (CAUSE, b"2"), (COMMAND, b"3"), (MOVED, None)]
+    assert moved_headers(said) == [(COMMAND, b"3"), (CAUSE, b"2"), (MOVED, None)]
+
+
+@pytest.mark.parametrize(("header", "body"), [(90_001, LARGEST_BODY), (LARGEST_STATEMENT + 1, 0)])
+def test_a_statement_that_could_not_be_written_once_more_is_malformed(
+    header: int, body: int
+) -> None:
+    demand_size(bytes(body), [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
+    with pytest.raises(MalformedError, match="more than a record may have"):
+        demand_size(bytes(body), [(COMMAND, bytes(header))])
+
+
+def test_a_body_that_is_too_large_by_itself_is_left_to_8459() -> None:
+    demand_size(bytes(2 * LARGEST_BODY), [(COMMAND, bytes(100))])

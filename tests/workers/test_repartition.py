@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from streams.client import Conversation
+from streams.client import LARGEST_BODY, Conversation
+from streams.client.statements import send_command
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
     TopicPartition,
@@ -28,7 +30,7 @@ from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record, read_queued
-from tests.running import eventually
+from tests.running import DEADLINE, eventually
 from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
 from tests.workers.test_partitions import begin_in
@@ -116,6 +118,23 @@ def test_what_waits_for_an_absent_target_is_sent_from_its_new_partition(one: Rig
     assert topology is not None
     assert {n: i.partitions for n, i in topology.instances.items()} == {"A": COUNT, "B": 1}
     demand_all_received(one, dialogs)
+
+
+def test_a_body_is_moved_although_its_record_is_as_large_as_kafka_takes(one: Rig) -> None:
+    """Its writer has added headers that nobody reads; a copy with all of them would be larger."""
+    one.endpoint("A")
+    with one.client() as client:
+        dialogs = [client.begin(*ABOUT, wait=False) for _ in range(DIALOGS)]
+    away = [d for d in dialogs if partition_of(d.id, COUNT)]
+    producer = one.cluster.producer(message_max_bytes=2_000_000, compression_type="none")
+    noise = random.Random(1).randbytes
+    for dialog in away:
+        key, value, headers = command_record(send_command(dialog, noise(LARGEST_BODY), None))
+        padded = [*headers, ("x", noise(148_000))]
+        producer.produce(one.topics.cmd("A"), key=key, value=value, headers=padded)  # type: ignore[arg-type]
+    assert producer.flush(DEADLINE) == 0
+    drained(one, "A")
+    assert give(one, "A").moved == len(away) > 0
 
 
 def test_what_waits_for_a_queue_that_is_off_moves_too(one: Rig) -> None:

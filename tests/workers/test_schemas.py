@@ -159,7 +159,9 @@ def test_whose_schema_nobody_has_is_skipped_by_order(two: Rig) -> None:
     with two.client() as client:
         held_back(worker)
         behind = client.begin(*ABOUT, wait=False)
-        for place in ("cmd.A/0@1", "cmd.A/0@9", "cmd.A/9@0", "in.A/0@0", "cmd.A", f"{cmd}/x@0"):
+        end = "cmd.A/0@2"
+        others = "cmd.A/0@9", "cmd.A/9@0", "in.A/0@0", "cmd.A", f"{cmd}/x@0"
+        for place in ("cmd.A/0@1", end, *others):
             with pytest.raises(UsageError):
                 skip_statement(two.cluster, place)
         version = skip_statement(two.cluster, "cmd.A/0@0")

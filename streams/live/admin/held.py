@@ -63,7 +63,9 @@ def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[HeldBack, ..
         for (_, partition), end in _of(ends, topic):
             position, _ = notes[group].get((topic, partition), (-1, ""))
             at = max(position, begins[topic, partition])
-            first = _first(cluster, TopicPartition(topic, partition, at)) if at < end else None
+            first = (
+                first_committed(cluster, TopicPartition(topic, partition, at)) if at < end else None
+            )
             why = None if first is None else _unreadable(first)
             if first is not None and why is not None:
                 name = topic.removeprefix(topics.prefix)
@@ -75,7 +77,7 @@ def _of(ends: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[tuple
     return ((place, end) for place, end in sorted(ends.items()) if place[0] == topic)
 
 
-def _first(cluster: Cluster, place: TopicPartition) -> Message | None:
+def first_committed(cluster: Cluster, place: TopicPartition) -> Message | None:
     """Return the first committed record at a place or behind it."""
     reading = read_from(cluster, [place])
     try:

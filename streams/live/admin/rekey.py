@@ -29,7 +29,7 @@ from streams.kafka import (
 from streams.protocol import Dialog, DialogKey, Request, Seen, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
-from streams.wire.records import MOVED
+from streams.wire.records import moved_headers
 from streams.wire.state import (
     Positions,
     decode_positions,
@@ -203,7 +203,7 @@ class Rekey:
                 )
 
     def _produce_copy(self, body: Message, to: int, told: Callable[..., None]) -> None:
-        headers: Any = [*(h for h in headers_of(body) if h[0] != MOVED), (MOVED, None)]
+        headers: Any = moved_headers(headers_of(body))
         topic, value, key = body.topic() or "", body.value(), body.key()
         stored_at = body.timestamp()[1]
         self.producer.produce(topic, value, key, to, told, None, stored_at, headers)

@@ -13,7 +13,14 @@ from streams.protocol import Acknowledgement, Command, DialogKey, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
-from streams.wire.records import conversation_of, is_moved, read_ack, read_command, read_message
+from streams.wire.records import (
+    conversation_of,
+    demand_size,
+    is_moved,
+    read_ack,
+    read_command,
+    read_message,
+)
 from streams.workers.endpoint.allowance import BYTES
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
@@ -166,6 +173,7 @@ class Intake:
         if is_moved(headers):
             return None
         if topic == self.inputs.cmd:
+            demand_size(message.value(), headers)
             return _command(message, headers)
         if topic == self.inputs.inbox:
             return _frame(message, headers)

@@ -14,7 +14,13 @@ from typing import Any
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
-from streams.wire.records import MOVED, ack_record, command_record, message_record, queue_record
+from streams.wire.records import (
+    ack_record,
+    command_record,
+    message_record,
+    moved_headers,
+    queue_record,
+)
 from streams.wire.state import (
     Positions,
     encode_chunk,
@@ -82,7 +88,7 @@ class Output:
         for body in bodies:
             topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
             told = partial(_note, places[topic], offset)
-            headers = [*(h for h in headers_of(body) if h[0] != MOVED), (MOVED, None)]
+            headers = moved_headers(headers_of(body))
             record = body.value(), body.key(), body.partition()
             self._room.produce(topic, *record, told, None, timestamp, headers)
         if bodies:
