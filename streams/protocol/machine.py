@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
-from streams.protocol.dialog import EVERYTHING, Dialog, Limits
+from streams.protocol.dialog import EVERYTHING, Dialog
 from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
 from streams.protocol.frames import (
     UNPROVOKED,
@@ -32,6 +32,7 @@ from streams.protocol.frames import (
     Message,
     Status,
 )
+from streams.protocol.limits import Limits
 from streams.protocol.lock import Lock
 from streams.protocol.parking import TIMER, Parking
 from streams.protocol.receiving import Complete, Receiver
