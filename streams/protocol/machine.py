@@ -274,12 +274,12 @@ class Machine:
         dialog = self.dialog
         return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
 
-    def broker_error(self, number: Number, told: Number | None = None) -> None:
+    def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
         """End with an Error of the broker's own, and tell the other side if it has a number."""
         if self._move(Input.BROKER_ERROR):
-            if told is not None:
-                self._tell_peer(told, 0)
-                self.dialog.refusal = int(told)
+            if peer_number is not None:
+                self._tell_peer(peer_number, 0)
+                self.dialog.refusal = int(peer_number)
             self._fail(number)
             self._report_state(ConversationEvent.FAILED, number)
 
