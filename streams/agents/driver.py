@@ -22,41 +22,29 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError
 from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka
-from faust.types import TP, FutureMessage, Message
+from faust.types import TP, Message
 from mode.services import WaitResults
 
 from streams.agents.begun import Begun
 from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
+from streams.agents.producer import Producer
 from streams.client.begin import Beginning
 from streams.errors import HoplineError
 from streams.kafka import (
-    Cluster,
-    KafkaError,
+    NO_TOPIC,
     KafkaException,
     Returning,
     closed,
+    find_topic_id,
     read_notes,
-    topic_id,
 )
 
 log = logging.getLogger("hopline.agents")
 
 Noted = Mapping[tuple[str, int], tuple[int, str]]
 """Committed offsets and what stands beside them, by topic and partition."""
-GONE = uuid.UUID(int=0)
-"""The id of a topic that is not there."""
-
-
-def find_topic(cluster: Cluster, topic: str) -> uuid.UUID:
-    """Return a topic's id, or GONE; raises KafkaException where Kafka does not answer."""
-    try:
-        return topic_id(cluster, topic)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise
-        return GONE
 
 
 class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
@@ -269,7 +257,7 @@ class Consumer(aiokafka.Consumer):
         """
         app = cast(ConnectedApp, self.app)
         found: dict[TP, int] = {}
-        known = {topic: self.topics.get(topic, id) for topic, id in ids.items() if id != GONE}
+        known = {topic: self.topics.get(topic, id) for topic, id in ids.items() if id != NO_TOPIC}
         for topic in {tp.topic for tp in assigned if known.get(tp.topic) == ids[tp.topic]}:
             beginning = self._beginnings.setdefault(
                 topic, Beginning(app.cluster, app.instance, topic, app.conf.id, app.begin)
@@ -281,7 +269,7 @@ class Consumer(aiokafka.Consumer):
 
     def _ask(self) -> tuple[dict[str, uuid.UUID], Noted]:
         app = cast(ConnectedApp, self.app)
-        ids = {topic: find_topic(app.cluster, topic) for topic in self.queues}
+        ids = {topic: find_topic_id(app.cluster, topic) for topic in self.queues}
         return ids, read_notes(app.cluster, app.conf.id)
 
     def _new_offset(self, tp: TP) -> int | None:
@@ -300,41 +288,6 @@ class Consumer(aiokafka.Consumer):
             self._reached.pop(tp, None)
             self._new.discard(tp)
         await super().on_partitions_revoked(revoked)
-
-
-class Producer(aiokafka.Producer):
-    """Writes each record once, in order, and knows what it was to send soon and Kafka has not."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._soon: set[FutureMessage] = set()
-
-    def send_soon(self, fut: FutureMessage) -> None:
-        """Send a record when there is time, such as a table's."""
-        self._soon.add(fut)
-        fut.add_done_callback(self._sent)
-        super().send_soon(fut)
-
-    def _sent(self, fut: asyncio.Future[Any]) -> None:
-        if not fut.cancelled() and fut.exception() is None:
-            self._soon.discard(cast(FutureMessage, fut))
-
-    async def settle(self) -> bool:
-        """Tell whether Kafka has all of it, once that is known; ``False`` where we are stopped.
-
-        Raises NotConfirmedError where Kafka has not taken something, from then on for ever.
-        """
-        if self._soon:
-            await self.wait_many(tuple(self._soon))
-        for error in (fut.exception() for fut in self._soon if fut.done()):
-            raise NotConfirmedError(
-                f"Kafka has not taken a row of a table: {error}.",
-                "Its message comes again at the next start.",
-            )
-        return not self._soon
-
-    def _settings_extra(self) -> Mapping[str, Any]:
-        return {"acks": "all", "enable_idempotence": True}
 
 
 class Transport(aiokafka.Transport):

@@ -14,12 +14,12 @@ from faust.types import Message, StreamT
 from streams.agents.attempt import Handler, attempt
 from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import Saying
-from streams.agents.driver import consumer_of, find_topic
+from streams.agents.driver import consumer_of
 from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaException
+from streams.kafka import KafkaException, find_topic_id
 from streams.protocol import Cause, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
@@ -136,7 +136,7 @@ class Server:
         changed = self.topic in consumer.changed
         if not changed:
             try:
-                found = await asyncio.to_thread(find_topic, self._app.cluster, self.topic)
+                found = await asyncio.to_thread(find_topic_id, self._app.cluster, self.topic)
             except KafkaException:
                 return  # Kafka is away: nothing can be said or read either
             self._looked = time.monotonic()

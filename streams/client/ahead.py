@@ -84,7 +84,7 @@ class ReadAhead:
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
-        self._stranded = LostBrokers(cluster)
+        self._lost_brokers = LostBrokers(cluster)
         self._join()
 
     def _join(self) -> None:
@@ -113,9 +113,9 @@ class ReadAhead:
         if self._over is not None:
             raise self._over
         try:
-            self._stranded.look(bool(self.partitions), self._consumer)
-        except SurroundingsError as stranded:
-            self._over = stranded
+            self._lost_brokers.look(bool(self.partitions), self._consumer)
+        except SurroundingsError as lost:
+            self._over = lost
             raise
         self._pace()
         first = self._consumer.poll(min(timeout, _SLICE))

@@ -49,7 +49,7 @@ class QueueSettings:
         for message in read_all(cluster, cluster.topics.catalog):
             self._take(message)
         self._settle()
-        self._consumer, self._stranded = self._follow(), LostBrokers(cluster)
+        self._consumer, self._lost_brokers = self._follow(), LostBrokers(cluster)
 
     def _follow(self) -> Consumer:
         consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}reader")
@@ -71,7 +71,7 @@ class QueueSettings:
         for message in batch:
             if message.error() is None and self._take(message):
                 self._settle()
-        if self._stranded.finds(bool(batch), self._consumer):
+        if self._lost_brokers.finds(bool(batch), self._consumer):
             self._consumer.close()
             self._consumer = self._follow()
 

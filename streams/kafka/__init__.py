@@ -65,7 +65,7 @@ from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newe
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import demand_stateable, stated_cluster
-from streams.kafka.topic_ids import topic_id, topic_ids
+from streams.kafka.topic_ids import NO_TOPIC, find_topic_id, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 
@@ -74,6 +74,7 @@ __all__ = [
     "FENCED",
     "GATHERED",
     "LOST",
+    "NO_TOPIC",
     "PAUSING",
     "AbortedError",
     "CatalogState",
@@ -121,6 +122,7 @@ __all__ = [
     "find_hung",
     "find_open",
     "find_too_few",
+    "find_topic_id",
     "first_since",
     "grow",
     "headers_of",

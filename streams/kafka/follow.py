@@ -66,7 +66,7 @@ class Follower(Generic[Item]):
     ) -> None:
         """Begin at the beginning or, with ``last``, that many positions before each end."""
         self._make, self._order = make, order
-        self._stranded = LostBrokers(cluster)
+        self._lost_brokers = LostBrokers(cluster)
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}tail", auto_offset_reset="earliest", enable_partition_eof=True
         )
@@ -108,7 +108,7 @@ class Follower(Generic[Item]):
         """Yield what comes from now on, as it comes, for ever; raises SurroundingsError."""
         while True:
             batch = self._poll()
-            self._stranded.look(bool(batch), self._consumer)
+            self._lost_brokers.look(bool(batch), self._consumer)
             for message in batch:
                 error = message.error()
                 if error is not None:

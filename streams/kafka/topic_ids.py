@@ -6,16 +6,28 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from streams.kafka.cluster import Cluster
 
 _TIMEOUT = 30.0
+NO_TOPIC = uuid.UUID(int=0)
+"""The id of a topic that is not there."""
 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
     """Return Kafka's id of a topic: one that is made anew under the same name has another."""
     return topic_ids(cluster, [topic])[topic]
+
+
+def find_topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
+    """Return a topic's id, or NO_TOPIC; raises KafkaException where Kafka does not answer."""
+    try:
+        return topic_id(cluster, topic)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return NO_TOPIC
 
 
 def topic_ids(cluster: Cluster, topics: Sequence[str]) -> dict[str, uuid.UUID]:

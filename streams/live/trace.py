@@ -153,8 +153,8 @@ class Tracer:
         with suppress(MalformedError):
             if message.topic() == self._cluster.topics.event:
                 event = decode_event(message.value())
-                told = event.get("detail") or f"event {event['event']}"
-                return Leg((), None, f"{event['instance']}: {event.get('error')} {told}")
+                detail = event.get("detail") or f"event {event['event']}"
+                return Leg((), None, f"{event['instance']}: {event.get('error')} {detail}")
             headers = headers_of(message)
             if decode_parties(header_of(headers, ROUTE)).from_initiator is from_initiator:
                 journey = decode_journey(header_of(headers, HOP))

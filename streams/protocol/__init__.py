@@ -11,7 +11,6 @@ from streams.protocol.dialog import (
     EVERYTHING,
     Dialog,
     DialogKey,
-    Limits,
 )
 from streams.protocol.effects import (
     Effect,
@@ -44,6 +43,7 @@ from streams.protocol.frames import (
     request_owner,
 )
 from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
+from streams.protocol.limits import Limits
 from streams.protocol.machine import Machine, Refusal
 from streams.protocol.request import Request
 from streams.protocol.seen import Said, Seen

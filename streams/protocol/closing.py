@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.dialog import Dialog
+from streams.protocol.limits import Limits
 from streams.protocol.receiving import Receiver
 from streams.protocol.states import State
 

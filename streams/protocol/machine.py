@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
-from streams.protocol.dialog import EVERYTHING, Dialog, Limits
+from streams.protocol.dialog import EVERYTHING, Dialog
 from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
 from streams.protocol.frames import (
     UNPROVOKED,
@@ -32,6 +32,7 @@ from streams.protocol.frames import (
     Message,
     Status,
 )
+from streams.protocol.limits import Limits
 from streams.protocol.lock import Lock
 from streams.protocol.parking import TIMER, Parking
 from streams.protocol.receiving import Complete, Receiver
@@ -273,12 +274,12 @@ class Machine:
         dialog = self.dialog
         return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
 
-    def broker_error(self, number: Number, told: Number | None = None) -> None:
+    def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
         """End with an Error of the broker's own, and tell the other side if it has a number."""
         if self._move(Input.BROKER_ERROR):
-            if told is not None:
-                self._tell_peer(told, 0)
-                self.dialog.refusal = int(told)
+            if peer_number is not None:
+                self._tell_peer(peer_number, 0)
+                self.dialog.refusal = int(peer_number)
             self._fail(number)
             self._report_state(ConversationEvent.FAILED, number)
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streams.errors.numbers import Number
-from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.dialog import Dialog
 from streams.protocol.effects import Effect, not_kept
 from streams.protocol.frames import Ack, Header, Journey, Message, joined
+from streams.protocol.limits import Limits
 from streams.protocol.parking import Parking
 from streams.protocol.states import State
 

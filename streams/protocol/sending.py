@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from streams.errors.numbers import Number
 from streams.protocol.chunk import CHUNK
-from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
+from streams.protocol.dialog import HELD_RUNS, Dialog
 from streams.protocol.effects import Effect, Transmit
 from streams.protocol.frames import Ack, Fragment, Status
+from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}

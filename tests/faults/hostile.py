@@ -226,12 +226,12 @@ class Hostile:
                 self._objects[key] = decode_catalog_object(value)[1]
 
     def _event(self) -> Raw:
-        told = {
+        reported = {
             "event": self._chance.pick(_SMALL), "at": self._number(), "instance": self._text(),
             "conversation": str(self._chance.pick(self._own)), "error": self._chance.pick(_SMALL),
             "sequence": self._number(), "detail": self._text(), "path": self._text(),
         }  # fmt: skip
-        return str(self._chance.pick(self._own)).encode(), encode_event(told), []
+        return str(self._chance.pick(self._own)).encode(), encode_event(reported), []
 
     def _result(self) -> Raw:
         own = self._chance.pick(self._own)

@@ -83,7 +83,7 @@ def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy
         vain = begin_in_vain(where)
         near.events(
             EventKind.FORWARDED_MESSAGE_DROPPED,
-            lambda told: told["error"] == Number.NOT_DELIVERABLE_IN_TIME,
+            lambda reported: reported["error"] == Number.NOT_DELIVERABLE_IN_TIME,
         )
         where.join()
 

@@ -33,7 +33,7 @@ def test_any_input_is_read_or_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("does", "told"),
+    ("does", "reported"),
     [
         ("raise KeyError('broken')", "KeyError at "),
         ("import os; os.kill(os.getpid(), 11)", "ended with -11"),
@@ -41,13 +41,13 @@ def test_any_input_is_read_or_refused(tmp_path: Path) -> None:
     ],
 )
 def test_the_harness_finds_what_is_wrong(
-    does: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    does: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A strange error, a crash in C and too much memory, of a decoder that is broken on purpose."""
     (tmp_path / "sitecustomize.py").write_text(_BROKEN.format(f"if len(raw) % 2: {does}"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = run("route", 1.0, 2, tmp_path / "found")
-    assert any(told in fault for fault in done.faults), done
+    assert any(reported in fault for fault in done.faults), done
 
 
 def test_parts_can_be_taken_apart_again() -> None:

@@ -154,21 +154,21 @@ def test_a_group_that_is_not_ones_own_cannot_be_joined(bare: Bare) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "group", "told"),
+    ("queue", "group", "reported"),
     [
         ("SomebodyElses", APPLICATION, "Topic"),
         ("SupplierQueue", "somebody-elses", "Group"),
     ],
 )
 def test_who_may_not_receive_is_told_and_finds_no_empty_queue(
-    bare: Bare, queue: str, group: str, told: str
+    bare: Bare, queue: str, group: str, reported: str
 ) -> None:
     where = (bare.as_application(), "ServerB", "DatabaseB", queue, group)
     with Receiver(*where) as receiver:
-        with pytest.raises(SurroundingsError, match=f"{told} authorization failed") as refused:
+        with pytest.raises(SurroundingsError, match=f"{reported} authorization failed") as refused:
             eventually(lambda: receiver.receive(1), "it is told")
         assert refused.value.remedy.startswith("`hopline acl TOPOLOGY` says what")
-        with pytest.raises(SurroundingsError, match=f"{told} authorization failed"):
+        with pytest.raises(SurroundingsError, match=f"{reported} authorization failed"):
             receiver.receive(0)
 
 

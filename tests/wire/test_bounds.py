@@ -118,8 +118,8 @@ def test_an_event_is_told_whatever_it_tells_of(
 ) -> None:
     fields = {**whole, **{name: text * times for name, text in texts.items()}}
     kind = EventKind.MESSAGE_UNDELIVERABLE
-    told = event(kind, at=1, instance="A", **fields)  # type: ignore[arg-type]
-    packed = encode_event(told)
+    reported = event(kind, at=1, instance="A", **fields)  # type: ignore[arg-type]
+    packed = encode_event(reported)
     found = decode_event(packed)
     assert len(packed) <= 65_536
     for name, value in whole.items():

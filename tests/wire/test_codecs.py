@@ -313,9 +313,9 @@ def test_queue_record(
 @pytest.mark.parametrize("key", [None, b"", b"x", b"\xff" * 36, b"0" * 31])
 def test_a_key_that_is_no_conversation_id(key: bytes | None) -> None:
     """The conversation id must not be null (11271)."""
-    with pytest.raises(MalformedError, match="11271") as told:
+    with pytest.raises(MalformedError, match="11271") as reported:
         r.conversation_of(key)
-    assert told.value.number == 11271
+    assert reported.value.number == 11271
 
 
 def test_a_queued_message_without_its_conversation() -> None:
@@ -329,9 +329,9 @@ def test_a_queued_message_without_its_conversation() -> None:
 
 def test_header_rules_of_acknowledgements() -> None:
     """What was seen cannot end before what is stored (28007): a Corrupted Message."""
-    with pytest.raises(MalformedError, match="28007") as told:
+    with pytest.raises(MalformedError, match="28007") as reported:
         c.decode_ack_value(c.encode_ack(Ack(3, 1)), ID)
-    assert told.value.number == 28007
+    assert reported.value.number == 28007
     assert c.decode_ack_value(c.encode_ack(Ack(3, 2)), ID) == Ack(3, 2)
 
 
@@ -368,9 +368,9 @@ def corrupted(**changes: Any) -> bytes:
 )
 def test_header_rules(number: int, changes: Record) -> None:
     """What a header must not say is a corrupted message, with its number."""
-    with pytest.raises(MalformedError, match=str(number)) as told:
+    with pytest.raises(MalformedError, match=str(number)) as reported:
         c.decode_header(corrupted(**{k: int(n) for k, n in changes.items()}))
-    assert told.value.number == number
+    assert reported.value.number == number
 
 
 def test_a_header_that_breaks_no_rule() -> None:

@@ -115,8 +115,8 @@ def test_a_header_in_a_schema_that_is_not_announced_is_named(name: str) -> None:
     schemas = {ROUTE_HEADER: "Route", HOP: "Hop"}
     announced = read_announcement(announcement(catalog())) - {prefix_of(load(schemas[name]))}
     frame = [*FRAME, (MESSAGE, MESSAGE_CODEC.prefix)]
-    told = unannounced([*frame, (ORIGIN, b"any")], b"any", announced)
-    assert told == f"{name} in the schema {prefix_of(load(schemas[name]))[2:].hex()}"
+    reported = unannounced([*frame, (ORIGIN, b"any")], b"any", announced)
+    assert reported == f"{name} in the schema {prefix_of(load(schemas[name]))[2:].hex()}"
 
 
 def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
@@ -125,8 +125,8 @@ def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
     assert unannounced(message, b"any", announced) is None
     assert unannounced(FRAME, ACK.prefix, announced) is None
     assert unannounced(FRAME, None, announced) is None
-    told = unannounced(FRAME, ACK.prefix, announced - {ACK.prefix})
-    assert told == f"the acknowledgement in the schema {ACK.prefix[2:].hex()}"
+    reported = unannounced(FRAME, ACK.prefix, announced - {ACK.prefix})
+    assert reported == f"the acknowledgement in the schema {ACK.prefix[2:].hex()}"
 
 
 @pytest.mark.parametrize("schema", [[], ["null", "string"], "string", {"type": "string"}])

@@ -138,7 +138,12 @@ def test_a_broken_command_is_told(command: Command, data: st.DataObject) -> None
 
 
 def test_what_an_event_does_not_say_takes_its_default() -> None:
-    told: dict[str, Any] = {"event": 124, "at": 5, "instance": "A"}
-    assert encode_event(told) == EVENT.encode(told)
-    more = told | {"subclass": 11, "conversation": str(uuid.UUID(int=1)), "offset": 7, "other": 1}
+    reported: dict[str, Any] = {"event": 124, "at": 5, "instance": "A"}
+    assert encode_event(reported) == EVENT.encode(reported)
+    more = reported | {
+        "subclass": 11,
+        "conversation": str(uuid.UUID(int=1)),
+        "offset": 7,
+        "other": 1,
+    }
     assert encode_event(more) == EVENT.encode(more)

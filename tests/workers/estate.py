@@ -54,11 +54,11 @@ class Estate:
 
     def dropped(self, number: Number) -> dict[str, Any]:
         """Wait until GatewayA has told that it dropped a copy for a reason."""
-        [told] = self.buyer.events(
+        [reported] = self.buyer.events(
             EventKind.FORWARDED_MESSAGE_DROPPED,
-            lambda told: (told["instance"], told["error"]) == ("GatewayA", number),
+            lambda reported: (reported["instance"], reported["error"]) == ("GatewayA", number),
         )
-        return told
+        return reported
 
     def noted(self) -> bool:
         """Tell whether GatewayA has passed what it holds."""

@@ -336,8 +336,8 @@ class Rig:
         """Wait for so many events with these fields."""
 
         def fits(message: Message) -> bool:
-            told = decode_event(message.value())
-            return all(told[name] == value for name, value in wanted.items())
+            reported = decode_event(message.value())
+            return all(reported[name] == value for name, value in wanted.items())
 
         found = self.until(self.topics.event, count, fits)
         return [decode_event(message.value()) for message in found]

@@ -104,8 +104,8 @@ def test_a_replayed_first_message_does_not_open_a_closed_dialog_again(two: Rig) 
     assert header_of(first.headers(), MESSAGE) is not None  # type: ignore[arg-type]
     before = len(two.records(two.topics.ack("A")))
     two.copy(first, two.topics.txq("B"))
-    [told] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE, instance="B")
-    assert (told["error"], told["sequence"]) == (Number.DUPLICATE, 0)
+    [reported] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE, instance="B")
+    assert (reported["error"], reported["sequence"]) == (Number.DUPLICATE, 0)
     two.until(two.topics.ack("A"), before + 1)  # it is acknowledged: who sends it must stop
     assert state(two, "B") == State.CD
     assert len(two.records(queue)) == 2
@@ -125,12 +125,12 @@ def test_a_rejected_command_has_its_event_and_its_result_in_one_transaction(two:
     )
     two.produce(two.topics.cmd("A"), *command_record(unknown))
     gate.wait()
-    told = (two.topics.event, two.topics.result("A"))
-    assert [topics & set(told) for topics in transactions] == [set(told)]
-    assert [two.records(topic) for topic in told] == [[], []]
+    reported = (two.topics.event, two.topics.result("A"))
+    assert [topics & set(reported) for topics in transactions] == [set(reported)]
+    assert [two.records(topic) for topic in reported] == [[], []]
     gate.open()
-    [answer] = two.until(told[1], 1)
-    result, [event] = decode_result(answer.value()), two.records(told[0])
+    [answer] = two.until(reported[1], 1)
+    result, [event] = decode_result(answer.value()), two.records(reported[0])
     assert (result.command_id, result.number) == (unknown.command_id, Number.HANDLE_UNKNOWN)
     read = decode_event(event.value())
     assert (read["event"], read["error"]) == (EventKind.CONVERSATION, Number.HANDLE_UNKNOWN)

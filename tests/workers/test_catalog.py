@@ -215,8 +215,8 @@ def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) 
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
     assert failure.message == "The catalog has A no longer."
-    told = [decode_event(m.value()) for m in two.records(two.topics.event)]
-    assert not [e for e in told if e["error"]], "it has refused what it can know nothing about"
+    reported = [decode_event(m.value()) for m in two.records(two.topics.event)]
+    assert not [e for e in reported if e["error"]], "it has refused what it can know nothing about"
 
 
 def test_what_nobody_can_use_is_not_made_a_version_of(two: Rig) -> None:

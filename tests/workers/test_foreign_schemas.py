@@ -80,17 +80,17 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
         [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
         assert passed.value() == b"of tomorrow"
         return
-    [told] = buyer.events(1, error=Number.TRANSPORT_SEND_ERROR)
-    assert told["conversation"] == str(dialog)
+    [reported] = buyer.events(1, error=Number.TRANSPORT_SEND_ERROR)
+    assert reported["conversation"] == str(dialog)
     fingerprint = prefix_of(schema)[2:].hex()
-    assert f"has not announced {header} in the schema {fingerprint}" in told["detail"]
+    assert f"has not announced {header} in the schema {fingerprint}" in reported["detail"]
     arrive(buyer, b"of today")
     [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
     assert passed.value() == b"of today", "the other one is not there, nor does it hold this up"
 
     announce(seller, schema)
-    abroad = buyer.control("GatewayA").remote
-    eventually(lambda: prefix_of(schema) in (abroad.announced("GatewayB") or ()) or pause(), "told")
+    remote = buyer.control("GatewayA").remote
+    eventually(lambda: prefix_of(schema) in (remote.announced("GatewayB") or ()) or pause(), "told")
     arrive(buyer, b"of tomorrow", header, schema)
     found = seller.until(seller.topics.ingress("GatewayB", "buyer"), 2)
     assert [m.value() for m in found] == [b"of today", b"of tomorrow"]
@@ -130,8 +130,8 @@ def test_what_nobody_can_hold_comes_back_as_rubbish(
         uuid.uuid4(), PARTIES, Header(uuid.uuid4(), "T", 0, 0, 2**47), Journey(9, 2**47, 0, 0), b"x"
     )
     buyer.produce(buyer.topics.txq("GatewayA"), b"nobody", value, headers)
-    [told] = buyer.events(1, event=EventKind.CORRUPTED_MESSAGE)
-    assert told["topic"] == buyer.topics.txq("GatewayA")
+    [reported] = buyer.events(1, event=EventKind.CORRUPTED_MESSAGE)
+    assert reported["topic"] == buyer.topics.txq("GatewayA")
     assert forwarder.failure is None
 
 

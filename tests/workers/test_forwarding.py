@@ -69,15 +69,15 @@ def test_a_copy_that_kafka_refuses_is_told_and_holds_nothing_up(two: Rig) -> Non
     send(two, b"small, and before it")
     two.until(two.topics.txq("B"), 1)  # Kafka refuses whole batches: it must not be in this one
     dialog = send(two, os.urandom(8_000))
-    [told] = two.events(1, error=Number.TRANSPORT_SEND_ERROR)
-    assert told["event"] == EventKind.FORWARDED_MESSAGE_DROPPED
-    assert told["conversation"] == str(dialog.id)
+    [reported] = two.events(1, error=Number.TRANSPORT_SEND_ERROR)
+    assert reported["event"] == EventKind.FORWARDED_MESSAGE_DROPPED
+    assert reported["conversation"] == str(dialog.id)
     [copy] = [
-        m for m in two.records(two.topics.out("A")) if m.key() == told["conversation"].encode()
+        m for m in two.records(two.topics.out("A")) if m.key() == reported["conversation"].encode()
     ]
     where = (two.topics.out("A"), 0, copy.offset())
-    assert (told["topic"], told["partition"], told["offset"]) == where
-    assert two.topics.txq("B") in told["detail"]
+    assert (reported["topic"], reported["partition"], reported["offset"]) == where
+    assert two.topics.txq("B") in reported["detail"]
     send(two, b"small")
     two.until(two.topics.txq("B"), 1, lambda m: m.value() == b"small")
 
@@ -115,8 +115,8 @@ def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
     two.endpoint(limits=QUICK, control=here)
     two.forwarder("A", control=here)
     dialog = send(two, b"one")
-    [told, *_] = two.events(1, error=Number.TARGET_UNREACHABLE)
-    assert (told["instance"], told["conversation"]) == ("A", str(dialog.id))
+    [reported, *_] = two.events(1, error=Number.TARGET_UNREACHABLE)
+    assert (reported["instance"], reported["conversation"]) == ("A", str(dialog.id))
     assert two.records(two.topics.txq("B")) == []
     two.control("B")
     eventually(lambda: here.reachable("B") or pause(), "it is back", 10)

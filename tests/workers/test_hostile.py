@@ -77,13 +77,13 @@ def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
         records = [r for r in records if r[2] != [(n, UNKNOWN) for n, _ in r[2]]]
     inject(system, topic, records)
     flows(system)
-    told = system.events(CORRUPTED, lambda e: e["topic"] == topic, len(records))
-    assert len({(e["partition"], e["offset"]) for e in told}) == len(records)
-    assert {e["instance"] for e in told} == {instance}
+    reported = system.events(CORRUPTED, lambda e: e["topic"] == topic, len(records))
+    assert len({(e["partition"], e["offset"]) for e in reported}) == len(records)
+    assert {e["instance"] for e in reported} == {instance}
     # Of a command the header is looked at before the key, and none of these has a good one.
     numbers = {11235} if kind == "cmd" else {11235, 11271}
-    assert {e["error"] for e in told} == numbers
-    assert all(e["detail"] for e in told)
+    assert {e["error"] for e in reported} == numbers
+    assert all(e["detail"] for e in reported)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_record_that_no_client_could_inflate_stops_nobody(
     [(error, offset)] = reports
     if error is None:  # stored as lz4, and read
         at = (topic, offset)
-        [told] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == at, 1)
-        assert told["instance"] == instance
+        [reported] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == at, 1)
+        assert reported["instance"] == instance
     else:
         assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
     flows(system)
@@ -128,8 +128,10 @@ def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) 
         system.cluster.topics.out("ServerA"),
         [(str(uuid.uuid4()).encode(), b"x", bad), (b"\xff", b"x", good)],
     )
-    told = system.events(CORRUPTED, lambda e: e["topic"] == inbox and e["offset"] not in before, 2)
-    assert {e["instance"] for e in told} == {"ServerB"}
+    reported = system.events(
+        CORRUPTED, lambda e: e["topic"] == inbox and e["offset"] not in before, 2
+    )
+    assert {e["instance"] for e in reported} == {"ServerB"}
     flows(system)
 
 
@@ -145,8 +147,8 @@ def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) 
         system, topic, [(key, b"x", [("sb-route", route), ("sb-message", bad), ("sb-hop", hop)])]
     )
     flows(system)
-    [told] = system.events(CORRUPTED, lambda e: "fragment is out" in e["detail"], 1)
-    assert (told["topic"], told["instance"]) == (topic, "ServerB")
+    [reported] = system.events(CORRUPTED, lambda e: "fragment is out" in e["detail"], 1)
+    assert (reported["topic"], reported["instance"]) == (topic, "ServerB")
 
 
 @pytest.mark.parametrize("field", ["reply_to", "database"])
@@ -160,8 +162,8 @@ def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
     producer.produce(cmd, key=key, value=value, headers=headers)  # type: ignore[arg-type]
     assert producer.flush(30) == 0
     flows(system)
-    [told] = system.events(CORRUPTED, lambda e: e["conversation"] == str(conversation), 1)
-    assert (told["topic"], told["detail"]) == (cmd, f"Command: {field} is out of bounds")
+    [reported] = system.events(CORRUPTED, lambda e: e["conversation"] == str(conversation), 1)
+    assert (reported["topic"], reported["detail"]) == (cmd, f"Command: {field} is out of bounds")
 
 
 def test_what_fails_for_no_known_reason_costs_only_itself(
@@ -182,8 +184,8 @@ def test_what_fails_for_no_known_reason_costs_only_itself(
     whole = [("sb-route", route), ("sb-message", encode_header(header())), ("sb-hop", hop)]
     inject(system, topic, [(bad, b"x", whole)])
     flows(system)
-    [told] = system.events(CORRUPTED, lambda e: "ZeroDivisionError" in e["detail"], 1)
-    assert told["topic"] == topic
+    [reported] = system.events(CORRUPTED, lambda e: "ZeroDivisionError" in e["detail"], 1)
+    assert reported["topic"] == topic
 
 
 @pytest.mark.parametrize(
@@ -229,8 +231,8 @@ def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, insta
     produce_raw(system.cluster.bootstrap, topic, key, b"x", headers)
     flows(system)
     [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == key.decode()]
-    [told] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
-    assert told["detail"] == "the name of a header is no UTF-8"
+    [reported] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
+    assert reported["detail"] == "the name of a header is no UTF-8"
 
 
 def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
@@ -250,23 +252,23 @@ def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
             ]
             inject(chain, topics.txq("SQL2"), [(key, b"x", headers)])
 
-        def told(number: int, error: int) -> list[Description]:
+        def reported(number: int, error: int) -> list[Description]:
             events = (r.get("event", {}) for r in chain.snapshot(topics.event))
             return [e for e in events if (e.get("event"), e.get("error")) == (number, error)]
 
         def dropped() -> bool:
             inject_one(good)
             chain.check()
-            return bool(told(140, 11290))
+            return bool(reported(140, 11290))
 
         eventually(dropped, "a copy that was held too long")
         inject_one(b"\xff")
         inject_one(later)
-        eventually(lambda: told(CORRUPTED, 11271), "the key to be told")
+        eventually(lambda: reported(CORRUPTED, 11271), "the key to be told")
 
         def went_on() -> bool:
             """Tell whether the one behind was held for too long, or was too old to be held."""
-            copies = (*told(140, 11290), *told(140, 11291))
+            copies = (*reported(140, 11290), *reported(140, 11291))
             return later.decode() in {copy["conversation"] for copy in copies}
 
         eventually(went_on, "the forwarder to go on")
@@ -283,8 +285,8 @@ def test_keys_that_balance_nothing_are_told_by_the_forwarder(kafka: str, unique:
         ]
         out = balanced.cluster.topics.out("ServerA")
         inject(balanced, out, [(b"\xff", b"x", headers), (None, b"x", headers)])
-        told = balanced.events(CORRUPTED, lambda e: e["topic"] == out, 2)
-        assert [e["offset"] for e in told] == [0, 1]
+        reported = balanced.events(CORRUPTED, lambda e: e["topic"] == out, 2)
+        assert [e["offset"] for e in reported] == [0, 1]
         balanced.check()
 
 
@@ -346,10 +348,10 @@ def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
     assert producer.flush(30) == 0
     flows(system)
     conversation = key.decode()
-    [told] = system.events(140, lambda e: e["conversation"] == conversation)
+    [reported] = system.events(140, lambda e: e["conversation"] == conversation)
     [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == conversation]
-    assert (told["error"], told["instance"]) == (11292, instance)
-    assert (told["topic"], told["partition"], told["offset"]) == (topic, 0, offset)
+    assert (reported["error"], reported["instance"]) == (11292, instance)
+    assert (reported["topic"], reported["partition"], reported["offset"]) == (topic, 0, offset)
 
 
 def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: System) -> None:
@@ -361,8 +363,8 @@ def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: Sy
     producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
     assert producer.flush(30) == 0
     flows(system)
-    [told] = system.events(160, lambda e: e["conversation"] == key.decode())
-    assert told["error"] == Number.MESSAGE_TOO_LARGE
+    [reported] = system.events(160, lambda e: e["conversation"] == key.decode())
+    assert reported["error"] == Number.MESSAGE_TOO_LARGE
 
 
 @pytest.mark.parametrize("enqueued_at", [2**62, -(2**62)])

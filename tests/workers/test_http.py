@@ -168,8 +168,8 @@ def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
                 client.send(client.begin(*at, "TargetService"), b"arrives", wait=True)
             [message] = made.until(made.topics.queue("B", "DatabaseB", "TargetQueue"), 1)
             assert message.value() == b"arrives"
-            [told] = made.events(1, error=int(Number.TARGET_UNREACHABLE))
-            assert told["to_service"] == "FarService"
+            [delayed] = made.events(1, error=int(Number.TARGET_UNREACHABLE))
+            assert delayed["to_service"] == "FarService"
             said = "Nothing says where the cluster there is."
             for path in ("/readyz", "/healthz"):
                 code, text = get(port, path)

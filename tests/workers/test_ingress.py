@@ -76,13 +76,13 @@ def write(system: System, topic: str, wire: Wire) -> None:
 
 def refused(system: System, conversation: uuid.UUID) -> dict[str, object]:
     """Wait until the gateway has told that it refused a frame of a conversation."""
-    [told] = system.events(
+    [reported] = system.events(
         EventKind.MESSAGE_UNDELIVERABLE,
         lambda e: (
             (e["error"], e["conversation"]) == (Number.SENDER_NOT_PERMITTED, str(conversation))
         ),
     )
-    return told
+    return reported
 
 
 def begin(client: Client, to: str) -> Conversation:
@@ -137,8 +137,8 @@ def test_a_dialog_from_ones_own_service_cannot_begin_outside(two: tuple[System, 
     buys, sells = two
     entrance, dialog = buys.cluster.topics.ingress("GatewayA", "seller"), uuid.uuid4()
     write(buys, entrance, forged(ORDERS, AUDITS, dialog, from_initiator=True))
-    told = refused(buys, dialog)
-    assert (told["instance"], told["from_service"], told["to_service"]) == (
+    reported = refused(buys, dialog)
+    assert (reported["instance"], reported["from_service"], reported["to_service"]) == (
         "GatewayA", "OrderService", "AuditService",
     )  # fmt: skip
     converse(buys, sells, b"behind it")

@@ -96,8 +96,8 @@ def test_both_are_asked_and_the_principal_alone_gets_the_messages(
         dialog = say(system, b"one", b"two")
         assert arrived(system, 2) == [b"one", b"two"]
         assert handed_to(system, "Partner2") == []
-        told = state(system, OPERATIONAL)
-        assert (told["instance"], told["to_service"]) == ("ServerA", "OrderParts")
+        reported = state(system, OPERATIONAL)
+        assert (reported["instance"], reported["to_service"]) == ("ServerA", "OrderParts")
         with system.client() as client:
             there = Conversation(*PAIR, dialog.id, is_initiator=False)
             client.send(there, b"answer", wait=True)

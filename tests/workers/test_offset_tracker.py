@@ -8,7 +8,7 @@ from streams.workers.forwarder.offset_tracker import OffsetTracker
 TXQ = ("txq.A", 0)
 
 
-def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
+def reported(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
     """Return positions as values."""
     return [(p.topic, p.partition, p.offset, note_of(p)) for p in found]
 
@@ -16,27 +16,27 @@ def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
 def test_nothing_is_passed_while_it_is_under_way() -> None:
     passed = OffsetTracker()
     passed.note(TXQ, 10)
-    assert told(passed.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], {})) == [
+    assert reported(passed.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], {})) == [
         (*TXQ, 4, "")
     ]
-    assert told(passed.due([], {})) == [(*TXQ, 10, "")]
+    assert reported(passed.due([], {})) == [(*TXQ, 10, "")]
 
 
 def test_what_is_held_is_passed_and_noted() -> None:
     passed = OffsetTracker()
     passed.note(TXQ, 10)
     due = passed.due([], {TXQ: "3-4"})
-    assert told(due) == [(*TXQ, 10, "3-4")]
+    assert reported(due) == [(*TXQ, 10, "3-4")]
     passed.committed(due)
     assert passed.due([], {TXQ: "3-4"}) == []
-    assert told(passed.due([], {})) == [(*TXQ, 10, "")], "it is held no longer"
+    assert reported(passed.due([], {})) == [(*TXQ, 10, "")], "it is held no longer"
 
 
 def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
     """What it held is gone; its successor says so with its first commit."""
     passed = OffsetTracker()
     passed.begin([TopicPartition(*TXQ, 10, "3-4"), TopicPartition("out.A", 0, -1001)])
-    assert told(passed.due([], {})) == [(*TXQ, 10, "")]
+    assert reported(passed.due([], {})) == [(*TXQ, 10, "")]
 
 
 def test_what_somebody_else_has_is_not_committed() -> None:

@@ -86,8 +86,8 @@ def test_a_copy_that_timed_out_is_written_again_and_not_dropped(
     assert reported[0] == KafkaError._MSG_TIMED_OUT
     _, end = watermarks(two.cluster.consumer("test"), out, 0)
     eventually(lambda: two.committed("forwarder", out) >= end or pause(), "it is committed")
-    told = [decode_event(m.value())["error"] for m in two.records(two.topics.event)]
-    assert Number.TRANSPORT_SEND_ERROR not in told
+    numbers = [decode_event(m.value())["error"] for m in two.records(two.topics.event)]
+    assert Number.TRANSPORT_SEND_ERROR not in numbers
     assert [m.value() for m in two.records(txq)][:2] == [b"before", b"copy"]
 
 

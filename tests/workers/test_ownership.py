@@ -43,10 +43,12 @@ class FixedControl:
         self.catalog = self._newest
 
 
-def begun(told: FixedControl, instance: str = "Partner1") -> tuple[PairOwnership, SimpleNamespace]:
+def begun(
+    reported: FixedControl, instance: str = "Partner1"
+) -> tuple[PairOwnership, SimpleNamespace]:
     """Return a tenure that has begun, and its clock."""
     clock = SimpleNamespace(now=0.0)
-    tenure = PairOwnership(cast(Control, told), instance, "Orders", lambda: clock.now)
+    tenure = PairOwnership(cast(Control, reported), instance, "Orders", lambda: clock.now)
     assert tenure.begins(threading.Event())
     return tenure, clock
 
@@ -65,33 +67,33 @@ def test_a_mirror_waits_and_lacks_nothing() -> None:
 
 def test_it_lasts_for_one_epoch() -> None:
     """Who has the role again has it anew: others have committed meanwhile."""
-    told = FixedControl(FIRST, FIRST)
-    tenure, _ = begun(told)
+    reported = FixedControl(FIRST, FIRST)
+    tenure, _ = begun(reported)
     assert tenure.lasts and not tenure.is_served
     for catalog in (SECOND, THIRD):
-        told.catalog = catalog
+        reported.catalog = catalog
         assert not tenure.lasts
 
 
 def test_who_has_slept_asks_before_it_goes_on() -> None:
     """What it knows of the catalog may be as old as its sleep."""
-    told = FixedControl(FIRST, SECOND)
-    tenure, clock = begun(told)
+    reported = FixedControl(FIRST, SECOND)
+    tenure, clock = begun(reported)
     clock.now += 0.9
-    assert tenure.confirm_awake() and not told.asked
+    assert tenure.confirm_awake() and not reported.asked
     clock.now += 1.1
-    assert not tenure.confirm_awake() and told.asked
+    assert not tenure.confirm_awake() and reported.asked
 
 
 def test_an_instances_own_worker_always_works_and_never_asks() -> None:
     """It sees everything but what is the pair's."""
-    told = FixedControl(FIRST, SECOND)
-    tenure = PairOwnership(cast(Control, told), "Partner1")
+    reported = FixedControl(FIRST, SECOND)
+    tenure = PairOwnership(cast(Control, reported), "Partner1")
     assert tenure.begins(threading.Event()) and tenure.confirm() and tenure.confirm_awake()
-    assert not told.asked
+    assert not reported.asked
     assert set(tenure.catalog().instances["Partner1"].databases) == {"msdb"}
     assert tenure.catalog() is tenure.catalog()
-    mirrored, _ = begun(told)
+    mirrored, _ = begun(reported)
     assert set(mirrored.catalog().instances["Partner1"].databases) == {"Orders"}
 
 

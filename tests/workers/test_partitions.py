@@ -100,10 +100,10 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
     cmd = three.topics.cmd("A")
     three.produce(cmd, key, value, headers, partition=2)
     three.endpoint()
-    [told] = three.events(1, event=EventKind.CORRUPTED_MESSAGE)
-    assert told["error"] == Number.CORRUPTED_HEADER
-    assert (told["topic"], told["partition"], told["offset"]) == (cmd, 2, 0)
-    assert told["detail"] == "the key belongs on partition 0"
+    [reported] = three.events(1, event=EventKind.CORRUPTED_MESSAGE)
+    assert reported["error"] == Number.CORRUPTED_HEADER
+    assert (reported["topic"], reported["partition"], reported["offset"]) == (cmd, 2, 0)
+    assert reported["detail"] == "the key belongs on partition 0"
     three.produce(cmd, key, value, headers)  # where every producer of ours puts it
     [answer] = three.until(three.topics.result("A"), 1)
     assert decode_result(answer.value()).number == 0, "it was applied on the wrong partition too"
@@ -202,8 +202,8 @@ def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     monkeypatch.setattr(Transaction, "command", fail)
     three.endpoint()
     assert sorted(answered(three, len(begins))) == sorted(begins)
-    [told] = three.events(1, conversation=str(bad))
-    assert told["detail"].startswith("refused, applying it failed twice")
+    [reported] = three.events(1, conversation=str(bad))
+    assert reported["detail"].startswith("refused, applying it failed twice")
 
 
 def test_two_workers_share_whole_partitions(three: Rig) -> None:

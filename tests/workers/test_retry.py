@@ -89,9 +89,9 @@ def test_a_dialog_without_a_route_goes_on_when_one_is_made(two: Rig, tmp_path: P
     deploy(two.cluster, pair(tmp_path, route=""), prune=True)
     eventually(lambda: control.catalog.version == 2 or pause(), "the route is gone")
     dialog = send(two, b"one", b"two")
-    [told, *_] = two.events(1, error=Number.NO_ROUTE)
-    assert told["event"] == EventKind.MESSAGE_CLASSIFY
-    assert told["conversation"] == str(dialog.id)
+    [reported, *_] = two.events(1, error=Number.NO_ROUTE)
+    assert reported["event"] == EventKind.MESSAGE_CLASSIFY
+    assert reported["conversation"] == str(dialog.id)
     eventually(lambda: status(two, dialog) == Number.NO_ROUTE, "the status is kept")
     sent = len(copies(two))
     deploy(two.cluster, with_route)

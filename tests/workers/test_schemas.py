@@ -80,9 +80,9 @@ def test_a_schema_that_is_announced_is_read_and_another_is_event_161(two: Rig) -
     key, value, headers = frame(b"of tomorrow")
     two.produce(inbox, key, value, under(headers, MESSAGE, known))
     assert [m.value() for m in two.until(queue, 2)] == [b"of today", b"of tomorrow"]
-    [told] = two.events(1, event=CORRUPTED)
-    assert (told["topic"], told["offset"]) == (inbox, 1)
-    assert told["detail"] == f"Message: unknown fingerprint {prefix_of(unknown)[2:].hex()}"
+    [reported] = two.events(1, event=CORRUPTED)
+    assert (reported["topic"], reported["offset"]) == (inbox, 1)
+    assert reported["detail"] == f"Message: unknown fingerprint {prefix_of(unknown)[2:].hex()}"
 
 
 def test_a_forwarder_learns_schemas_too(two: Rig) -> None:
@@ -97,8 +97,8 @@ def test_a_forwarder_learns_schemas_too(two: Rig) -> None:
         two.produce(out, key, value, under(headers, ROUTE, schema))
     [passed] = two.until(two.topics.txq("B"), 1)
     assert passed.value() == b"of tomorrow"
-    [told] = two.events(1, event=CORRUPTED)
-    assert (told["topic"], told["offset"]) == (out, 0)
+    [reported] = two.events(1, event=CORRUPTED)
+    assert (reported["topic"], reported["offset"]) == (out, 0)
 
 
 def unreadable(two: Rig, schema: Any) -> Command:
@@ -167,10 +167,10 @@ def test_whose_schema_nobody_has_is_skipped_by_order(two: Rig) -> None:
         version = skip_statement(two.cluster, "cmd.A/0@0")
         assert skip_statement(two.cluster, f"{cmd}/0@0") == version, "it is ordered already"
         client.send(behind, b"x", wait=True)
-    [told] = two.events(1, event=CORRUPTED)
-    assert (told["topic"], told["partition"], told["offset"]) == (cmd, 0, 0)
+    [reported] = two.events(1, event=CORRUPTED)
+    assert (reported["topic"], reported["partition"], reported["offset"]) == (cmd, 0, 0)
     unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
-    assert told["detail"] == f"{unknown}; skipped because somebody has ordered that"
+    assert reported["detail"] == f"{unknown}; skipped because somebody has ordered that"
     held_back(worker, 0)
 
 

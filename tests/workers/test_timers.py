@@ -70,8 +70,8 @@ def test_a_timer_that_cannot_be_applied_waits_alone(
     broken, *others = one_broken(two, break_it)
     worker = two.endpoint(limits=QUICK)
     retried(two, others, 3)
-    told = [decode_event(m.value()) for m in two.records(two.topics.event)]
-    [parked] = [e for e in told if e["event"] == PARKED]
+    reported = [decode_event(m.value()) for m in two.records(two.topics.event)]
+    [parked] = [e for e in reported if e["event"] == PARKED]
     assert (parked["conversation"], parked["database"]) == (str(broken.id), "DatabaseA")
     assert (parked["from_initiator"], parked["error"]) == (True, Number.CORRUPTED_HEADER)
     assert parked["detail"].startswith("its timer waits, applying it failed twice")

@@ -198,10 +198,10 @@ def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two
         (c.command_id, Number.MESSAGE_TOO_LARGE if n == 2 else 0) for n, c in enumerate(sends)
     ]
     assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"3", b"4"]
-    [told] = two.events(1, error=Number.MESSAGE_TOO_LARGE)
-    assert told["event"] == EventKind.CONVERSATION
-    assert told["message_id"] == str(sends[2].command_id)
-    assert told["topic"] == two.topics.cmd("A")
+    [reported] = two.events(1, error=Number.MESSAGE_TOO_LARGE)
+    assert reported["event"] == EventKind.CONVERSATION
+    assert reported["message_id"] == str(sends[2].command_id)
+    assert reported["topic"] == two.topics.cmd("A")
     # The refused message has no number: the next one of its dialog takes its place.
     hand_over(two, command(dialogs[2], b"after"))
     two.until(two.topics.out("A"), 1, lambda m: m.value() == b"after")
@@ -230,11 +230,11 @@ def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(
     frames = two.until(two.topics.inbox("B"), 3)
     target = two.endpoint("B", limits=PATIENT, hooks=hooks)
     assert [m.value() for m in two.until(queue, 2)] == [b"first", b"third"]
-    [told] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE)
+    [reported] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE)
     [refused] = [m for m in frames if m.value() == large]
-    assert told["error"] == Number.MESSAGE_TOO_LARGE
-    assert told["conversation"] == str(dialogs[1].id)
-    assert (told["topic"], told["offset"]) == (two.topics.inbox("B"), refused.offset())
+    assert reported["error"] == Number.MESSAGE_TOO_LARGE
+    assert reported["conversation"] == str(dialogs[1].id)
+    assert (reported["topic"], reported["offset"]) == (two.topics.inbox("B"), refused.offset())
     acked = two.until(two.topics.ack("A"), 2)
     assert {m.key() for m in acked} == {str(dialogs[n].id).encode() for n in (0, 2)}
     hand_over(two, command(dialogs[0], b"on it goes"))

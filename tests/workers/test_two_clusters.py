@@ -34,9 +34,9 @@ clusters: {{there: {{bootstrap.servers: '127.0.0.1:{port}'}}}}
 """
 
 
-@pytest.mark.parametrize(("transport", "told"), [("failover", 1), ("all", 0)])
+@pytest.mark.parametrize(("transport", "reported"), [("failover", 1), ("all", 0)])
 def test_what_began_here_is_not_held(
-    kafka: str, unique: str, tmp_path: Path, transport: str, told: int
+    kafka: str, unique: str, tmp_path: Path, transport: str, reported: int
 ) -> None:
     """Its dialog keeps it and is told (9753); where it went to other addresses too, it is not."""
     text = ABROAD.format(transport=transport, port=free_ports(1)[0])
@@ -53,7 +53,7 @@ def test_what_began_here_is_not_held(
         forwarder.stop()
         events = map(decode_event, (m.value() for m in made.records(made.topics.event)))
         numbers = [e["error"] for e in events if e["instance"] == "A"]
-        assert numbers.count(Number.TARGET_UNREACHABLE) == told
+        assert numbers.count(Number.TARGET_UNREACHABLE) == reported
         assert forwarder.worker.pending == (0, 0)
 
 

@@ -202,11 +202,11 @@ class Rekey:
                     f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
                 )
 
-    def _produce_copy(self, body: Message, to: int, told: Callable[..., None]) -> None:
+    def _produce_copy(self, body: Message, to: int, report: Callable[..., None]) -> None:
         headers: Any = moved_headers(headers_of(body))
         topic, value, key = body.topic() or "", body.value(), body.key()
         stored_at = body.timestamp()[1]
-        self.producer.produce(topic, value, key, to, told, None, stored_at, headers)
+        self.producer.produce(topic, value, key, to, report, None, stored_at, headers)
 
     def _move(self, number: int, key: DialogKey, places: _Places) -> None:
         dialog = self.state.dialog(number, key)

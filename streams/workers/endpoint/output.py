@@ -87,10 +87,10 @@ class Output:
         places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
         for body in bodies:
             topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
-            told = partial(_note, places[topic], offset)
+            report = partial(_note, places[topic], offset)
             headers = moved_headers(headers_of(body))
             record = body.value(), body.key(), body.partition()
-            self._room.produce(topic, *record, told, None, timestamp, headers)
+            self._room.produce(topic, *record, report, None, timestamp, headers)
         if bodies:
             self._producer.flush(15)
             for machine in tx.machines.values():

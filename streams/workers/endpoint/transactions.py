@@ -166,7 +166,7 @@ class Transactions:
 
     def _guard(self, call: Callable[[], object]) -> None:
         """Call until it is certain: a retriable failure says nothing about the outcome."""
-        stranded = None
+        lost_brokers = None
         while True:
             beat()
             try:
@@ -184,8 +184,8 @@ class Transactions:
                         f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
                     ) from error
                 log.warning("%s: %s, trying again", self._instance, cause.str())
-                stranded = stranded or LostBrokers(self._cluster)
-                stranded.look(False, self._producer)
+                lost_brokers = lost_brokers or LostBrokers(self._cluster)
+                lost_brokers.look(False, self._producer)
 
 
 def number_of(error: Exception) -> Number:

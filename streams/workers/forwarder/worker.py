@@ -179,10 +179,10 @@ class ForwarderWorker:
 
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
-        stranded = LostBrokers(self._cluster)
+        lost_brokers = LostBrokers(self._cluster)
         while not stop.is_set() and self.ownership.lasts:
             self._turn()
-            stranded.look(self.ownership.assigned, self._consumer)
+            lost_brokers.look(self.ownership.assigned, self._consumer)
             if self.ownership.assigned and returning.finds_idle(self._reads):
                 self.ownership.assigned = False
                 self._consumer.unsubscribe()

@@ -1,0 +1,47 @@
+"""Faust's producer, made idempotent; it knows which rows of tables Kafka has not taken yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+from faust.transport.drivers import aiokafka
+from faust.types import FutureMessage
+
+from streams.agents.dialog import NotConfirmedError
+
+
+class Producer(aiokafka.Producer):
+    """Writes each record once, in order, and knows what it was to send soon and Kafka has not."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._soon: set[FutureMessage] = set()
+
+    def send_soon(self, fut: FutureMessage) -> None:
+        """Send a record when there is time, such as a table's."""
+        self._soon.add(fut)
+        fut.add_done_callback(self._sent)
+        super().send_soon(fut)
+
+    def _sent(self, fut: asyncio.Future[Any]) -> None:
+        if not fut.cancelled() and fut.exception() is None:
+            self._soon.discard(cast(FutureMessage, fut))
+
+    async def settle(self) -> bool:
+        """Tell whether Kafka has all of it, once that is known; ``False`` where we are stopped.
+
+        Raises NotConfirmedError where Kafka has not taken something, from then on for ever.
+        """
+        if self._soon:
+            await self.wait_many(tuple(self._soon))
+        for error in (fut.exception() for fut in self._soon if fut.done()):
+            raise NotConfirmedError(
+                f"Kafka has not taken a row of a table: {error}.",
+                "Its message comes again at the next start.",
+            )
+        return not self._soon
+
+    def _settings_extra(self) -> Mapping[str, Any]:
+        return {"acks": "all", "enable_idempotence": True}

@@ -1,0 +1,60 @@
+"""The sizes, counts and durations of dialogs, where the documentation leaves them open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much and how long; durations are in milliseconds.
+
+    ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
+    the rest waits in `cmd` for a turn, which may let ``wider`` times as many be in flight. As many
+    are kept that arrived out of order; for a queue that is off ``window``. ``fragment`` and
+    ``body`` are the largest sizes, in bytes.
+    """
+
+    window: int = 64
+    wider: int = 16
+    hops: int = 16  # U-34
+    time_to_live: int = 60_000  # U-35
+    retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27
+    recheck: int = 1_000  # a retry that is due while the previous copy has not left `out`
+    closed_initiator: int = 1_800_000
+    max_lifetime: int = 2_147_483_647  # seconds
+    fragment: int = 65_536  # U-23
+    body: int = 100_000_000  # U-24
+
+    @property
+    def widest(self) -> int:
+        """Return how wide the window of a dialog is that has its turn, while it gets through."""
+        return self.window * self.wider
+
+    @property
+    def frame(self) -> int:
+        """Return the largest body of a frame: a fragment's, or an Error's, which is never split."""
+        return max(self.fragment, 65_536)
+
+    @property
+    def late(self) -> int:
+        """Return how long after the other side's last frame a copy of it may still be appended.
+
+        Its time to live, by two clocks of which each may be off by a quarter of that: the sender's
+        and the broker's. A later copy creates no endpoint (``Message.is_late``).
+        """
+        return self.time_to_live + self.time_to_live // 2
+
+    def retry_after(self, attempt: int) -> int:
+        """Return how long to wait for an acknowledgement of this attempt."""
+        return self.retries[min(attempt, len(self.retries) - 1)]
+
+    def ask_after(self, attempt: int) -> int:
+        """Return how long a closed target waits before it asks whether the initiator is too."""
+        return min(self.retries[-1] << min(attempt, 30), _DAY)
+
+    def fragments(self, size: int) -> int:
+        """Return in how many fragments a body of ``size`` bytes travels."""
+        return max(1, -(-size // self.fragment))
