@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from streams.client.statements import Statements
-from streams.outbox.table import METADATA, Statement, insertion
+from streams.outbox.rows import Statement
+from streams.outbox.table import METADATA, insertion
 from streams.protocol import Command
 from streams.wire import encode_command
 

@@ -36,7 +36,8 @@ from streams.kafka import (
     closed,
     note_of,
 )
-from streams.outbox.table import Batch, OutboxTable, Statement
+from streams.outbox.rows import Batch, Statement
+from streams.outbox.table import OutboxTable
 from streams.wire.records import COMMAND
 
 log = logging.getLogger("hopline.outbox")

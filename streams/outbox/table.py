@@ -12,28 +12,26 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from streams.errors import SurroundingsError
+from streams.outbox.rows import BATCH, Batch, Statement, positions_in, statement_of
 from streams.store.database import engine_for, shown
+from streams.times import LATEST
 
 METADATA = sa.MetaData()
 """The outbox's tables, for whoever migrates a schema; so is that of :mod:`streams.outbox.inbox`."""
 
-BATCH, BATCH_BYTES = 500, 8_000_000
-"""A batch has so many rows and bytes at most, or a single row."""
+BATCH_BYTES = 8_000_000
+"""A batch has so many bytes at most, or a single row."""
 LARGEST = 1_000_000 + 36
 """Bytes of a statement with body and key. Kafka takes no larger record: such a row is left out."""
 LONGEST_NAME = 4_096
 """Characters of an instance's name; nobody has applied one with more."""
-
-_YEAR_10000 = 253_402_300_800
-_INT64 = 2**63
 
 OUTBOX = sa.Table(
     "hopline_outbox",
@@ -63,35 +61,6 @@ RELAY = sa.Table(
     sa.Column("batch_at", sa.BigInteger),  # epoch seconds
     sa.Column("positions", sa.Text),  # JSON
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A row: one statement; ``command`` is its header, as it goes to Kafka.
-
-    Ids are text as it was inserted: the endpoint worker judges what the row says.
-    """
-
-    id: str
-    instance: str
-    conversation: str
-    kind: str
-    command: bytes
-    body: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Statements that are relayed together; ``at`` is when they were taken, in epoch seconds."""
-
-    id: str
-    at: int
-    statements: tuple[Statement, ...]
-
-    @property
-    def instances(self) -> tuple[str, ...]:
-        """Return to which instances something is said in it."""
-        return tuple(dict.fromkeys(statement.instance for statement in self.statements))
 
 
 class SupersededError(SurroundingsError):
@@ -154,7 +123,7 @@ class OutboxTable:
 
     def too_large(self) -> Sequence[int]:
         """Return the first positions of rows that Kafka will never take; they stay in the table."""
-        found = sa.select(OUTBOX.c.position).where(_SIZE > LARGEST)
+        found = sa.select(OUTBOX.c.position).where(_size(self._engine.dialect.name) > LARGEST)
         with self._writing() as connection:
             return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
 
@@ -207,8 +176,8 @@ class OutboxTable:
         if row.batch is None:
             return None
         try:
-            positions = _positions(row.positions)
-            if type(row.batch_at) is not int or not 0 <= row.batch_at < _YEAR_10000:
+            positions = positions_in(row.positions)
+            if type(row.batch_at) is not int or not 0 <= row.batch_at <= LATEST // 1_000:
                 raise ValueError("batch_at is no time")
         except ValueError as error:
             raise SurroundingsError(
@@ -218,7 +187,7 @@ class OutboxTable:
             ) from error
         mine = OUTBOX.c.position.in_(positions)
         found = connection.execute(sa.select(OUTBOX).where(mine).order_by(OUTBOX.c.position))
-        return Batch(str(row.batch), row.batch_at, tuple(map(_statement, found)))
+        return Batch(str(row.batch), row.batch_at, tuple(map(statement_of, found)))
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -238,39 +207,6 @@ def _identity(connection: Connection) -> str:
     return known
 
 
-def _positions(raw: Any) -> list[int]:
-    """Return what the table of relays says; raises ValueError where it says no positions."""
-    try:
-        found = json.loads(raw)
-    except (TypeError, RecursionError) as error:
-        raise ValueError(error) from error
-    if not isinstance(found, list) or len(found) > BATCH:
-        raise ValueError("no list of positions")
-    if not all(type(at) is int and -_INT64 <= at < _INT64 for at in found):
-        raise ValueError("a position is no number")
-    return found
-
-
-def _statement(row: Any) -> Statement:
-    body = None if row.body is None else _bytes(row.body)
-    ids = _id(row.id), _id(row.conversation)
-    return Statement(ids[0], str(row.instance), ids[1], str(row.kind), _bytes(row.command), body)
-
-
-def _id(found: Any) -> str:
-    """Return an id in its one form (see ``conversation_of``), or whatever stands there as text."""
-    with suppress(ValueError):
-        return str(uuid.UUID(str(found)))
-    return str(found)
-
-
-def _bytes(found: Any) -> bytes:
-    """Return a value as bytes: SQLite keeps text and numbers in any column, as they were given."""
-    if isinstance(found, bytes | bytearray | memoryview):
-        return bytes(found)
-    return str(found).encode("utf-8", "replace")
-
-
 def _read_any_text(engine: Engine) -> None:
     """Let no text end a query: SQLite does not check what is written."""
 
@@ -279,19 +215,23 @@ def _read_any_text(engine: Engine) -> None:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
 
 
-def _bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-    # Of text SQLite would count the characters.
-    return sa.func.coalesce(sa.func.length(sa.cast(column, sa.LargeBinary)), 0)
+def _size(dialect: str) -> sa.ColumnElement[int]:
+    """Return how many bytes a row's record has, with its key, without its overhead."""
 
+    def bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+        if dialect == "sqlite":  # of text `length` counts the characters; `octet_length` is new
+            return sa.func.coalesce(sa.func.length(sa.cast(column, sa.LargeBinary)), 0)
+        return sa.func.coalesce(sa.func.octet_length(column), 0)
 
-_SIZE = _bytes_of(OUTBOX.c.conversation) + _bytes_of(OUTBOX.c.command) + _bytes_of(OUTBOX.c.body)
+    return bytes_of(OUTBOX.c.conversation) + bytes_of(OUTBOX.c.command) + bytes_of(OUTBOX.c.body)
 
 
 def _next_positions(connection: Connection, only: Iterable[str] | None) -> Sequence[int]:
-    rows = sa.select(OUTBOX.c.position, _SIZE.label("size"))
+    size = _size(connection.dialect.name)
+    rows = sa.select(OUTBOX.c.position, size.label("size"))
     if only is not None:
         rows = rows.where(OUTBOX.c.instance.in_(list(only)))
-    small = rows.where(_SIZE <= LARGEST)  # behind the instance: in SQLite it reads the body
+    small = rows.where(size <= LARGEST)  # behind the instance: in SQLite it reads the body
     positions: list[int] = []
     total = 0
     for row in connection.execute(small.order_by(OUTBOX.c.position).limit(BATCH)):

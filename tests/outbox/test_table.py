@@ -1,0 +1,68 @@
+"""What a relay reads of an outbox in either database, whoever has written it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from streams.outbox.table import METADATA, OUTBOX, OutboxTable
+
+ROW: dict[str, Any] = {
+    "id": "00000000-0000-0000-0000-000000000001",
+    "instance": "ServerA",
+    "conversation": "00000000-0000-0000-0000-000000000002",
+    "kind": "SEND",
+    "command": b"{}",
+    "body": b"body",
+}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'application.sqlite'}"
+    return str(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def table(url: str) -> Iterator[OutboxTable]:
+    engine = sa.create_engine(url)
+    METADATA.drop_all(engine)
+    table = OutboxTable.open(url)
+    table.claim()
+    yield table
+    table.close()
+    METADATA.drop_all(engine)
+    engine.dispose()
+
+
+def insert(url: str, *rows: dict[str, Any]) -> None:
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for row in rows:
+            connection.execute(OUTBOX.insert().values({**ROW, **row}))
+    engine.dispose()
+
+
+def test_a_text_that_is_no_id_is_read_as_it_is(url: str, table: OutboxTable) -> None:
+    """A database would take a backslash for the beginning of bytes, and refuse the query."""
+    insert(url, {"conversation": "\\"}, {"id": "\\"}, {"instance": "é"})
+    batch = table.take(0)
+    assert batch is not None
+    assert batch.statements[0].conversation == "\\"
+    assert batch.statements[1].id == "\\"
+    assert batch.instances == ("ServerA", "é")
+
+
+def test_a_row_that_kafka_does_not_take_stays(url: str, table: OutboxTable) -> None:
+    """All behind it is relayed; an operator is told of it."""
+    large = bytes(1_000_001)
+    insert(url, {"body": large}, {"command": large}, {}, {"body": None})
+    batch = table.take(0)
+    assert batch is not None
+    assert [each.body for each in batch.statements] == [b"body", None]
+    assert len(table.too_large()) == 2
