@@ -113,6 +113,21 @@ def test_types_do_not_nest_without_end(kind: dict[str, Any]) -> None:
     assert len(codec.known) == 1
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "record", "name": {"a": []}, "fields": []},
+        {"type": "record", "name": "X", "fields": {"a": 1}},
+        {"type": "record", "name": "X", "fields": ["a"]},
+        {"type": "record", "name": "X", "fields": 5},
+    ],
+    ids=repr,
+)
+def test_what_is_no_schema_is_not_bounded(schema: Any) -> None:
+    """Other JSON may be announced, too; the library takes some of it for a schema."""
+    assert not is_bounded(schema)
+
+
 @pytest.mark.parametrize("items", SOMETHING)
 def test_items_with_bytes_are_as_many_as_the_bytes(items: Any) -> None:
     assert is_bounded(bomb(items))

@@ -28,20 +28,20 @@ class _Cost(NamedTuple):
 
 
 class _UnboundedError(Exception):
-    """A value costs more than its bytes."""
+    """A value costs more than its bytes, or it is not said what a value is."""
 
 
 def is_bounded(schema: Any) -> bool:
     """Tell whether decoding takes time and stack in proportion to the bytes.
 
-    ``schema`` is one as JSON has it. Two types of one name, in whatever namespaces, are refused:
-    then a name says which one is meant.
+    ``schema`` is any JSON; what is no schema is not bounded. Two types of one name, in whatever
+    namespaces, are refused: then a name says which one is meant.
     """
     named: dict[str, Any] = {}
-    for one in _within(schema):
-        if "name" in one and named.setdefault(_short(one["name"]), one) is not one:
-            return False
     try:
+        for one in _within(schema):
+            if "name" in one and named.setdefault(_short(one["name"]), one) is not one:
+                return False
         _cost(schema, named, {}, 0)
     except _UnboundedError:
         return False
@@ -49,7 +49,7 @@ def is_bounded(schema: Any) -> bool:
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every schema within one that is an object."""
+    """Yield every schema within one that is an object; raises where one is none at all."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()
@@ -58,7 +58,7 @@ def _within(schema: Any) -> Iterator[dict[str, Any]]:
         elif isinstance(one, dict):
             yield one
             waiting += [one.get("type"), one.get("items"), one.get("values")]
-            waiting += [field.get("type") for field in one.get("fields", ())]
+            waiting += _types(one)
 
 
 def _cost(schema: Any, named: Mapping[str, Any], known: dict[str, _Cost], depth: int) -> _Cost:
@@ -98,9 +98,16 @@ def _cost_of_object(
     if kind not in ("record", "error"):
         inner = kind if isinstance(kind, (str, dict, list)) else None
         return _cost(inner, named, known, depth + 1)
-    fields = (field.get("type") for field in schema.get("fields", ()))
-    found = _sum([_cost(one, named, known, depth + 1) for one in fields])
+    found = _sum([_cost(one, named, known, depth + 1) for one in _types(schema)])
     return found if found.takes_bytes else found._replace(empty=found.empty + 1)
+
+
+def _types(record: dict[str, Any]) -> list[Any]:
+    """Return the types of a record's fields."""
+    fields = record.get("fields", [])
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        raise _UnboundedError
+    return [field.get("type") for field in fields]
 
 
 def _sum(costs: list[_Cost]) -> _Cost:
@@ -114,5 +121,7 @@ def _sum(costs: list[_Cost]) -> _Cost:
 _NULL, _PLAIN = _Cost(1, False, 1), _Cost(0, True, 1)
 
 
-def _short(name: str) -> str:
+def _short(name: Any) -> str:
+    if not isinstance(name, str):
+        raise _UnboundedError
     return name.rpartition(".")[2]
