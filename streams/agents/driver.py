@@ -209,10 +209,8 @@ class Consumer(aiokafka.Consumer):
 
     async def join_again_if_idle(self) -> None:
         """Ask for a rebalance where a queue was assigned to nobody; most calls do nothing."""
-        returning = self._returning
-        if not (self._has_joined and returning.is_due):  # most calls: no thread for them
-            return
-        if await asyncio.to_thread(returning.finds_idle, self.queues):
+        due = self._has_joined and self._returning.is_due  # most calls need no thread
+        if due and await asyncio.to_thread(self._returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:

@@ -22,6 +22,7 @@ from streams.protocol.effects import (
     SendError,
     Transmit,
 )
+from streams.protocol.ending import Refusal
 from streams.protocol.frames import (
     DEFAULT,
     DIALOG_TIMER,
@@ -44,7 +45,7 @@ from streams.protocol.frames import (
 )
 from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
 from streams.protocol.limits import Limits
-from streams.protocol.machine import Machine, Refusal
+from streams.protocol.machine import Machine
 from streams.protocol.request import Request
 from streams.protocol.seen import Said, Seen
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State

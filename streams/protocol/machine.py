@@ -3,13 +3,13 @@
 A :class:`Machine` takes events of one dialog, in the order in which they were read, changes the
 dialog that it was given and collects what is to be done about it as effects. It knows neither Kafka
 nor a clock: ``now`` comes with it, positions in topics are plain numbers. Here are the statements,
-the frames and the moves of the state; each of its parts has one matter:
+the frames and what time brings; each of its parts has one matter:
 
     lock        whose frames count
     sending     what is in flight, and retried
     receiving   what is stored, and acknowledged
     parking     what goes into the queue, or waits for it
-    closing     what is kept of a dialog that is over
+    ending      how a dialog ends, and what is kept of it
 """
 
 from __future__ import annotations
@@ -20,32 +20,16 @@ from dataclasses import dataclass, field
 
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
-from streams.protocol.closing import Closing
 from streams.protocol.dialog import EVERYTHING, Dialog
-from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
-from streams.protocol.frames import (
-    UNPROVOKED,
-    Acknowledgement,
-    Flag,
-    Header,
-    Journey,
-    Message,
-    Status,
-)
+from streams.protocol.effects import Effect, Report, SendAck, not_kept
+from streams.protocol.ending import Ending, Refusal
+from streams.protocol.frames import UNPROVOKED, Acknowledgement, Flag, Header, Message, Status
 from streams.protocol.limits import Limits
 from streams.protocol.lock import Lock
 from streams.protocol.parking import TIMER, Parking
 from streams.protocol.receiving import Complete, Receiver
 from streams.protocol.sending import Sender
-from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a message that arrived may not be shown: the event's number, and the Error's (5.3)."""
-
-    number: Number
-    error: Number
+from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State, move_state
 
 
 def _accept(header: Header, body: bytes) -> Refusal | None:
@@ -81,7 +65,7 @@ class Machine:
     _sender: Sender = field(init=False)
     _receiver: Receiver = field(init=False)
     _parking: Parking = field(init=False)
-    _closing: Closing = field(init=False)
+    _ending: Ending | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         dialog, now, limits, effects = self.dialog, self.now, self.limits, self.effects
@@ -89,7 +73,14 @@ class Machine:
         self._sender = Sender(dialog, now, limits, self.left_out, effects, self.at_once)
         self._parking = Parking(dialog, self.read_frame, self.queue_on, effects)
         self._receiver = Receiver(dialog, now, limits, self.read_frame, self._parking, effects)
-        self._closing = Closing(dialog, now, limits, self._receiver)
+
+    @property
+    def ending(self) -> Ending:
+        """Return the part that ends the dialog; most runs do without, so it is made when needed."""
+        if self._ending is None:
+            parts = self._sender, self._receiver, self._parking
+            self._ending = Ending(self.dialog, self.now, self.limits, *parts, self.effects)
+        return self._ending
 
     @property
     def touched_chunks(self) -> set[int]:
@@ -114,25 +105,15 @@ class Machine:
         """END CONVERSATION [WITH ERROR]; the EndDialog or Error takes the next number."""
         unsent = self.dialog.state in (State.SO, State.DI, State.ER)
         refused = self._statement(Input.END_WITH_ERROR if with_error else Input.END)
-        if refused is not None:
-            return refused
-        self._stop_listening()
-        if unsent:
-            self._sender.discard()
-            self._closing.close()
-            return None
-        if with_error:  # U-47: the Error skips everything that is not acknowledged
-            self._sender.discard()
-        self._sender.accept(position, 1)
-        return None
+        if refused is None:
+            self.ending.end(position, unsent=unsent, with_error=with_error)
+        return refused
 
     def cleanup(self) -> Number | None:
         """END CONVERSATION WITH CLEANUP: forget all of it, tell nobody."""
         refused = self._statement(Input.CLEANUP)
         if refused is None:
-            self._stop_listening()
-            self._sender.discard()
-            self._closing.close(tell=False)
+            self.ending.forget()
         return refused
 
     def set_timer(self, seconds: int) -> Number | None:
@@ -153,17 +134,7 @@ class Machine:
         return refused
 
     def _statement(self, statement: Input) -> Number | None:
-        return None if self._move(statement) else REFUSALS[statement]
-
-    def _stop_listening(self) -> None:
-        """Let nothing more into the queue: the application has ended, also what is parked goes."""
-        dialog = self.dialog
-        waiting = [number for number, _ in dialog.parked if number >= 0]
-        # Where a message was refused, those before it may wait for their queue still.
-        heard = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
-        dialog.deaf_from = min([heard, *waiting])
-        dialog.parked.clear()
-        dialog.timer_at = None
+        return None if move_state(self.dialog, statement) else REFUSALS[statement]
 
     # --- what the other side says ----------------------------------------------------------------
 
@@ -176,31 +147,31 @@ class Machine:
             self._receiver.store_next(header, journey)
             self._show(message, (position,))
         elif not header.sequenced:
-            self._peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
+            self.ending.peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
                 self.dialog.count_unheard()
-            self._answer_refused(message)
-            self._owe(journey)
+            self.ending.repeat_refusal(message)
+            self._owe(message)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
             # It acknowledges whatever still comes, in order or not (U-30).
             self.dialog.received = max(self.dialog.received, header.after)
-            self._owe(journey)
+            self._owe(message)
         elif self.dialog.state is State.ER:
             # Not acknowledged: nobody will ever receive it.
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
-            self._answer_refused(message)
+            self.ending.repeat_refusal(message)
         elif header.is_a(Flag.SKIPS):
             self._receiver.skip_to(message)
-            self._owe(journey)
-            self._peer_error(message, position, ConversationEvent.ERROR_RECEIVED)
+            self._owe(message)
+            self.ending.peer_error(message, position, ConversationEvent.ERROR_RECEIVED)
         else:
             stored = self._receiver.store(message, position)
             if stored is not None:
                 self._take(stored)
-                self._owe(journey)
+                self._owe(message)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Take an acknowledgement frame: it locks, and it moves the window on.
@@ -213,15 +184,15 @@ class Machine:
         if not self._lock.admits(frame.parties, None, attempt):
             return
         if ack.closed:
-            self._closing.peer_closed()
+            self.ending.peer_closed()
         if not self._sender.possible(ack):
             impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
             self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
         elif ack.next > dialog.acknowledged:
             self._sender.progress(ack)
-            if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
-                self._closing.close()
-                self._report_state(ConversationEvent.END_ACKNOWLEDGED)
+            if dialog.all_acknowledged and move_state(dialog, Input.LAST_ACKNOWLEDGED):
+                self.ending.close()
+                self.ending.report(ConversationEvent.END_ACKNOWLEDGED)
         elif ack.attempt == UNPROVOKED and ack.next == dialog.acknowledged and dialog.is_retrying:
             self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
@@ -236,15 +207,14 @@ class Machine:
     def due(self) -> None:
         """Do what is due by now: end of life, a timer, a retry."""
         dialog = self.dialog
-        if dialog.expires_at <= self.now and self._move(Input.EXPIRED):
-            self._fail(Number.LIFETIME_EXCEEDED)
-            self._report_state(ConversationEvent.FAILED, Number.LIFETIME_EXCEEDED)
+        if dialog.expires_at <= self.now and move_state(dialog, Input.EXPIRED):
+            self.ending.fail(Number.LIFETIME_EXCEEDED)
         if dialog.timer_at is not None and dialog.timer_at <= self.now:
             dialog.timer_at = None
             self._parking.show_own(TIMER)
         if dialog.retry_at is not None and dialog.retry_at <= self.now:
             if dialog.state is State.CD:
-                self._closing.ask()
+                self.ending.ask()
             else:
                 self._sender.retry()
 
@@ -273,24 +243,6 @@ class Machine:
         """Tell whether :meth:`wake` would take messages that are stored: parked, or the next."""
         dialog = self.dialog
         return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
-
-    def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
-        """End with an Error of the broker's own, and tell the other side if it has a number."""
-        if self._move(Input.BROKER_ERROR):
-            if peer_number is not None:
-                self._tell_peer(peer_number, 0)
-                self.dialog.refusal = int(peer_number)
-            self._fail(number)
-            self._report_state(ConversationEvent.FAILED, number)
-
-    def service_dropped(self) -> None:
-        """Go with the service: nobody is left to be told here, the other side is (-8470)."""
-        if self._move(Input.CLEANUP):
-            self._tell_peer(Number.SERVICE_DROPPED_THERE, 0)
-            self._stop_listening()
-            self._sender.discard()
-            self._closing.close(tell=False)
-            self._report_state(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
     def fill_window(self, most: int) -> None:
         """Transmit up to ``most`` of the fragments that wait for room."""
@@ -322,89 +274,23 @@ class Machine:
         for complete in arrived:
             message = complete.message
             if dialog.state is State.SI:
-                self._move(Input.FIRST_MESSAGE)
-            if dialog.state is not State.CO:
-                self._ended_by(message)
-                continue
-            if not self._show(message, complete.positions):
+                move_state(dialog, Input.FIRST_MESSAGE)
+            if dialog.state is State.CO and not self._show(message, complete.positions):
                 return
-            self._ended_by(message)
+            if message.header.is_a(Flag.END):
+                self.ending.peer_ended()
 
     def _show(self, message: Message, positions: tuple[int, ...]) -> bool:
-        """Let the application have a whole message, unless it may not be shown: tells which."""
+        """Show a whole message to the application; ``False`` where it may not be shown."""
         refusal = self.judge(message.header, message.body)
         if refusal is not None:
-            self._refuse(message, refusal)
+            self.ending.refuse(message, refusal)
             return False
         self._parking.show(message, message.header.sequence, positions)
         return True
 
-    def _ended_by(self, message: Message) -> None:
-        if message.header.is_a(Flag.END) and self._move(Input.PEER_ENDED):
-            if self.dialog.state is State.DI:
-                self._sender.stop()
-            self._report_state(ConversationEvent.END_RECEIVED)
-
-    def _refuse(self, message: Message, refusal: Refusal) -> None:
-        """Acknowledge but do not show: the dialog ends in error on both sides (5.3)."""
-        dialog = self.dialog
-        self._undeliverable(refusal.number, message)
-        dialog.deaf_from = message.header.sequence
-        dialog.refusal = int(refusal.error)
-        self._move(Input.REFUSED)
-        self._tell_peer(refusal.error, message.journey.attempt)
-        self._fail(refusal.error)
-        self._report_state(ConversationEvent.FAILED, refusal.error)
-
-    def _peer_error(self, message: Message, position: int, subclass: ConversationEvent) -> None:
-        header = message.header
-        if not header.is_a(Flag.ERROR) or not self._move(Input.PEER_ERROR):
-            return
-        if self.dialog.state is not State.ER:
-            self._fail()
-        else:
-            self._receiver.forget_incomplete()
-            self._sender.stop()
-            number = header.sequence if header.sequenced else self.dialog.receive_sequence
-            self._parking.show(message, number, (position,))
-        self._report_state(subclass)
-
-    def _fail(self, number: Number | None = None) -> None:
-        """Do what every error does: nothing more is sent or received, the application is told."""
-        self._receiver.forget_incomplete()
-        if self.dialog.state is not State.ER:  # the application has ended: nobody is left to tell
-            self._sender.discard()
-            self._closing.close()
-            return
-        self._sender.stop()
-        if number is not None:
-            self._parking.show_own(-number)
-
-    # --- answers ---------------------------------------------------------------------------------
-
-    def _answer_refused(self, message: Message) -> None:
-        """Repeat the Error to a peer that may not have heard it: it is not retried by itself."""
-        if self.dialog.state is State.ER and self.dialog.refusal:
-            self._tell_peer(Number(self.dialog.refusal), message.journey.attempt)
-
-    def _tell_peer(self, number: Number, attempt: int) -> None:
-        broker = self.dialog.far_broker
-        if broker is not None:
-            self.effects.append(SendError(number, broker, attempt))
-
-    def _owe(self, journey: Journey) -> None:
-        self._receiver.owe(journey.attempt, journey.first_hop)
+    def _owe(self, message: Message) -> None:
+        self._receiver.owe(message.journey.attempt, message.journey.first_hop)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
         self.effects.append(not_kept(number, message))
-
-    def _report_state(self, subclass: ConversationEvent, error: int = 0) -> None:
-        self.effects.append(Report(EventKind.CONVERSATION, subclass, error))
-
-    def _move(self, happened: Input) -> bool:
-        """Move the state by the table; tells whether the table has the row."""
-        state = TRANSITIONS.get((self.dialog.state, happened))
-        if state is None:
-            return False
-        self.dialog.state = state
-        return True

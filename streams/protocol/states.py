@@ -15,6 +15,7 @@ What the table does not list is refused: a statement with its error number, a fr
 from __future__ import annotations
 
 from enum import Enum
+from typing import Protocol
 
 from streams.errors.numbers import Number
 
@@ -97,3 +98,18 @@ REFUSALS: dict[Input, Number] = {
     Input.MOVE: Number.MOVE_STATE,
 }
 """The error number of a statement that the endpoint's state does not allow."""
+
+
+class HasState(Protocol):
+    """An endpoint, as the table sees it."""
+
+    state: State
+
+
+def move_state(endpoint: HasState, happened: Input) -> bool:
+    """Move an endpoint's state by the table; tells whether the table has the row."""
+    state = TRANSITIONS.get((endpoint.state, happened))
+    if state is None:
+        return False
+    endpoint.state = state
+    return True

@@ -596,8 +596,8 @@ MUTANTS = (
     KafkaMutant(
         "answer a copy as if it were the first one",
         _MACHINE,
-        "        self._receiver.owe(journey.attempt, journey.first_hop)\n",
-        "        self._receiver.owe(0, journey.first_hop)\n",
+        "        self._receiver.owe(message.journey.attempt, message.journey.first_hop)\n",
+        "        self._receiver.owe(0, message.journey.first_hop)\n",
         "protocol/test_sending.py",
         rule=10,
     ),

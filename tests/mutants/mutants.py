@@ -35,7 +35,7 @@ _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
 _LOCK = "protocol/lock.py"
 _PARKING = "protocol/parking.py"
-_CLOSING = "protocol/closing.py"
+_ENDING = "protocol/ending.py"
 _DIALOG = "protocol/dialog.py"
 _COMMITTED = "node/endpoint/committed.py"
 _MERGING = "node/endpoint/endpoint.py"
@@ -91,8 +91,8 @@ MUTANTS = (
     Mutant(
         "do not acknowledge a duplicate again",
         _MACHINE,
-        "            self._answer_refused(message)\n            self._owe(journey)\n",
-        "            self._answer_refused(message)\n",
+        "            self.ending.repeat_refusal(message)\n            self._owe(message)\n",
+        "            self.ending.repeat_refusal(message)\n",
     ),
     Mutant(
         "lose a fragment",
@@ -132,9 +132,9 @@ MUTANTS = (
     ),
     Mutant(
         "do not discard what is held on an error",
-        _MACHINE,
-        "            self._receiver.forget_incomplete()\n            self._sender.stop()\n",
-        "            self._sender.stop()\n",
+        _ENDING,
+        "        self.receiver.forget_incomplete()\n        if self.dialog.state is State.ER:\n",
+        "        if self.dialog.state is State.ER:\n",
     ),
     # --- sending
     Mutant(
@@ -195,13 +195,13 @@ MUTANTS = (
     Mutant(
         "take the first acknowledgement for the last",
         _MACHINE,
-        "if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):",
-        "if self._move(Input.LAST_ACKNOWLEDGED):",
+        "if dialog.all_acknowledged and move_state(dialog, Input.LAST_ACKNOWLEDGED):",
+        "if move_state(dialog, Input.LAST_ACKNOWLEDGED):",
     ),
     # --- ending
     Mutant(
         "discard what was sent on every END",
-        _MACHINE,
+        _ENDING,
         "if with_error:  # U-47",
         "if True:  # U-47",
     ),
@@ -219,7 +219,7 @@ MUTANTS = (
     ),
     Mutant(
         "forget a closed target at once",
-        _CLOSING,
+        _ENDING,
         "dialog.forget_at = max(dialog.expires_at, self.now) + limits.late",
         "dialog.forget_at = self.now",
     ),

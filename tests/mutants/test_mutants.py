@@ -63,7 +63,7 @@ def test_a_mutant_is_caught_by_an_invariant(
 def test_a_mutant_that_never_ends_is_caught(tmp_path: Path) -> None:
     text = "        self.effects.append(Report(EventKind.CONVERSATION, subclass, error))\n"
     endless = Mutant(
-        "endless", "protocol/machine.py", text, "        while True:\n            pass\n"
+        "endless", "protocol/ending.py", text, "        while True:\n            pass\n"
     )
     found = hunt(endless, tmp_path, seconds=3)
     assert found is not None and found["why"] == "it never ends"

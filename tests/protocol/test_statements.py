@@ -144,7 +144,7 @@ def test_what_is_held_behind_a_refused_message_is_gone() -> None:
 
 
 def broker_error(machine: Machine) -> None:
-    machine.broker_error(Number.CONVERSATIONS_ENDED_HERE, Number.CONVERSATIONS_ENDED_THERE)
+    machine.ending.broker_error(Number.CONVERSATIONS_ENDED_HERE, Number.CONVERSATIONS_ENDED_THERE)
 
 
 @shows("D8.5")

@@ -200,11 +200,11 @@ class Overlay:
         dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
         if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
-            machine.broker_error(here)
+            machine.ending.broker_error(here)
         elif self.endpoint.service(dialog.database, dialog.service) is None:
-            machine.service_dropped()
+            machine.ending.service_dropped()
         elif dialog.error_epoch < epoch:
-            machine.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
+            machine.ending.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
         dialog.error_epoch = max(dialog.error_epoch, epoch)
 
     # --- statements ------------------------------------------------------------------------------

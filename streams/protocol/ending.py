@@ -1,0 +1,193 @@
+"""How a dialog ends: by its application, by an error, by the other side; and what is kept of it.
+
+A copy may still come, and must not open the dialog anew, so its key is kept (U-30). The initiator
+says once that it is closed, and a target that has not heard that asks until it knows, or its
+lifetime is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.errors.events import ConversationEvent, EventKind
+from streams.errors.numbers import Number
+from streams.protocol.dialog import Dialog
+from streams.protocol.effects import Effect, Report, SendError, not_kept
+from streams.protocol.frames import Flag, Message
+from streams.protocol.limits import Limits
+from streams.protocol.parking import Parking
+from streams.protocol.receiving import Receiver
+from streams.protocol.sending import Sender
+from streams.protocol.states import Input, State, move_state
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a message that arrived may not be shown: the event's number, and the Error's (5.3)."""
+
+    number: Number
+    error: Number
+
+
+@dataclass(slots=True)
+class Ending:
+    """End a dialog, and keep its key for as long as a copy of it may still come."""
+
+    dialog: Dialog
+    now: int
+    limits: Limits
+    sender: Sender
+    receiver: Receiver
+    parking: Parking
+    effects: list[Effect]
+
+    # --- by the application ----------------------------------------------------------------------
+
+    def stop_listening(self) -> None:
+        """Let nothing more into the queue: the application has ended, also what is parked goes."""
+        dialog = self.dialog
+        waiting = [number for number, _ in dialog.parked if number >= 0]
+        # Where a message was refused, those before it may wait for their queue still.
+        end = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
+        dialog.deaf_from = min([end, *waiting])
+        dialog.parked.clear()
+        dialog.timer_at = None
+
+    def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
+        """Send the EndDialog or Error as the next message; where all was ``unsent``, just close."""
+        self.stop_listening()
+        if unsent:
+            self.sender.discard()
+            self.close()
+            return
+        if with_error:  # U-47: the Error skips everything that is not acknowledged
+            self.sender.discard()
+        self.sender.accept(position, 1)
+
+    def forget(self) -> None:
+        """Forget all of it, and tell nobody."""
+        self.stop_listening()
+        self.sender.discard()
+        self.close(tell=False)
+
+    # --- by the other side -----------------------------------------------------------------------
+
+    def peer_ended(self) -> None:
+        """Take the other side's EndDialog, which is in order."""
+        if move_state(self.dialog, Input.PEER_ENDED):
+            if self.dialog.state is State.DI:
+                self.sender.stop()
+            self.report(ConversationEvent.END_RECEIVED)
+
+    def peer_error(self, message: Message, position: int, subclass: ConversationEvent) -> None:
+        """Take an Error of the other side, or of its broker."""
+        header, dialog = message.header, self.dialog
+        if not header.is_a(Flag.ERROR) or not move_state(dialog, Input.PEER_ERROR):
+            return
+        if self._ends_in_error():
+            number = header.sequence if header.sequenced else dialog.receive_sequence
+            self.parking.show(message, number, (position,))
+        self.report(subclass)
+
+    # --- by an error of our own ------------------------------------------------------------------
+
+    def fail(self, number: Number) -> None:
+        """Let the application know why its dialog has failed, if it has not ended itself."""
+        if self._ends_in_error():
+            self.parking.show_own(-number)
+        self.report(ConversationEvent.FAILED, number)
+
+    def refuse(self, message: Message, refusal: Refusal) -> None:
+        """Acknowledge but do not show: the dialog ends in error on both sides (5.3)."""
+        dialog = self.dialog
+        self.effects.append(not_kept(refusal.number, message))
+        dialog.deaf_from = message.header.sequence
+        dialog.refusal = int(refusal.error)
+        move_state(dialog, Input.REFUSED)
+        self.tell_peer(refusal.error, message.journey.attempt)
+        self.fail(refusal.error)
+
+    def repeat_refusal(self, message: Message) -> None:
+        """Repeat the Error to a peer that may not have heard it: it is not retried by itself."""
+        if self.dialog.state is State.ER and self.dialog.refusal:
+            self.tell_peer(Number(self.dialog.refusal), message.journey.attempt)
+
+    def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
+        """End with an Error of the broker's own, and tell the other side if it has a number."""
+        if move_state(self.dialog, Input.BROKER_ERROR):
+            if peer_number is not None:
+                self.tell_peer(peer_number, 0)
+                self.dialog.refusal = int(peer_number)
+            self.fail(number)
+
+    def service_dropped(self) -> None:
+        """Go with the service: nobody is left to be told here, the other side is (-8470)."""
+        if move_state(self.dialog, Input.CLEANUP):
+            self.tell_peer(Number.SERVICE_DROPPED_THERE, 0)
+            self.forget()
+            self.report(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
+
+    def _ends_in_error(self) -> bool:
+        """Send and receive nothing more; tells whether an application is left to be told."""
+        self.receiver.forget_incomplete()
+        if self.dialog.state is State.ER:
+            self.sender.stop()
+            return True
+        self.sender.discard()
+        self.close()
+        return False
+
+    def tell_peer(self, number: Number, attempt: int) -> None:
+        """Send the other side an Error, where its broker id is known."""
+        broker = self.dialog.far_broker
+        if broker is not None:
+            self.effects.append(SendError(number, broker, attempt))
+
+    def report(self, subclass: ConversationEvent, error: int = 0) -> None:
+        """Report what has become of the conversation."""
+        self.effects.append(Report(EventKind.CONVERSATION, subclass, error))
+
+    # --- what is kept ----------------------------------------------------------------------------
+
+    def close(self, *, tell: bool = True) -> None:
+        """Begin to close out; with ``tell`` an initiator says that it is closed."""
+        dialog, limits = self.dialog, self.limits
+        dialog.closed_at, dialog.timer_at = self.now, None
+        self.receiver.forget_incomplete()
+        dialog.received = (dialog.received[0], 0)
+        if dialog.is_initiator:
+            dialog.forget_at = self.now + limits.closed_initiator
+            if tell and dialog.send_sequence:
+                self._tell_closed()
+        elif dialog.peer_closed:
+            dialog.forget_at = self.now + limits.late
+        else:
+            dialog.forget_at = max(dialog.expires_at, self.now) + limits.late
+            dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
+
+    def peer_closed(self) -> None:
+        """Note that the other side is closed: only copies that are under way can still come."""
+        dialog = self.dialog
+        if not dialog.peer_closed:
+            dialog.peer_closed = True
+            if dialog.state is State.CD:
+                dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
+
+    def ask(self) -> None:
+        """Repeat the last acknowledgement: an initiator that is closed answers that it is.
+
+        It says so once by itself; where that is lost, the key here would be kept for the lifetime.
+        """
+        dialog = self.dialog
+        dialog.attempt += 1
+        dialog.count_unheard()
+        dialog.retry_at = self.now + self.limits.ask_after(dialog.attempt)
+        self.receiver.owe(0, dialog.first_hop)
+
+    def _tell_closed(self) -> None:
+        """Say it as an answer to what has closed us, or by the address that worked last."""
+        owed = self.receiver.owed
+        if owed is None:
+            self.receiver.owe(0, self.dialog.first_hop)
+        else:
+            self.receiver.owe(owed.attempt, owed.first_hop)
