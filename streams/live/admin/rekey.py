@@ -126,7 +126,7 @@ class Rekey:
     state: State
     producer: Producer
     member: Callable[[], Any]
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
     def run(self) -> int:
         """Move everything; returns how many dialogs that were."""
@@ -137,7 +137,7 @@ class Rekey:
             with self._transaction():
                 for number, key in some:
                     self._move(number, key, places[number])
-            self.tell(f"{self.home}: {begin + len(some):,} of {len(misplaced):,} dialogs moved")
+            self.report(f"{self.home}: {begin + len(some):,} of {len(misplaced):,} dialogs moved")
         with self._transaction():
             self._share()
         return len(misplaced)
@@ -196,15 +196,15 @@ class Rekey:
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
                 assert places.keys() >= set(some), "what is committed was confirmed before"
-                self.tell(
+                self.report(
                     f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
                 )
 
-    def _produce_copy(self, body: Message, to: int, told: Callable[..., None]) -> None:
+    def _produce_copy(self, body: Message, to: int, on_delivery: Callable[..., None]) -> None:
         headers: Any = [*(h for h in headers_of(body) if h[0] != MOVED), (MOVED, None)]
         topic, value, key = body.topic() or "", body.value(), body.key()
         stored_at = body.timestamp()[1]
-        self.producer.produce(topic, value, key, to, told, None, stored_at, headers)
+        self.producer.produce(topic, value, key, to, on_delivery, None, stored_at, headers)
 
     def _move(self, number: int, key: DialogKey, places: _Places) -> None:
         dialog = self.state.dialog(number, key)
