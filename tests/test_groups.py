@@ -43,7 +43,7 @@ SHOWN = {
     "outbox.<>": "outbox/test_relay.py::"
     "test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_looks",
     "replay.<>": "capture/test_job.py::"
-    "test_a_job_whose_position_kafka_has_forgotten_is_refused_and_sends_nothing_again",
+    "test_a_job_with_expired_offsets_is_refused_and_sends_nothing_again",
 }
 """For each group that has offsets: the test that deletes it."""
 

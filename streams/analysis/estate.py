@@ -10,14 +10,14 @@ from uuid import UUID
 from streams import routing
 from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.network import Common, Network, State
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 from streams.routing import Address
 from streams.topology import Topology
 from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
-"""What ends within a week is told beforehand, unless somebody asks otherwise (seconds)."""
+"""Seconds before an end (of a lifetime, a certificate) at which a finding reports it: one week."""
 
 
 @dataclass(slots=True)
@@ -48,11 +48,11 @@ class Estate:
         """Return whose a host (in lower case) and port are."""
         return self._common.leads
 
-    def ways(self, service: str, start: State) -> Ways:
-        """Return the ways of messages to a service; what they have in common is computed once."""
+    def path_graph(self, service: str, start: State) -> PathGraph:
+        """Return the graph of all paths to a service; its circles are computed once per service."""
         network = self.network(service)
         circles = self._circles.setdefault(service, Circles(network))
-        return Ways(network, start, circles)
+        return PathGraph(network, start, circles)
 
     def once(self, answer: Callable[[Estate], T]) -> T:
         """Return what a function says about this estate; it is asked once."""

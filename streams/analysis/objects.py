@@ -64,7 +64,7 @@ def finding(
 
 
 def day(moment: float) -> str:
-    """Return an instant (epoch seconds) to the minute, in UTC; far ones are not told exactly."""
+    """Return an instant (epoch seconds) to the minute, in UTC; far ones are not exact."""
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):

@@ -71,7 +71,7 @@ class Questions:
         conversation: uuid.UUID | None = None,
         limit: int = LIMIT,
     ) -> Paths:
-        """Follow a dialog's messages by every way, and their acknowledgements back."""
+        """Follow a dialog's messages by every path, and their acknowledgements back."""
         place = find_sender(self.topology, sender, to)
         return follow_paths(
             self._estate, place, to, broker=broker, conversation=conversation, limit=limit

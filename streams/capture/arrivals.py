@@ -13,15 +13,15 @@ from streams.wire import MalformedError, Topics, decode_event
 from streams.wire.place import place_of
 from streams.wire.records import read_queued
 
-__all__ = ["Arrived", "Copy", "CopyEvent", "hear"]
+__all__ = ["Arrived", "Copy", "CopyEvent", "read_arrivals"]
 
 _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 
 
 class Arrived(NamedTuple):
-    """A message in a queue: whose, its number, where it is, its way, how long it took.
+    """A message in a queue: its dialog and side, its number, its place, its path, its latency.
 
-    ``way`` are the instances, joined by ``>``; ``ms`` from the command to the queue.
+    ``path`` are the instances, joined by ``>``; ``ms`` from the command to the queue.
     ``enqueued_at`` is when the command was stored, in epoch milliseconds.
     """
 
@@ -29,7 +29,7 @@ class Arrived(NamedTuple):
     from_initiator: bool
     sequence: int
     place: str
-    way: str
+    path: str
     ms: int
     enqueued_at: int
 
@@ -51,10 +51,10 @@ class CopyEvent(NamedTuple):
     at: int
 
 
-def hear(
+def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Arrived | CopyEvent]:
-    """Yield what a record says; nothing where it is neither in a queue nor such an event."""
+    """Yield what a record reports; nothing where it is neither in a queue nor such an event."""
     place = place_of(topic, topics)
     if place is None:
         return

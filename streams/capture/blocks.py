@@ -1,7 +1,8 @@
-"""The blocks of an Avro object container, one at a time, and the way over one that is damaged.
+"""The blocks of an Avro object container, one at a time, and how to skip a damaged one.
 
 A container is a header, then blocks: how many records, how many bytes, these bytes, and the 16
-bytes of the sync marker that the header names. So whoever has lost his way looks for the next one.
+bytes of the sync marker that the header names. So a reader that has lost the
+boundary looks for the next marker.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streams.capture.arrivals import hear
+from streams.capture.arrivals import read_arrivals
 from streams.capture.compare import Comparison, Ledger
 from streams.capture.forecast import sides_of
 from streams.capture.rerun import Rerun
@@ -40,7 +40,7 @@ def close(
             ledger.expect(side)
         if rerun.found.skipped:  # else there is nothing but commands in it
             for record in rerun.reader:
-                for found in hear(record.topic, record.headers, record.value, own):
+                for found in read_arrivals(record.topic, record.headers, record.value, own):
                     ledger.was(found)
         settled = settle(
             cluster,

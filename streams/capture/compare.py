@@ -70,7 +70,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A side of a dialog in which messages fared otherwise, and how many in which way."""
+    """A side of a dialog in which messages fared otherwise, and how many of each kind."""
 
     original: str
     replayed: str
@@ -132,7 +132,7 @@ class Ledger:
     _copies: tuple[Counter[tuple[Copy, int]], Counter[tuple[Copy, int]]] = field(
         default_factory=lambda: (Counter(), Counter())
     )
-    _heard_original: bool = False
+    _original_arrived: bool = False
 
     def __enter__(self) -> Ledger:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -161,11 +161,11 @@ class Ledger:
         self._keep("side", (n, side.from_initiator, side.messages, places))
 
     def was(self, found: Arrived | CopyEvent) -> None:
-        """Take what the capture says of the original run."""
+        """Add an arrival or event of the original run, from the capture."""
         known = self._original.get(found.conversation)
         if known is not None:
             self._take("was", known, found)
-            self._heard_original |= isinstance(found, Arrived)
+            self._original_arrived |= isinstance(found, Arrived)
 
     def is_now(self, found: Arrived | CopyEvent, began: int) -> None:
         """Take what Kafka says; what is before ``began`` (epoch milliseconds) is not the job's."""
@@ -180,7 +180,7 @@ class Ledger:
             self._copies[table == "now"][found.what, found.error] += 1
             return
         about = number, found.from_initiator, found.sequence
-        self._keep(table, (*about, found.place, found.way, found.ms))
+        self._keep(table, (*about, found.place, found.path, found.ms))
 
     def _keep(self, table: str, row: tuple[Any, ...]) -> None:
         rows = self._rows.setdefault(table, [])
@@ -213,7 +213,7 @@ class Ledger:
         self._database.executescript(_MESSAGES)
         [messages] = self._one("SELECT count(*) FROM message")
         [arrived] = self._one("SELECT count(now) FROM message")
-        was = self._heard_original
+        was = self._original_arrived
         return Comparison(
             messages, arrived, was, self._counted(_OUTCOME) if was else {},
             self._counted(_FORETOLD), self._latency("now"), self._latency("was"),

@@ -99,23 +99,23 @@ class Editor:
         return replace(record, headers=headers, value=value)
 
     def _command(self, record: Record) -> Record:
-        said = read_command(record.key, record.value, list(record.headers), record.timestamp)
-        changed = self._renamed(said)
+        command = read_command(record.key, record.value, list(record.headers), record.timestamp)
+        changed = self._renamed(command)
         if self._edit.bodies and changed.error_text is not None:
             changed = changed._replace(error_text=shape(changed.error_text))
-        body = self._body(record.value, said.type or DEFAULT, None)
-        raw = encode_command(changed) if changed != said else None
+        body = self._body(record.value, command.type or DEFAULT, None)
+        raw = encode_command(changed) if changed != command else None
         headers = tuple(
             (name, raw if raw is not None and name == COMMAND else value)
             for name, value in record.headers
         )
         return replace(record, headers=headers, value=body)
 
-    def _renamed(self, said: Command) -> Command:
-        changed = said._replace(
-            from_service=self._name(said.from_service), to_service=self._name(said.to_service)
+    def _renamed(self, command: Command) -> Command:
+        changed = command._replace(
+            from_service=self._name(command.from_service), to_service=self._name(command.to_service)
         )
-        self.done.renamed += changed != said
+        self.done.renamed += changed != command
         return changed
 
     def _name(self, service: str | None) -> str | None:

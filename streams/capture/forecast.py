@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from streams.capture.container import CaptureReader
 from streams.capture.group import group
-from streams.capture.judge import Judge, Standing, heard
-from streams.capture.talks import UNREADABLE, Said, merge
+from streams.capture.judge import Judge, Standing, talks_in
+from streams.capture.talks import UNREADABLE, DialogTalk, merge
 from streams.topology import Topology
 from streams.wire.job import renewed
 
@@ -41,7 +41,7 @@ class Side(NamedTuple):
     """A side of a dialog that the replay has: its old and its new id, and how many SENDs.
 
     ``places`` are the databases (``instance/database``) that would take them, one of them each;
-    None where nothing can be said, ``standing`` then says why.
+    None where it cannot be judged, ``standing`` then states why.
     """
 
     original: str
@@ -62,9 +62,9 @@ def sides_of(
     judge = Judge(topology or Topology(), topology or Topology(), now)
     original = ""
 
-    def named() -> Iterator[Said]:
+    def named() -> Iterator[DialogTalk]:
         nonlocal original
-        for original, talk in group(heard(reader, judge), merge):
+        for original, talk in group(talks_in(reader, judge), merge):
             for loop in range(naming.loops):
                 yield naming.of(original, loop), talk
 
@@ -76,7 +76,7 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Messages by where they would go (none: nowhere), and those of which nothing can be said."""
+    """Messages by where they would go (none: nowhere), and those that cannot be judged."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)

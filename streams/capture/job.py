@@ -70,14 +70,14 @@ class Refusal(NamedTuple):
 
 
 def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
-    """Return how far a job is, by its offset and the note beside it.
+    """Return the progress of a job, from its offset and the note beside it.
 
     Raises UsageError where the note is of another plan, or is no job's.
     """
     try:
-        said = json.loads(note)
-        if said["plan"] == plan:
-            return Standing(position, int(said["refused"]), int(said["began"]))
+        fields = json.loads(note)
+        if fields["plan"] == plan:
+            return Standing(position, int(fields["refused"]), int(fields["began"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass  # nobody of ours wrote it
     raise UsageError(
@@ -190,8 +190,8 @@ class Job:
         self._keep(records, Standing(position + len(records) + passed, refused + passed, began))
 
     def _keep(self, records: Sequence[Outgoing], after: Standing) -> None:
-        said = {"plan": self._plan, "refused": after.refused, "began": after.began}
-        mark = TopicPartition(self._mark.topic, 0, after.position, closed(json.dumps(said)))
+        fields = {"plan": self._plan, "refused": after.refused, "began": after.began}
+        mark = TopicPartition(self._mark.topic, 0, after.position, closed(json.dumps(fields)))
         member = self._observer.consumer_group_metadata()
         for attempt in range(1, _TRIES + 1):
             try:

@@ -23,13 +23,13 @@ from streams.analysis.diff import (
 from streams.analysis.estate import Estate
 from streams.capture.container import CaptureReader
 from streams.capture.group import group
-from streams.capture.talks import UNREADABLE, Arrival, Begun, Ear, Party, Said, merge
+from streams.capture.talks import UNREADABLE, Arrival, Begin, DialogTalk, Ear, Party, merge
 from streams.routing import broker_key
 from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
-    """What could be said about captured messages."""
+    """How far captured messages could be judged."""
 
     JUDGED = "judged"
     UNKNOWN_SENDER = "unknown sender"
@@ -69,26 +69,26 @@ class Judge:
         """Return what reads a capture whose topics have this prefix."""
         return Ear.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
-    def rows(self, talks: Iterable[Said]) -> Iterator[DialogRow]:
-        """Judge dialogs that are complete: each id once, with everything that was said."""
+    def rows(self, talks: Iterable[DialogTalk]) -> Iterator[DialogRow]:
+        """Judge dialogs that are complete: each id once, with its whole talk."""
         dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
         for conversation, talk in talks:
             for party, messages in talk.sent:
-                row = self._row(dialogs, conversation, talk.begun, party, messages)
+                row = self._row(dialogs, conversation, talk.begin, party, messages)
                 yield row if row.standing is not Standing.JUDGED else _compared(row, talk.arrived)
 
     def _row(
-        self, dialogs: Dialogs, conversation: str, begun: Begun | None, party: Party, messages: int
+        self, dialogs: Dialogs, conversation: str, begin: Begin | None, party: Party, messages: int
     ) -> DialogRow:
-        if begun is None:
+        if begin is None:
             unread = conversation == UNREADABLE
             standing = Standing.UNREADABLE if unread else Standing.NO_BEGIN
             return DialogRow(conversation, party.from_initiator, None, messages, standing)
-        flow, home = self._flow(begun)
+        flow, home = self._flow(begin)
         direction = flow
         if not party.from_initiator:
             direction = Direction(
-                party.instance, party.database, begun.to, begun.service, home, from_initiator=False
+                party.instance, party.database, begin.to, begin.service, home, from_initiator=False
             )
         fate = dialogs.fate(direction, uuid.UUID(conversation))
         standing = Standing.JUDGED if fate.known else Standing.UNKNOWN_SENDER
@@ -97,15 +97,15 @@ class Judge:
             fate.change,
         )  # fmt: skip
 
-    def _flow(self, begun: Begun) -> tuple[Direction, str | None]:
+    def _flow(self, begin: Begin) -> tuple[Direction, str | None]:
         """Return a dialog's flow, and the broker id of the database where it began."""
-        homes = (_database(t, begun.instance, begun.database) for t in (self.old, self.new))
+        homes = (_database(t, begin.instance, begin.database) for t in (self.old, self.new))
         home = next((d.broker_id for d in homes if d is not None), None)
-        broker = begun.broker
+        broker = begin.broker
         if broker is not None:
             own = broker.casefold() == CURRENT_DATABASE and home is not None
             broker = broker_key(home if own and home is not None else broker)
-        flow = Direction(begun.instance, begun.database, begun.service, begun.to, broker)
+        flow = Direction(begin.instance, begin.database, begin.service, begin.to, broker)
         return flow, home
 
 
@@ -127,12 +127,12 @@ def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[DialogRow]:
     Raises InputError for what is no complete capture.
     """
     readers = [CaptureReader(file) for file in files]
-    said = chain.from_iterable(heard(reader, judge) for reader in readers)
-    yield from judge.rows(group(said, merge))
+    talks = chain.from_iterable(talks_in(reader, judge) for reader in readers)
+    yield from judge.rows(group(talks, merge))
 
 
-def heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
-    """Yield what the records of a capture say of dialogs, in their order."""
+def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
+    """Yield the talks of dialogs in a capture, in the order of its records."""
     ear = judge.ear(reader.metadata.prefix)
     for record in reader:
         yield from ear.read(record.topic, record.key, record.headers)
@@ -143,7 +143,7 @@ def heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Rows, counted: messages by what could be said about them, and by flow what they meet.
+    """Rows, counted: messages by how far they could be judged, and by flow what they meet.
 
     ``arrived`` of those that were judged are in queues by the capture, ``elsewhere`` of these where
     the old topology does not send them.

@@ -125,18 +125,18 @@ def _side(from_initiator: bool | None) -> str | None:
 
 
 def _command(record: Record, bare: Look) -> Look:
-    said = read_command(record.key, None, list(record.headers), record.timestamp)
+    command = read_command(record.key, None, list(record.headers), record.timestamp)
     return bare._replace(
-        database=said.database,
-        conversation=str(said.conversation),
-        side=_side(said.from_initiator),
-        what="moved" if is_moved(record.headers) else said.kind.value,
-        type=said.type,
-        from_service=said.from_service,
-        to_service=said.to_service,
-        contract=said.contract,
-        error=said.error_code or 0,
-        id=str(said.command_id),
+        database=command.database,
+        conversation=str(command.conversation),
+        side=_side(command.from_initiator),
+        what="moved" if is_moved(record.headers) else command.kind.value,
+        type=command.type,
+        from_service=command.from_service,
+        to_service=command.to_service,
+        contract=command.contract,
+        error=command.error_code or 0,
+        id=str(command.command_id),
     )
 
 

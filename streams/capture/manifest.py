@@ -92,7 +92,7 @@ def digest(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a folder's manifest; raises InputError where it is none."""
+    """Read a folder's manifest; raises InputError for any other file."""
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -102,9 +102,9 @@ def read_manifest(folder: Path) -> Manifest:
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
     ) as error:  # fmt: skip
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
-            f"The manifest cannot be read: {said}.", file=str(path),
+            f"The manifest cannot be read: {reason}.", file=str(path),
             remedy="Copy it again, or read the parts one by one.",
         ) from error  # fmt: skip
 

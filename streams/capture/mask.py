@@ -82,13 +82,13 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
         raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
-        said, encoding = _decoded(body)
+        text, encoding = _decoded(body)
         pieces: list[str] = []
         done = found = 0
-        for begin, end in _spans(pattern, said):
-            pieces += (said[done:begin], shape(said[begin:end]))
+        for begin, end in _spans(pattern, text):
+            pieces += (text[done:begin], shape(text[begin:end]))
             done, found = end, found + 1
-        masked = "".join((*pieces, said[done:]))
+        masked = "".join((*pieces, text[done:]))
         return Masked(masked.encode(encoding) if found else body, found)
 
     return apply
@@ -124,9 +124,9 @@ def _json(path: str) -> Callable[[bytes], Masked]:
         raise UsageError(f"'{path}' names nothing.", _FORM)
 
     def apply(body: bytes) -> Masked:
-        said, encoding = _decoded(body)
+        text, encoding = _decoded(body)
         try:
-            value = json.loads(said)
+            value = json.loads(text)
             places = list(_places(value, steps))
             for holder, key in places:
                 holder[key] = _blank(holder[key])
@@ -203,8 +203,8 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
         masked = sum([mask(element) for element in around.findall(wanted)])
         if not masked:
             return Masked(body, 0)
-        said = ElementTree.tostring(root, encoding="unicode")
-        return Masked(said.encode("utf-16" if body.startswith(_MARKS) else "utf-8"), masked)
+        text = ElementTree.tostring(root, encoding="unicode")
+        return Masked(text.encode("utf-16" if body.startswith(_MARKS) else "utf-8"), masked)
 
     def mask(element: ElementTree.Element) -> int:
         if attribute is None:

@@ -80,7 +80,7 @@ def salvaged(path: Path, header: Header) -> Iterator[Record | Damage]:
                 try:
                     yield _record(one)
                 except (ValueError, KeyError, TypeError) as error:
-                    yield Damage(block.at, block.at, said(error), 1)
+                    yield Damage(block.at, block.at, error_text(error), 1)
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -105,7 +105,9 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
     except Exception as error:  # a damaged header raises whatever the decoder happens to hit
         raise InputError(
-            f"The file's header cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
+            f"The file's header cannot be read: {error_text(error)}.",
+            file=str(path),
+            remedy=DAMAGED,
         ) from error
     if name != f"hopline.capture.{_SCHEMA}":
         raise InputError(
@@ -131,7 +133,7 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
         )
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
-            f"The file's metadata is not a capture's: {said(error)}.",
+            f"The file's metadata is not a capture's: {error_text(error)}.",
             file=str(path), remedy=NO_CAPTURE,
         ) from error  # fmt: skip
 
@@ -150,7 +152,9 @@ def _counts(path: Path, text: str) -> Counts | None:
         return Counts(**{name: int(value) for name, value in json.loads(text).items()})
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
-            f"The file's counts cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
+            f"The file's counts cannot be read: {error_text(error)}.",
+            file=str(path),
+            remedy=DAMAGED,
         ) from error
 
 
@@ -180,6 +184,6 @@ def _record(fields: Mapping[str, Any]) -> Record:
     )
 
 
-def said(error: BaseException) -> str:
-    """Return what an error is, and what it says."""
+def error_text(error: BaseException) -> str:
+    """Return an error's class and text."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -61,8 +61,8 @@ def pack(batch: Batch) -> list[bytes]:
                 places[topic, partition], low[offset << 1 & 0x3FFF] if high else pack_long(offset),
                 high, time, _SOME, lengths[len(key)], key, lengths[len(headers)],
             ]  # fmt: skip
-            for name, said in headers:
-                parts += (names[name], lengths[len(said)], said)
+            for name, content in headers:
+                parts += (names[name], lengths[len(content)], content)
             if headers:
                 parts += (_END_SOME, lengths[len(value)], value)
             else:

@@ -124,7 +124,7 @@ def put_back(
     stopped: Callable[[], bool] = lambda: False,
     report: Callable[[int], None] = lambda _: None,
 ) -> PutBack:
-    """Produce what is not settled yet, in the order of the capture; ``report`` is told how far.
+    """Produce what is not settled yet, in the order of the capture; ``report`` gets the progress.
 
     A record and the position behind it are committed together, so nothing is there twice, whoever
     is killed and when.

@@ -110,7 +110,7 @@ def _read(
     }
     ends = None if recording.ends is None else flat(recording.ends)
     spans = Spans(cluster, begins, ends, patience)
-    told = part_since = looked = monotonic()
+    reported_at = part_since = looked = monotonic()
     records = unreadable = before = 0
     try:
         while not spans.done and not stopped():
@@ -125,9 +125,9 @@ def _read(
                 folder.miss(gap)
                 missed(gap)
             now = monotonic()
-            if now - told >= _PROGRESS_EVERY:
-                report(Progress(records, spans.left, (records - before) / (now - told)))
-                told, before = now, records
+            if now - reported_at >= _PROGRESS_EVERY:
+                report(Progress(records, spans.left, (records - before) / (now - reported_at)))
+                reported_at, before = now, records
             if ends is None and chosen is not None and now - looked >= look_every:
                 recording = _look(cluster, folder, recording, spans, chosen)
                 looked = now

@@ -229,7 +229,7 @@ def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
 def _at(
     cluster: Cluster, points: Sequence[Point], default: Offsets, highs: Offsets, option: str
 ) -> Offsets:
-    found, said = dict(default), set()
+    found, places = dict(default), set()
     for point in points:
         meant = [place for place in highs if point.means(*place)]
         if not meant:
@@ -243,5 +243,5 @@ def _at(
         else:
             first = first_since(cluster, meant, point.moment)
             found.update((place, first.get(place, highs[place])) for place in meant)
-        said.update(meant)
+        places.update(meant)
     return found

@@ -162,7 +162,7 @@ def replay(
         tally.failed,
         tally.unconfirmed,
         len(tally.dialogs),
-        now - loop.begun,
+        now - loop.started_at,
         tally.behind,
         stopped(),
         tuple(tally.rejections),
@@ -183,7 +183,7 @@ class _Loop:
     ) -> None:
         self._dues, self._sink, self._clock, self._restate = dues, sink, clock, restate
         self._stopped, self._report = stopped, report
-        self.begun = now = clock.monotonic()
+        self.started_at = now = clock.monotonic()
         self.tally = _Tally(now, now)
         self._next = next(dues, None)
         if self._next is not None and self._next.at is not None:

@@ -48,7 +48,7 @@ class Rerun:
 
     def dues(self) -> Iterator[Due]:
         """Yield the plan; raises InputError for times that nobody can mean, and UsageError."""
-        self._made()  # so that what is wrong is told now
+        self._made()  # so that errors are reported now
         if self.speed is not None and self.rate is None:
             demand_time(self.found, self.speed, str(self.reader.path))
         return looped(self._made, self.naming.loops, self._lasts or 0.0)

@@ -1,4 +1,4 @@
-"""A captured command as the one that a replay gives: said now, by a job, of a new dialog or not."""
+"""A captured command as a replay issues it: now, by a job, with a new dialog id or the old one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Restatement:
         """Return the record to produce, issued ``now`` (epoch milliseconds).
 
         What cannot be read as a command stays as it is: applications send such records too. Without
-        its cause: a replay says something else than what was said, and shall not be taken for it.
+        its cause: a replay issues another command, which must not count as the repeated original.
         """
         new = loop if self.new else None
         try:
@@ -53,10 +53,10 @@ def _kept(record: Record) -> list[Header]:
 def _restated(
     record: Record, job: str, loop: int | None, now: int
 ) -> tuple[list[Header], bytes | None]:
-    said = [value for name, value in record.headers if name == COMMAND_HEADER]
-    if not said or said[-1] is None:
+    commands = [value for name, value in record.headers if name == COMMAND_HEADER]
+    if not commands or commands[-1] is None:
         raise MalformedError("no command")
-    fields = COMMAND.decode(said[-1]) | {"issued_at": now}
+    fields = COMMAND.decode(commands[-1]) | {"issued_at": now}
     key = record.key
     if loop is not None:
         key = key_of(_new(conversation_of(key), job, loop))

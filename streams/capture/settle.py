@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from streams.capture.arrivals import Arrived, CopyEvent, hear
+from streams.capture.arrivals import Arrived, CopyEvent, read_arrivals
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -54,16 +54,16 @@ def settle(
     stopped: Callable[[], bool],
     report: Callable[[], None],
 ) -> bool:
-    """Give ``take`` what queues and events say since ``began`` (epoch milliseconds).
+    """Call ``take`` with each arrival and event since ``began`` (epoch milliseconds).
 
     Ends when it is ``complete``, when nothing new has come for ``quiet`` seconds, or when it is
     ``stopped``; tells whether it was complete. ``report`` is called about once a second.
     """
     consumer = _reader(cluster, began)
-    last = told = time.monotonic()
+    last = reported_at = time.monotonic()
     try:
         while not stopped():
-            found = [one for message in _read(consumer) for one in _heard(message, cluster)]
+            found = [one for message in _read(consumer) for one in _arrivals_of(message, cluster)]
             for one in found:
                 take(one)
             now = time.monotonic()
@@ -72,8 +72,8 @@ def settle(
                 return True
             if now - last > quiet:
                 return False
-            if now - told >= 1:
-                told = now
+            if now - reported_at >= 1:
+                reported_at = now
                 report()
         return False
     finally:
@@ -109,8 +109,10 @@ def _read(consumer: Consumer) -> Iterator[Message]:
             raise KafkaException(error)
 
 
-def _heard(message: Message, cluster: Cluster) -> Iterator[Arrived | CopyEvent]:
+def _arrivals_of(message: Message, cluster: Cluster) -> Iterator[Arrived | CopyEvent]:
     value = message.value()
     with suppress(MalformedError):
         raw = value.encode() if isinstance(value, str) else value
-        yield from hear(message.topic() or "", tuple(headers_of(message)), raw, cluster.topics)
+        yield from read_arrivals(
+            message.topic() or "", tuple(headers_of(message)), raw, cluster.topics
+        )

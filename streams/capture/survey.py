@@ -104,7 +104,7 @@ def survey(looks: Iterable[Look]) -> Survey:
 def _keep(database: sqlite3.Connection, looks: Iterable[Look], counts: _Counts) -> None:
     numbers: dict[str, int] = {}
     rows: list[tuple[Any, ...]] = []
-    begun: list[tuple[Any, ...]] = []
+    begins: list[tuple[Any, ...]] = []
     for one in looks:
         counts.take(one)
         number = numbers.setdefault(one.topic, len(numbers))
@@ -114,21 +114,21 @@ def _keep(database: sqlite3.Connection, looks: Iterable[Look], counts: _Counts) 
         ))  # fmt: skip
         if one.what == "BEGIN":
             names = (one.from_service or "", one.to_service or "", one.contract or "")
-            begun.append((one.conversation, *names))
+            begins.append((one.conversation, *names))
         if len(rows) >= _BATCH:
-            _write(database, rows, begun)
-    _write(database, rows, begun)
+            _write(database, rows, begins)
+    _write(database, rows, begins)
 
 
 def _write(
-    database: sqlite3.Connection, rows: list[tuple[Any, ...]], begun: list[tuple[Any, ...]]
+    database: sqlite3.Connection, rows: list[tuple[Any, ...]], begins: list[tuple[Any, ...]]
 ) -> None:
     database.execute("BEGIN")
     database.executemany(f"INSERT INTO seen VALUES ({', '.join('?' * 10)})", rows)
-    database.executemany("INSERT INTO begun VALUES (?, ?, ?, ?)", begun)
+    database.executemany("INSERT INTO begun VALUES (?, ?, ?, ?)", begins)
     database.execute("COMMIT")
     rows.clear()
-    begun.clear()
+    begins.clear()
 
 
 def _answer(database: sqlite3.Connection, counts: _Counts) -> Survey:
@@ -190,7 +190,7 @@ def _flows(database: sqlite3.Connection) -> Iterator[Flow]:
         "contract FROM begun GROUP BY conversation"
     )
     database.execute("CREATE INDEX flow_dialog ON flow (conversation)")
-    said = {
+    sends = {
         names: number
         for *names_, number in database.execute(
             "SELECT f, t, contract, count(*) FROM seen CROSS JOIN flow USING (conversation) "
@@ -202,4 +202,4 @@ def _flows(database: sqlite3.Connection) -> Iterator[Flow]:
         "SELECT f, t, contract, count(*) FROM flow GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3"
     )
     for f, t, contract, dialogs in rows:
-        yield Flow(f, t, contract, dialogs, said.get((f, t, contract), 0))
+        yield Flow(f, t, contract, dialogs, sends.get((f, t, contract), 0))

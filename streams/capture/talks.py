@@ -20,10 +20,10 @@ from streams.wire.records import is_moved, read_command, read_queued
 from streams.wire.topics import MAX_LENGTH
 
 UNREADABLE = ""
-"""The key under which commands are counted that nobody can read."""
+"""The key under which unreadable commands are counted."""
 
 
-class Begun(NamedTuple):
+class Begin(NamedTuple):
     """A BEGIN; of several for one id the earliest counts, the others were refused."""
 
     at: int
@@ -56,21 +56,21 @@ class Talk:
     ``arrived``: how many of them are in whose queues, if the capture has queues.
     """
 
-    begun: Begun | None = None
+    begin: Begin | None = None
     sent: tuple[tuple[Party, int], ...] = ()
     arrived: tuple[tuple[Arrival, int], ...] = ()
 
 
-Said = tuple[str, Talk]
-"""A dialog's id as text, and a part of what it said."""
+DialogTalk = tuple[str, Talk]
+"""A dialog's id as text, and a part of its talk."""
 
 _NOWHERE = Party("", "", True)
 
 
 def merge(one: Talk, other: Talk) -> Talk:
-    """Return what two talks of the same dialog are together."""
-    begun = min((t.begun for t in (one, other) if t.begun), key=_order, default=None)
-    return Talk(begun, _summed(one.sent, other.sent), _summed(one.arrived, other.arrived))
+    """Merge two talks of the same dialog."""
+    begin = min((t.begin for t in (one, other) if t.begin), key=_order, default=None)
+    return Talk(begin, _summed(one.sent, other.sent), _summed(one.arrived, other.arrived))
 
 
 K = TypeVar("K", Party, Arrival)
@@ -83,8 +83,8 @@ def _summed(*counts: tuple[tuple[K, int], ...]) -> tuple[tuple[K, int], ...]:
     return tuple(sorted(sums.items()))
 
 
-def _order(begun: Begun) -> tuple[int | str, ...]:
-    return tuple("" if value is None else value for value in begun)
+def _order(begin: Begin) -> tuple[int | str, ...]:
+    return tuple("" if value is None else value for value in begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,10 @@ class Ear:
         topics = Topics(prefix)
         return cls(prefix, {topics.cmd(home): i for home, i in homes.items()}, homes)
 
-    def read(self, topic: str, key: bytes | None, headers: tuple[Header, ...]) -> Iterator[Said]:
-        """Yield what a record says; nothing where it is no BEGIN, no SEND and in no queue."""
+    def read(
+        self, topic: str, key: bytes | None, headers: tuple[Header, ...]
+    ) -> Iterator[DialogTalk]:
+        """Yield the talk in a record; nothing for other than BEGIN, SEND and messages in queues."""
         if topic.startswith(f"{self.prefix}queue."):
             yield from self._arrived(topic, headers)
         if not topic.startswith(f"{self.prefix}cmd.") or is_moved(headers):
@@ -115,9 +117,9 @@ class Ear:
         except MalformedError:
             yield UNREADABLE, Talk(sent=((_NOWHERE, 1),))
             return
-        yield from _said(command, self._instance(topic))
+        yield from _talks(command, self._instance(topic))
 
-    def _arrived(self, topic: str, headers: tuple[Header, ...]) -> Iterator[Said]:
+    def _arrived(self, topic: str, headers: tuple[Header, ...]) -> Iterator[DialogTalk]:
         place = place_of(topic, Topics(self.prefix))
         try:
             frame = read_queued(None, list(headers))
@@ -136,13 +138,13 @@ class Ear:
         return unescape(topic.removeprefix(f"{self.prefix}cmd."))
 
 
-def _said(command: Command, instance: str) -> Iterator[Said]:
+def _talks(command: Command, instance: str) -> Iterator[DialogTalk]:
     if command.kind is CommandKind.BEGIN:
-        begun = Begun(
+        begin = Begin(
             command.issued_at, instance, command.database, command.from_service or "",
             command.to_service or "", command.to_broker,
         )  # fmt: skip
-        yield str(command.conversation), Talk(begun)
+        yield str(command.conversation), Talk(begin)
     elif command.kind is CommandKind.SEND:
         party = Party(instance, command.database, command.from_initiator)
         for conversation in dict.fromkeys((command.conversation, *command.also)):

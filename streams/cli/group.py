@@ -127,8 +127,8 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         from streams.kafka import KafkaException, worded
 
         assert isinstance(error, KafkaException)
-        told = worded(error)
-        _fail(ctx, str(told), told.exit_code)
+        failure = worded(error)
+        _fail(ctx, str(failure), failure.exit_code)
 
 
 def _drop_output() -> None:

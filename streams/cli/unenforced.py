@@ -8,13 +8,13 @@ import click
 
 from streams.topology import Finding
 
-_TOLD = 5
+_SHOWN = 5
 
 
-def tell_unenforced(found: Sequence[Finding]) -> None:
+def report_unenforced(found: Sequence[Finding]) -> None:
     """Write findings of TA-47 to stderr, the first ones in full."""
-    for told in found[:_TOLD]:
-        click.echo(f"hopline: {told.file}:{told.line}: {told.message}.", err=True)
+    for finding in found[:_SHOWN]:
+        click.echo(f"hopline: {finding.file}:{finding.line}: {finding.message}.", err=True)
     if found:
-        more = f"{len(found) - _TOLD} more are in 'hopline check'. " * (len(found) > _TOLD)
+        more = f"{len(found) - _SHOWN} more are in 'hopline check'. " * (len(found) > _SHOWN)
         click.echo(f"  {more}{found[0].remedy}", err=True)

@@ -60,7 +60,7 @@ class Access:
         return self._inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it: 403, 401, or the way to the same page with a cookie."""
+        """Pass a request on, or answer it: 403, 401, or a redirect to the page with a cookie."""
         send = _guarded(send)
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
@@ -77,11 +77,11 @@ class Access:
         headers = headers_of(scope)
         cookie = _cookies(headers.get("cookie", "")).get(COOKIE)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        said = cookie.value if cookie else bearer if kind.casefold() == "bearer" else ""
-        return self._same(said)
+        token = cookie.value if cookie else bearer if kind.casefold() == "bearer" else ""
+        return self._same(token)
 
-    def _same(self, said: str) -> bool:
-        return secrets.compare_digest(said.encode(), (self._token or "").encode())
+    def _same(self, token: str) -> bool:
+        return secrets.compare_digest(token.encode(), (self._token or "").encode())
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -116,9 +116,9 @@ def _guarded(send: Send) -> Send:
     return sends
 
 
-def _cookies(said: str) -> SimpleCookie:
+def _cookies(header: str) -> SimpleCookie:
     try:
-        return SimpleCookie(said)
+        return SimpleCookie(header)
     except CookieError:
         return SimpleCookie()
 
@@ -149,7 +149,11 @@ async def _refuse(scope: Scope, send: Send, status: int, text: str) -> None:
 async def _answer(
     send: Send, status: int, text: str, headers: tuple[tuple[str, str], ...] = ()
 ) -> None:
-    said = (("content-type", "text/plain; charset=utf-8"), ("cache-control", "no-store"), *headers)
-    encoded = [(name.encode(), value.encode("latin-1")) for name, value in said]
+    fields = (
+        ("content-type", "text/plain; charset=utf-8"),
+        ("cache-control", "no-store"),
+        *headers,
+    )
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in fields]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": text.encode()})

@@ -27,13 +27,13 @@ class Address:
             parts = urlsplit(text)
         except ValueError:  # a bracket that is never closed
             return cls()
-        said = dict(parse_qsl(parts.query))
-        chosen = {name: value for name, value in said.items() if name not in _TIME}
-        return cls(parts.path or "/", span_of(said), chosen)
+        query = dict(parse_qsl(parts.query))
+        chosen = {name: value for name, value in query.items() if name not in _TIME}
+        return cls(parts.path or "/", span_of(query), chosen)
 
     def __str__(self) -> str:
-        said = {**{n: v for n, v in self.chosen.items() if v}, **self.span.parameters()}
-        return self.path + (f"?{urlencode(said)}" if said else "")
+        query = {**{n: v for n, v in self.chosen.items() if v}, **self.span.parameters()}
+        return self.path + (f"?{urlencode(query)}" if query else "")
 
     def get(self, name: str) -> str:
         """Return what was chosen under a name; empty where nothing was."""

@@ -1,4 +1,4 @@
-"""The store, asked again and again: what it said last is kept while it is away."""
+"""The store, queried periodically: the last answer is kept while the store is away."""
 
 from __future__ import annotations
 

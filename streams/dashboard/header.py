@@ -60,7 +60,7 @@ def as_of_store(store: Store, window: Window) -> int | None:
 
 
 def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:
-    """Return the way to every page, of the same time."""
+    """Return the link to every page, of the same time."""
     return tuple(Link(p.name, str(address.to(p.path)), p is page, p.key) for p in pages)
 
 
@@ -105,7 +105,7 @@ def _away(what: str, trouble: Trouble) -> Away:
 
 
 def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
-    """Return the way to the newest figures where what is shown lies behind them."""
+    """Return the link to the newest figures where what is shown lies behind them."""
     since, until = address.span.bounds(now)
     if as_of is None or not address.span.live or as_of > since:
         return None

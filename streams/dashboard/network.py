@@ -96,12 +96,12 @@ def begins_of(questions: Questions) -> dict[str, int]:
     """Return in how many more flows each instance begins dialogs than it answers them."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
-    begun = Counter(flow.sender.instance.name for flow in flows)
+    senders = Counter(flow.sender.instance.name for flow in flows)
     answered = {
         name: sum(asked[service] for db in instance.databases.values() for service in db.services)
         for name, instance in questions.topology.instances.items()
     }
-    return {name: begun[name] - answered[name] for name in answered}
+    return {name: senders[name] - answered[name] for name in answered}
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:

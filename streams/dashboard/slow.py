@@ -61,7 +61,7 @@ class _Reading:
 class Slow:
     """Answers by key. Safe to use from many threads; ``now`` returns epoch milliseconds.
 
-    ``start`` runs what takes long elsewhere, in a few threads unless told otherwise. ``weigh`` says
+    ``start`` runs what takes long elsewhere, in a few threads by default. ``weigh`` says
     how much room a value takes.
     """
 
@@ -105,7 +105,7 @@ class Slow:
             answer = CachedResult(read(), began, self._now() - began, began)
         except HoplineError as error:
             answer = self._failed(reading.answer, error.message)
-        except Exception as error:  # whatever it is: it is told, and the next look tries again
+        except Exception as error:  # any error is reported, and the next look tries again
             log.exception("what a page asked for could not be read")
             why = f"It could not be read ({type(error).__name__}), see the log."
             answer = self._failed(reading.answer, why)

@@ -62,7 +62,7 @@ class Span:
 
 
 def span_of(parameters: Mapping[str, str]) -> Span:
-    """Read what an address says; what cannot be meant counts as not said."""
+    """Read the span in an address; invalid values count as absent."""
     since, until = instant_of(parameters.get("from", "")), instant_of(parameters.get("until", ""))
     if since is not None and until is not None and since < until:
         return Span("", since, until)
@@ -83,20 +83,20 @@ def _parts(length: str) -> tuple[int, str]:
 
 
 def in_address(instant: int) -> str:
-    """Return epoch milliseconds as an address has it: ``2026-11-21T18:30:00Z``."""
-    said = datetime.fromtimestamp(instant / 1_000, UTC)
+    """Format epoch milliseconds as in an address: ``2026-11-21T18:30:00Z``."""
+    time = datetime.fromtimestamp(instant / 1_000, UTC)
     return (
-        said.strftime("%Y-%m-%dT%H:%M:%S") + (f".{instant % 1000:03}" * bool(instant % 1000)) + "Z"
+        time.strftime("%Y-%m-%dT%H:%M:%S") + (f".{instant % 1000:03}" * bool(instant % 1000)) + "Z"
     )
 
 
 def instant_of(text: str) -> int | None:
     """Read such an instant (without a zone it is UTC) as epoch milliseconds; None for any other."""
     try:
-        said = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    found = round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1_000)
+    found = round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
     return found if 0 <= found <= LATEST else None
 
 

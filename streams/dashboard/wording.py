@@ -72,15 +72,15 @@ def share(part: float, whole: float) -> str:
 def clock(instant: int | None, *, day: bool = False) -> str:
     """Return epoch milliseconds as a time of day in UTC, with the day where that is asked for.
 
-    What a record says of its time may be nothing that a calendar has.
+    The time of a record may be outside of the calendar.
     """
     if instant is None:
         return NONE
     try:
-        said = datetime.fromtimestamp(instant / 1_000, UTC)
+        time = datetime.fromtimestamp(instant / 1_000, UTC)
     except (OverflowError, OSError, ValueError):
         return f"{instant} ms"
-    return said.strftime("%Y-%m-%d %H:%M:%S" if day else "%H:%M:%S")
+    return time.strftime("%Y-%m-%d %H:%M:%S" if day else "%H:%M:%S")
 
 
 def plural(number: int, one: str, many: str = "") -> str:

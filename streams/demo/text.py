@@ -227,9 +227,9 @@ def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
     if not moved:
         return "no dialog had to move"
     where = Counter(d.path[1] for d in moved)
-    told = ", ".join(f"{n:,} dialogs moved to {name}" for name, n in where.items())
+    counts = ", ".join(f"{n:,} dialogs moved to {name}" for name, n in where.items())
     times = sorted((d.arrived_at - killed.at) / 1000 for d in moved)
-    return f"{told}, half of them within {times[len(times) // 2]:.1f} s"
+    return f"{counts}, half of them within {times[len(times) // 2]:.1f} s"
 
 
 def _refusal(places: Sequence[str]) -> str:

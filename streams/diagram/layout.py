@@ -62,19 +62,19 @@ class Layout:
 
 
 def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
-    """Return the places of a diagram's parts; ``titled``: its title stands above them."""
+    """Return the places of a diagram's parts; ``titled``: its title is above them."""
     columns = _columns(diagram)
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN
     top = MARGIN + 2 * LINE if titled else PAD
     slots, times, bottom = _slots(diagram, top + HEAD + PAD)
-    told = tuple(
+    left_out = tuple(
         line
         for sentence in diagram.left_out
         for line in wrapped(f"left out: {sentence}", width=int(width / (FONT * 0.66)))
     )
-    height = bottom + HEAD + MARGIN + len(told) * LINE
-    return Layout(width, height, columns, slots, times, top, bottom, told)
+    height = bottom + HEAD + MARGIN + len(left_out) * LINE
+    return Layout(width, height, columns, slots, times, top, bottom, left_out)
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -94,19 +94,19 @@ def _columns(diagram: Diagram) -> dict[Place, float]:
         if not row.shape.is_arrow and len(row.ends) == 1:
             at = order[row.ends[0]]
             halves[at] = max(halves[at], _box(row) / 2)
-    needs: dict[tuple[int, int], float] = {}
+    gaps: dict[tuple[int, int], float] = {}
     for row in diagram.rows:
         if row.shape.is_arrow:
             a, b = sorted(order[end] for end in row.ends)
             wanted = max(map(text_width, _lines(row)), default=0) + 4 * PAD
-            needs[a, b] = max(wanted, needs.get((a, b), 0.0))
+            gaps[a, b] = max(wanted, gaps.get((a, b), 0.0))
     xs: list[float] = []
     for n in range(len(diagram.participants)):
         if n == 0:
             xs.append(MARGIN + TIMES + PAD + halves[0])
             continue
         least = _nearest(diagram, n, halves)
-        spans = (xs[a] + wanted for (a, b), wanted in needs.items() if b == n)
+        spans = (xs[a] + wanted for (a, b), wanted in gaps.items() if b == n)
         xs.append(max(xs[-1] + least, *spans, 0.0))
     return {p.place: round(x, 1) for p, x in zip(diagram.participants, xs, strict=True)}
 

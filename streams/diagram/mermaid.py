@@ -25,8 +25,8 @@ def mermaid_text(diagram: Diagram) -> str:
     lines += [_row(row, ids, late=arrives_late(rows, n)) for n, row in enumerate(rows)]
     if diagram.left_out and ids:
         ends = [diagram.participants[0].place, diagram.participants[-1].place]
-        told = "<br/>".join(_escaped(sentence) for sentence in diagram.left_out)
-        lines.append(f"  note over {_over(ends, ids)}: left out:<br/>{told}")
+        left_out = "<br/>".join(_escaped(sentence) for sentence in diagram.left_out)
+        lines.append(f"  note over {_over(ends, ids)}: left out:<br/>{left_out}")
     return "\n".join(lines) + "\n"
 
 

@@ -65,7 +65,7 @@ _FONTS = (
     "'DejaVu Sans', sans-serif"
 )
 _LEAST = 0.72
-_FLIES = 0.72  # how far of its way a lost copy is drawn
+_FLIES = 0.72  # how far of its path a lost copy is drawn
 _CROSS = 4.5
 _QUOTE = {'"': "&quot;"}
 
@@ -88,7 +88,7 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
     """
     layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
-    said = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
+    description = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
     late = [s for s in layout.slots if s.lands is not None]
     role = 'role="img"'
     if links is not None:  # made smaller where it must be, as long as one can read it
@@ -97,7 +97,7 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" class="sequence" {role}>',
         f"<title>{escape(printable(diagram.title))}</title>",
-        f"<desc>{escape(printable(said))}</desc>",
+        f"<desc>{escape(printable(description))}</desc>",
         f"<style>{_style(in_page=links is not None)}</style>",
         *(_own_ground(diagram, layout) if links is None else ()),
         *_lifelines(diagram, layout),
@@ -211,10 +211,10 @@ def _slot(slot: Slot, layout: Layout, links: Links | None) -> Iterator[str]:
     if links is None or not keys:
         yield from _drawn(slot, layout)
         return
-    said = escape(printable(f"{seconds(slot.row.at)} s: {slot.row.text}"), _QUOTE)
+    label = escape(printable(f"{seconds(slot.row.at)} s: {slot.row.text}"), _QUOTE)
     chosen = ' aria-current="true"' if links.chosen in keys else ""
     to = escape(links.to(keys[0]), _QUOTE)
-    yield f'<a id="row-{keys[0]}" href="{to}" data-soft="" aria-label="{said}"{chosen}>'
+    yield f'<a id="row-{keys[0]}" href="{to}" data-soft="" aria-label="{label}"{chosen}>'
     yield _ground(slot, layout)
     yield from _drawn(slot, layout)
     yield "</a>"

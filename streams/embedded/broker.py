@@ -191,8 +191,8 @@ class Broker:
         text = server_properties(self.data.log_dir, port, node, self._beside)
         write_private(self.data.properties, text, "ascii")
         main = ["kafka.Kafka", str(self.data.properties)]
-        told = [*self._jvm, *_LOGGING, *self._beside.java, *options]
-        command = _java(java, told, jars, main)
+        arguments = [*self._jvm, *_LOGGING, *self._beside.java, *options]
+        command = _java(java, arguments, jars, main)
         self._child = spawn(command, self.data.log_file, umask=UMASK)
         running = Running(self._child.pid, port, cluster, time.time())
         self.data.record(running)
@@ -276,8 +276,8 @@ def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str
 
 
 def _why(output: str, code: int) -> str:
-    told = _EXCEPTION.search(output)
-    return told[1] if told else f"exit code {code}, and it does not say why."
+    found = _EXCEPTION.search(output)
+    return found[1] if found else f"exit code {code}, and it does not say why."
 
 
 def _taken(port: int) -> _TakenError:

@@ -45,7 +45,7 @@ class Brokers:
         self._each(lambda broker: broker.start())
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
-        """Stop all of them, each the hard way after ``timeout`` seconds."""
+        """Stop all of them, and kill each after ``timeout`` seconds."""
         self._each(lambda broker: broker.stop(timeout))
 
     def _each(self, act: Callable[[Broker], object]) -> None:

@@ -61,13 +61,13 @@ def _popen(command: list[str], log: Path, mode: str, umask: int) -> subprocess.P
 
 
 def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
-    """Ask the process to end, wait, and end it the hard way if it has not within the time."""
-    for sign, patience in (
+    """Terminate the process, wait, and kill it if it has not ended within the time."""
+    for number, patience in (
         (signal.SIGTERM, timeout),
         (getattr(signal, "SIGKILL", signal.SIGTERM), 5.0),
     ):
         try:
-            os.kill(pid, sign)
+            os.kill(pid, number)
         except OSError:
             break
         if wait_until(gone, patience):

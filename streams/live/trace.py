@@ -1,4 +1,4 @@
-"""Walk a way with a probe that the live workers pass on and no application sees.
+"""Walk a path with a probe that the live workers pass on and no application sees.
 
 A probe is an acknowledgement of a dialog that nobody has. Forwarders route it by the same rules and
 the same plan as a message; it ends in ``ack`` of the instance that delivers, where the endpoint
@@ -34,7 +34,7 @@ class Verdict(Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    """It arrived by a way that `path` does not know."""
+    """It arrived by a path that `path` does not know."""
     LOST = "lost"
 
 
@@ -54,7 +54,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe there and one back; ``expected`` are the ways that `path` knows for its id."""
+    """A probe there and one back; ``expected`` are the paths that `path` knows for its id."""
 
     conversation: uuid.UUID
     expected: tuple[tuple[str, ...], ...]
@@ -108,7 +108,7 @@ class Tracer:
         there = self._leg(home_of(here.instance.name, here.database), conversation, parties)
         met = _taken(paths, there)
         back = None if met is None else self._back(conversation, met)
-        return Probe(conversation, _ways(paths), there, back)
+        return Probe(conversation, _paths_of(paths), there, back)
 
     def _back(self, conversation: uuid.UUID, met: Outcome) -> Leg | None:
         ending, here = met.way.ending, self._sender
@@ -149,7 +149,7 @@ class Tracer:
         return Leg((), None, f"nothing was heard of it within {self._timeout:g} s")
 
     def _read(self, message: Message, from_initiator: bool) -> Leg | None:
-        """Return what a record says about the probe; ``None`` where it is the other leg's."""
+        """Return the leg that a record of the probe reports; ``None`` for the other leg's."""
         with suppress(MalformedError):
             if message.topic() == self._cluster.topics.event:
                 event = decode_event(message.value())
@@ -167,7 +167,7 @@ def _since(leg: Leg, sent: int) -> Leg:
     return replace(leg, visits=visits, arrived=None if leg.arrived is None else leg.arrived - sent)
 
 
-def _ways(paths: Paths) -> tuple[tuple[str, ...], ...]:
+def _paths_of(paths: Paths) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(_instances(outcome) for outcome in paths.outcomes))
 
 

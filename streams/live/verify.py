@@ -45,7 +45,7 @@ class Asked:
 
     span: Span = ALWAYS
     limit: int = 10_000
-    whose: DialogFilter = EVERYBODY
+    dialog_filter: DialogFilter = EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,9 @@ def _judged(
         return Account()
     trimmed, refused = begins(), frozenset[bytes]()
     while True:
-        judge = Judge(Gatherer(sites, now, asked.span, refused), trimmed, asked.limit, asked.whose)
+        judge = Judge(
+            Gatherer(sites, now, asked.span, refused), trimmed, asked.limit, asked.dialog_filter
+        )
         account = sum_dialogs(sources, judge.judge, judge.plus)
         before, trimmed = trimmed, begins()
         late = trimmed != before and not account.ledger.balanced

@@ -1,6 +1,6 @@
 """What Spark does: watch a stream while it flows, and judge captures on executors.
 
-How late, how often twice, by which way, what is unreadable: Structured Streaming from Kafka into
+How late, how often twice, by which path, what is unreadable: Structured Streaming from Kafka into
 the store. The only importer of pyspark.
 """
 

@@ -1,7 +1,7 @@
 """How Java's Kafka client reaches a cluster that librdkafka's properties are known of.
 
 Spark reads with Java's client, which calls the same things otherwise. What it cannot do, or does in
-another way, is refused and never left out: a connection would be less safe than was asked for.
+another path, is refused and never left out: a connection would be less safe than was asked for.
 Certificates and keys are handed over as texts, so executors on other machines need no files.
 """
 
@@ -59,17 +59,17 @@ def java_properties(cluster: Cluster) -> dict[str, str]:
 
 
 def _login(given: Mapping[str, str]) -> dict[str, str]:
-    said = given.get("sasl.mechanisms", given.get("sasl.mechanism", "GSSAPI"))
-    module = _MODULES.get(said.upper())
+    mechanism = given.get("sasl.mechanisms", given.get("sasl.mechanism", "GSSAPI"))
+    module = _MODULES.get(mechanism.upper())
     if module is None:
-        raise _refuse(f"Spark is given no credentials of the mechanism {said}")
+        raise _refuse(f"Spark is given no credentials of the mechanism {mechanism}")
     values = {
         "username": given.get("sasl.username", ""),
         "password": given.get("sasl.password", ""),
     }
     words = (f"{name}={_quoted(value)}" for name, value in values.items())
     return {
-        "sasl.mechanism": said.upper(),
+        "sasl.mechanism": mechanism.upper(),
         "sasl.jaas.config": f"{module} required {' '.join(words)};",
     }
 

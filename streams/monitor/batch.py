@@ -155,8 +155,8 @@ def sum_dialogs(
     context = sources[0].records.sparkSession.sparkContext
     parts = [_parts(source) for source in sources]
     # A union of one would send every part to the JVM and back.
-    heard = parts[0] if len(parts) == 1 else context.union(parts)
-    dialogs = heard.groupByKey(max(heard.getNumPartitions(), context.defaultParallelism))
+    records = parts[0] if len(parts) == 1 else context.union(parts)
+    dialogs = records.groupByKey(max(records.getNumPartitions(), context.defaultParallelism))
     return dialogs.mapPartitions(lambda some: (judge(some),)).reduce(plus)
 
 

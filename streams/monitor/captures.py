@@ -31,7 +31,7 @@ Sum = TypeVar("Sum")
 
 REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
 _READ = {"topic", "key", "headers"}
-"""Bodies say nothing about the way: they are skipped and not decoded."""
+"""Bodies say nothing about the path: they are skipped and not decoded."""
 
 
 class Ear(Protocol):
@@ -115,11 +115,11 @@ def _demand_complete(frame: DataFrame, source: Source) -> None:
     demand_all(found, source.records, source.path)
 
 
-def demand_all(found: int, said: int | None, path: Path) -> None:
-    """Raise InputError where a file has not so many records as it says."""
-    if said is not None and found != said:
+def demand_all(found: int, stated: int | None, path: Path) -> None:
+    """Raise InputError if a file does not have the number of records that it states."""
+    if stated is not None and found != stated:
         raise InputError(
-            f"The file has {found} records and says that it has {said}.",
+            f"The file has {found} records and says that it has {stated}.",
             file=str(path),
             remedy=REMEDY,
         )

@@ -12,7 +12,7 @@ from streams.store import MONITOR_STORE
 from streams.wire import Topics
 
 FOLDER = Path(".hopline/monitor")
-"""Where the checkpoint is unless told otherwise, beside the store."""
+"""The default folder of the checkpoint, beside the store."""
 
 QUERIES_VERSION = 3
 """To be raised when the state of a query changes: old checkpoints are then left alone."""

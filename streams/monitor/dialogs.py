@@ -99,7 +99,7 @@ def sides(states: DataFrame) -> DataFrame:
     and how many records are ``unreadable``, with the ``reason`` of one.
     """
     at, gone = F.col("at"), F.col("gone")
-    told = F.col("state").isNotNull() & F.col("reason").isNull()
+    readable = F.col("state").isNotNull() & F.col("reason").isNull()
     order = Window.partitionBy(*SIDE).orderBy("position")
     numbers = F.struct("state", "sent", "acknowledged", "received")
     head = F.struct("acknowledged", F.col("sent") > F.col("acknowledged"))
@@ -110,13 +110,13 @@ def sides(states: DataFrame) -> DataFrame:
         F.struct(*STATE[8:]).alias("last"),
     )
     rows = marked.groupBy(*SIDE).agg(
-        F.max_by("last", F.when(told, F.col("position"))).alias("last"),
+        F.max_by("last", F.when(readable, F.col("position"))).alias("last"),
         F.max(F.when(F.col("reason").isNull(), F.col("position"))).alias("position"),
-        F.max(F.when(told, at)).alias("seen_at"),
+        F.max(F.when(readable, at)).alias("seen_at"),
         F.min(F.when(F.col("is_initiator") & F.col("is_locked"), at)).alias("locked_at"),
         F.min(F.when(F.col("state") == "ER", at)).alias("error_at"),
-        F.max(F.when(told & F.col("moved"), at)).alias("progress_at"),
-        F.max(F.when(told & F.col("new_head"), at)).alias("head_since"),
+        F.max(F.when(readable & F.col("moved"), at)).alias("progress_at"),
+        F.max(F.when(readable & F.col("new_head"), at)).alias("head_since"),
         F.max_by(F.when(gone, at), "position").alias("gone_at"),
         F.count("reason").alias("unreadable"),
         F.max("reason").alias("reason"),
@@ -134,7 +134,7 @@ def sides(states: DataFrame) -> DataFrame:
 def troubles(events: DataFrame) -> DataFrame:
     """Return the events of a batch with an error that name a dialog, one row per kind of it.
 
-    Superfluous copies (11218) are no trouble.
+    Duplicates (11218) are no trouble.
     """
     named = F.col("conversation").isNotNull() & ~F.col("error").isin(0, int(Number.DUPLICATE))
     wanted = F.col("event").isin(int(EventKind.CONVERSATION), int(EventKind.MESSAGE_UNDELIVERABLE))

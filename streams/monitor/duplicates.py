@@ -1,4 +1,4 @@
-"""Superfluous copies: those that an endpoint removed, by cause, and those that it let through."""
+"""Duplicates: those that an endpoint removed, by cause, and those that it let through."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> 
 
 
 def cause() -> Column:
-    """Return why the copy of an event was superfluous; null where the event removed none."""
+    """Return the cause of the duplicate that an event reports; null where it removed none."""
     undeliverable = F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)
     removed = undeliverable & (F.col("error") == int(Number.DUPLICATE))
     refused = undeliverable & (F.col("error") == int(Number.ANOTHER_INSTANCE_CONVERSES))

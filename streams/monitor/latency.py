@@ -1,4 +1,4 @@
-"""How long messages took, per window and way: as a whole, and leg by leg."""
+"""How long messages took, per window and path: as a whole, and leg by leg."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole way. System messages (EndDialog, Error) and those that never travelled (made
+    Leg 0 is the whole path. System messages (EndDialog, Error) and those that never travelled (made
     in the queue's own database: one visit) have a leg 0 without ``ms`` and visits.
     """
     system = flagged(Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
@@ -43,7 +43,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
         F.when(travelled, F.concat(F.array("enqueued_at"), F.col("path.at"))).alias("instants"),
         _last("path.at").alias("delivered_at"),
     )
-    named = timed.withColumn("way", _way()).select(
+    named = timed.withColumn("way", _path()).select(
         "*",
         event_time("delivered_at", now).alias("at"),
         _last("way").alias("target"),
@@ -67,7 +67,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
 
 
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
-    """Return latencies (WINDOWS) per window of ``length`` ms and way; exact percentiles.
+    """Return latencies (WINDOWS) per window of ``length`` ms and path; exact percentiles.
 
     Rows that are ``late`` ms behind the newest one are left out once that has been seen.
     """
@@ -87,8 +87,8 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
     )
     # Left out here and not before: Spark moves a condition on decoded columns below the decoding
     # and decodes twice. One that depends on an aggregate stays.
-    told = figures.where(F.col("reason").isNotNull() | F.col("max").isNotNull())
-    return told.select(
+    kept = figures.where(F.col("reason").isNotNull() | F.col("max").isNotNull())
+    return kept.select(
         "*",
         F.unix_millis("window.start").alias("window_start"),
         F.unix_millis("window.end").alias("window_end"),
@@ -96,7 +96,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
     ).select(*WINDOWS)
 
 
-def _way() -> Column:
+def _path() -> Column:
     """Return the visits without the target's own instance, which its database names again."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))

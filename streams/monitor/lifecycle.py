@@ -78,7 +78,7 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
     enqueued_at, first = F.col("enqueued_at"), F.col("attempt") == 0
     claimed = F.when(queued, _last("at")).when(first, sent_at).otherwise(enqueued_at)
     sent = ~flagged(Flag.END, Flag.ERROR) & (first | (sent_at - enqueued_at < horizon))
-    told = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | sent)
+    is_sighting = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | sent)
     copy = F.struct(
         "sequence",
         _last("instance").alias("place"),
@@ -98,7 +98,7 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
         "copy": F.when(queued, copy),
         "trouble": F.lit(None),
     }
-    named = told & columns["conversation"].isNotNull()
+    named = is_sighting & columns["conversation"].isNotNull()
     return _sightings(envelopes.withColumn("claimed", claimed), named, columns, now)
 
 
@@ -130,8 +130,8 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
     }
     timed = events.withColumn("claimed", F.col("at"))
     named = columns["conversation"].isNotNull() & columns["message_id"].isNotNull()
-    told = F.col("reason").isNull() & (removed | (refused & first)) & named
-    return _sightings(timed, told, columns, now)
+    is_sighting = F.col("reason").isNull() & (removed | (refused & first)) & named
+    return _sightings(timed, is_sighting, columns, now)
 
 
 def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
@@ -158,7 +158,7 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
             F.max("trouble").alias("trouble"),
         )
     )
-    told = _with_causes(sessions).select(
+    sessions = _with_causes(sessions).select(
         "*",
         F.unix_millis("session.start").alias("first_at"),
         (F.unix_millis("session.end") - horizon).alias("last_at"),
@@ -167,9 +167,9 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
     missing = F.col("sent").isNotNull() & (F.col("copies") == 0)
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
-    superfluous = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0
+    repeated = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0
     # No condition on a key: Spark would move it below the watermark, and heartbeats with it.
-    something = told.withColumn("found", found).where(missing | F.col("found") | superfluous)
+    something = sessions.withColumn("found", found).where(missing | F.col("found") | repeated)
     for identifier in ("message_id", "conversation"):
         something = something.withColumn(identifier, uuid_text(identifier))
     return something.select(*LIVES)
@@ -193,13 +193,13 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
         ),
     )
     steps = [_different(*COPY[:n]) for n in range(1, 7)]
-    said, placed, whole, sent, left, routed = steps
+    issued, placed, whole, sent, left, routed = steps
     causes = {
         "retries": sent - whole,
         "redeliveries": left - sent + F.size("all") - routed,
         "several_routes": routed - left,
-        "several_targets": placed - said,
-        "replays": said - 1,
+        "several_targets": placed - issued,
+        "replays": issued - 1,
     }
     known = F.size("queued") > 0
     return counted.select(
@@ -228,9 +228,9 @@ def _different(*names: str) -> Column:
 
 
 def _sightings(
-    frame: DataFrame, told: Column, columns: dict[str, Column], now: Column
+    frame: DataFrame, is_sighting: Column, columns: dict[str, Column], now: Column
 ) -> DataFrame:
-    """Return a row for each record that is ``told``.
+    """Return a row for each record for which ``is_sighting`` holds.
 
     By exploding and not by a condition: Spark moves conditions below the decoding, decoding twice.
     """
@@ -239,7 +239,7 @@ def _sightings(
         event_time("claimed", now).alias("at"),
         *(made[name].cast(kind).alias(name) for name, kind in _TYPES.items()),
     )
-    row = F.explode(F.when(told, F.array(sighting))).alias("sighting")
+    row = F.explode(F.when(is_sighting, F.array(sighting))).alias("sighting")
     return frame.select(row).select("sighting.*")
 
 

@@ -1,4 +1,4 @@
-"""Who gives signs of life, as one reader of ``presence`` sees it."""
+"""Who sends heartbeats, as one reader of ``presence`` sees it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Liveness:
         self._newest = max(self._newest, at)
 
     def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
-        """Yield who there is, whether it lives, and when it was heard last.
+        """Yield each instance, whether it is up, and the time of its last heartbeat.
 
         ``now`` is the reader's clock in epoch milliseconds: only its going counts, once it was seen
         twice.

@@ -1,4 +1,4 @@
-"""One look at what no record tells: positions of workers, what forwarders hold, signs of life."""
+"""One look at what no record tells: positions of workers, what forwarders hold, heartbeats."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Seen:
     """What one look has found, by instance (or pair).
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
-    ``signs``: whether it lives, and its last sign; ``links``: to whom its routes lead. ``hung``:
+    ``heartbeats``: whether it is up, and its last heartbeat; ``links``: of its routes. ``hung``:
     transactions in the topics that the monitor reads.
     """
 
     homes: tuple[str, ...]
     lags: Mapping[tuple[str, str, str], int]
     held: Mapping[str, tuple[int, int]]
-    signs: Mapping[str, tuple[bool, int]]
+    heartbeats: Mapping[str, tuple[bool, int]]
     links: tuple[tuple[str, str], ...]
     hung: tuple[Hung, ...] = ()
 
@@ -66,7 +66,7 @@ class Eye:
     ) -> None:
         self._cluster, self._patience = cluster, patience
         self._catalog = CatalogState()
-        self._signs = Liveness()
+        self._liveness = Liveness()
         self._hung = HungTransactions(cluster, hung_after)
         self._consumer: Consumer | None = None
         self._sizes: dict[Place, dict[int, int]] = {}
@@ -91,12 +91,12 @@ class Eye:
         names = [name for kinds in topics.values() for name in kinds]
         ends, begins = read_ends(self._cluster, names), read_begins(self._cluster, names)
         logs = {place: range(begins.get(place, 0), end) for place, end in ends.items()}
-        signs = {name: (up, at) for name, up, at in self._signs.judge(now)}
+        heartbeats = {name: (up, at) for name, up, at in self._liveness.judge(now)}
         return Seen(
             homes,
             self._lags(topics, notes, logs),
             self._held(homes, notes, logs),
-            {name: signs[name] for name in topology.instances if name in signs},
+            {name: heartbeats[name] for name in topology.instances if name in heartbeats},
             tuple(
                 (instance.name, other)
                 for instance in topology.instances.values()
@@ -113,7 +113,7 @@ class Eye:
             self._consumer.close()
             self._consumer = None
 
-    # --- catalog and signs of life ---------------------------------------------------------------
+    # --- catalog and heartbeats ---------------------------------------------------------------
 
     def _catch_up(self) -> bool:
         """Read what was written to ``catalog`` and ``presence`` since; False: there are none."""
@@ -160,9 +160,9 @@ class Eye:
             self._catalog.read(message)
             return
         with suppress(MalformedError):
-            sign = decode_presence(message.value())
-            instance, at = sign["instance"], message.timestamp()[1]
-            self._signs.seen(instance, at, sign["count"], period_in(sign))
+            heartbeat = decode_presence(message.value())
+            instance, at = heartbeat["instance"], message.timestamp()[1]
+            self._liveness.seen(instance, at, heartbeat["count"], period_in(heartbeat))
 
     # --- positions -------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read, whose
+from streams.monitor import dialogs, duplicates, filter_dialogs, gaps, latency, lifecycle, read
 from streams.monitor.access import source_options
 from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import OWN, Schemas
@@ -29,7 +29,7 @@ from streams.monitor.state_sink import MOST, StateSink
 from streams.wire import Topics
 from streams.wire.records import MESSAGE
 
-_SIGNS = ("presence",)
+_HEARTBEATS = ("presence",)
 _NEVER = "(?!)"
 """A pattern that no name fits."""
 
@@ -102,7 +102,7 @@ class Records:
         """Return the records (``read.RAW``) of some kinds of topics."""
         config = self.config
         found = read.stream(self.spark, self.access, read.topics_of(config.prefix, *kinds))
-        return whose.only(found, config.job) if kinds != _SIGNS else found
+        return filter_dialogs.only(found, config.job) if kinds != _HEARTBEATS else found
 
     def none(self) -> DataFrame:
         """Return the records of no topic at all."""
@@ -112,7 +112,7 @@ class Records:
         """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
         found = read.stream(self.spark, self.access, pattern, dialogs.DIALOG_RAW, most=MOST)
-        return whose.only(found, config.job)
+        return filter_dialogs.only(found, config.job)
 
     def envelopes(self, raw: DataFrame) -> DataFrame:
         """Return what the envelopes of records say (``read.ENVELOPE``)."""
@@ -127,7 +127,7 @@ class Records:
 
 
 def _sightings(records: Records, now: Column) -> DataFrame:
-    """Return what is seen of messages; unless it shall end, signs of life let time go on."""
+    """Return the sightings of messages; heartbeats advance time unless it ends when idle."""
     config = records.config
     # Acknowledgements are left out before anything is decoded.
     frames = records.raw("out", "queue").where(
@@ -140,6 +140,6 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         lifecycle.of_events(records.events(), now),
     ]
     # The source is always there, because a checkpoint has the same sources for ever.
-    signs = records.raw(*_SIGNS) if config.until_idle is None else records.none()
-    seen.append(lifecycle.heartbeats(signs, now))
+    heartbeats = records.raw(*_HEARTBEATS) if config.until_idle is None else records.none()
+    seen.append(lifecycle.heartbeats(heartbeats, now))
     return reduce(DataFrame.unionByName, seen)

@@ -64,7 +64,7 @@ def stream(
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
     ``access`` is of :func:`streams.monitor.access.source_options`. A batch has ``most`` of them at
-    most, if that is said.
+    most, if that is stated.
 
     A pattern and not a name: a topic may come into being later, and every queue is one.
     ``failOnDataLoss`` is off because queue topics shrink behind their readers.

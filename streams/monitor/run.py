@@ -115,7 +115,7 @@ def _follow(
     stop: Event,
     say: Say,
 ) -> None:
-    ready, said, told = False, "", time.monotonic()
+    ready, last_line, reported_at = False, "", time.monotonic()
     noted: dict[str, int] = {}
     worked, upkeep = time.monotonic(), Upkeep(store, config.keep, time.time)
     while not stop.wait(_LOOK_S):
@@ -134,8 +134,8 @@ def _follow(
             say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {store.address}")
             if config.ready_file is not None:
                 config.ready_file.touch()
-        if now - told >= _SAY_S and (line := _line(watches)) != said:
-            said, told = line, now
+        if now - reported_at >= _SAY_S and (line := _line(watches)) != last_line:
+            last_line, reported_at = line, now
             say(line)
         if ready and config.until_idle is not None and now - worked >= config.until_idle:
             return

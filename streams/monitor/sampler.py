@@ -29,11 +29,11 @@ KEPT = 86_400_000
 
 _LAST_S = 15.0
 _CHANGES = ("until", "seen_at")
-"""What changes in a sample that holds: how long it has, and when the last sign of life came."""
+"""What changes in a sample that holds: how long it has, and when the last heartbeat came."""
 
 
 class Sampler:
-    """Looks at a cluster now and then. ``failure`` is what the store said when it refused.
+    """Looks at a cluster now and then. ``failure`` is the error of a store that refused to write.
 
     Where Kafka does not answer there is no sample: the last ones grow old, and that shows.
     """
@@ -49,7 +49,7 @@ class Sampler:
         self.failure: HoplineError | None = None
         self._store, self._eye, self._every, self._say = store, eye, every, say
         self._holding: dict[tuple[object, ...], Sample] = {}
-        self._told = ""
+        self._reported = ""
         self._hung: tuple[Hung, ...] = ()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -83,7 +83,7 @@ class Sampler:
             self._eye.close()
 
     def try_to_look(self) -> None:
-        """Look once; where Kafka does not answer, say so once."""
+        """Look once; where Kafka does not answer, report it once."""
         now = _now()
         try:
             seen = self._eye.look(now)
@@ -93,16 +93,16 @@ class Sampler:
         except SurroundingsError as error:
             self._missed(error.message)
             return
-        self._told = ""
+        self._reported = ""
         try:
             if seen is not None:
-                self._tell_hung(seen.hung)
+                self._report_hung(seen.hung)
                 self.write(seen, now)
         except HoplineError as error:
             self.failure = error
 
-    def _tell_hung(self, hung: tuple[Hung, ...]) -> None:
-        """Say once of each that hangs what it hides and how to end it."""
+    def _report_hung(self, hung: tuple[Hung, ...]) -> None:
+        """Report each hung transaction once: what it hides and how to end it."""
         for each in hung:
             if each not in self._hung:
                 self._say(f"{each} {each.remedy}")
@@ -118,9 +118,9 @@ class Sampler:
     def _missed(self, why: str) -> None:
         # The next look is another client's: this one may be stuck (streams/kafka/lost_brokers.py).
         self._eye.close()
-        if why != self._told:
+        if why != self._reported:
             self._say(f"nothing is sampled: {why}")
-        self._told = why
+        self._reported = why
 
     def _held_on(self, row: Sample) -> Sample:
         """Return a sample as the last one of its subject that goes on, if it does."""
@@ -140,7 +140,7 @@ def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -
         yield LagSample(home, role, topic, now, now, records)
     for home, (copies, size) in seen.held.items():
         yield HeldSample(home, now, now, copies, size)
-    for instance, (up, at) in seen.signs.items():
+    for instance, (up, at) in seen.heartbeats.items():
         yield HeartbeatSample(instance, now, now, up, at)
     for instance, other in seen.links:
         yield LinkSample(instance, other, now, now)

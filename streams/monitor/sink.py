@@ -43,7 +43,7 @@ class Target(Protocol):
 class BatchSink(ABC):
     """What ``foreachBatch`` calls with a batch of a query.
 
-    ``failure`` is what the store said when it refused; the query then stops.
+    ``failure`` is the error of a store that refused to write; the query then stops.
     """
 
     def __init__(self, target: Target, query: str) -> None:

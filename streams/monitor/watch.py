@@ -12,8 +12,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from streams.store import Store
 
 _MOMENT = 3
-_SIGNS = "(presence)"
-"""What is in the description of a source of signs of life: they are no work."""
+_HEARTBEATS = "(presence)"
+"""Part of the description of a source of heartbeats: these records are no work."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Watch:
     def _reports(self) -> list[StreamingQueryProgress]:
         """Return the reports since the last look, oldest first.
 
-        Each as one text: pyspark's own way asks Java for every single value of a hundred of them.
+        Each as one text: pyspark's own method asks Java for each of a hundred values.
         """
         recent, found = self.query._jsq.recentProgress(), []
         for place in reversed(range(len(recent))):
@@ -78,7 +78,9 @@ class Watch:
         self.batch = progress.batchId
         self.batches += 1
         self.rows += sum(
-            source.numInputRows for source in progress.sources if _SIGNS not in source.description
+            source.numInputRows
+            for source in progress.sources
+            if _HEARTBEATS not in source.description
         )
         self._time(progress)
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)

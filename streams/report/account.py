@@ -91,7 +91,7 @@ class Judge:
     gatherer: Gatherer
     begins: Begins
     limit: int
-    whose: DialogFilter = EVERYBODY
+    dialog_filter: DialogFilter = EVERYBODY
 
     def judge(self, dialogs: Iterable[tuple[bytes, Iterable[Part]]]) -> Account:
         """Return the account of these dialogs; one at a time is in memory."""
@@ -113,7 +113,7 @@ class Judge:
         if is_dialog(dialog):
             parts = list(parts)
             job = job_of(uuid.UUID(bytes=dialog), parts)
-        if not self.whose.counts(job):
+        if not self.dialog_filter.counts(job):
             return Account()
         facts = Facts(begins=self.begins)
         self.gatherer.add(facts, dialog, parts)

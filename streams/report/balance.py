@@ -72,11 +72,11 @@ class _Balance:
     span: Span
     ledger: Ledger = field(default_factory=Ledger)
     places: defaultdict[tuple[uuid.UUID, bool], dict[str, None]] = field(init=False)
-    """Where the sides of dialogs are or were, as their state says, or what they have said."""
+    """Where the sides of dialogs are or were, from their state or their statements."""
 
     def __post_init__(self) -> None:
         self.places = defaultdict(dict)
-        for place, conversation, is_initiator in (*self.endings.said, *self.sides):
+        for place, conversation, is_initiator in (*self.endings.end_kinds, *self.sides):
             self.places[conversation, is_initiator][place] = None
 
     def account(
@@ -96,26 +96,28 @@ class _Balance:
             found[row.message_id].append(row)
         other = (sender.conversation, not sender.is_initiator)
         receivers = list(self.places[other]) if place is None else [place]
-        told = _Told(side, here, max((d.sequence for d in here), default=-1), receivers)
+        direction = _Direction(side, here, max((d.sequence for d in here), default=-1), receivers)
         for message in self.begins.numbered(messages, side, found):
             if message.at in self.span:
-                self._message(message, found[message.message_id], told)
+                self._message(message, found[message.message_id], direction)
         self._order(here)
 
-    def _message(self, message: Accepted, copies: Sequence[Delivered], told: _Told) -> None:
+    def _message(
+        self, message: Accepted, copies: Sequence[Delivered], direction: _Direction
+    ) -> None:
         if copies:
             outcome = Fate.DELIVERED
             if len(copies) > 1:
                 self.ledger.note(Fault.TWICE, _missing(message, copies[0].place))
             if copies[0].digest != message.digest or self._has_other_number(message, copies[0]):
                 self.ledger.note(Fault.CHANGED, _missing(message, copies[0].place))
-        elif message.sequence > told.last:
-            outcome = self.endings.outcome(message, told.side, told.receivers, self.sides)
+        elif message.sequence > direction.last:
+            outcome = self.endings.outcome(message, direction.side, direction.receivers, self.sides)
         else:  # in order: what is missing before the last can have no reason
             outcome = Fate.LOST
-        if outcome is Fate.LOST and self._is_hidden(message, told):
+        if outcome is Fate.LOST and self._is_hidden(message, direction):
             outcome = Fate.TRIMMED
-        if self.begins.events_end and _may_be_refused(message, outcome, told.side):
+        if self.begins.events_end and _may_be_refused(message, outcome, direction.side):
             outcome = Fate.UNDECIDED
         self.ledger.outcomes[outcome] += 1
         if outcome is Fate.LOST:
@@ -125,13 +127,14 @@ class _Balance:
         # A refusal that cannot be read would have taken one off every number behind it.
         return copy.sequence != message.sequence and not self.begins.events_end
 
-    def _is_hidden(self, message: Accepted, told: _Told) -> bool:
+    def _is_hidden(self, message: Accepted, direction: _Direction) -> bool:
         sender = message.sender
         others = (
-            EndpointKey(p, sender.conversation, not sender.is_initiator) for p in told.receivers
+            EndpointKey(p, sender.conversation, not sender.is_initiator)
+            for p in direction.receivers
         )
-        known = told.side is not None and any(other in self.sides for other in others)
-        return self.begins.hide(message, told.here, told.receivers, known=known)
+        known = direction.side is not None and any(other in self.sides for other in others)
+        return self.begins.hide(message, direction.here, direction.receivers, known=known)
 
     def _order(self, here: Sequence[Delivered]) -> None:
         for before, after in pairwise(here):
@@ -142,7 +145,7 @@ class _Balance:
     def account_for_nobodys(
         self, rows: Iterable[Delivered], arrived: dict[EndpointKey, list[Delivered]]
     ) -> None:
-        """Account for what is in queues although no command has said it."""
+        """Account for messages in queues that no command has sent."""
         firsts = {
             (sender.conversation, sender.is_initiator): min(row.sequence for row in found)
             for sender, found in arrived.items()
@@ -161,18 +164,18 @@ class _Balance:
         for endpoint, side in self.sides.items():
             if endpoint.is_initiator and side.peer is not None:
                 self.ledger.locked[side.peer] += 1
-            if side.sent is None or not self.begins.says_all(endpoint.place):
+            if side.sent is None or not self.begins.has_all_commands(endpoint.place):
                 continue
             if self.begins.events_end:
                 continue
-            said = sum(message.read for message in sent.get(endpoint, ()))
-            if side.sent - said not in self._numbers_of_end(endpoint, said):
+            issued = sum(message.read for message in sent.get(endpoint, ()))
+            if side.sent - issued not in self._numbers_of_end(endpoint, issued):
                 about = (endpoint.conversation, endpoint.is_initiator, side.sent, _NO_MESSAGE)
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
-    def _numbers_of_end(self, endpoint: EndpointKey, said: int) -> Sequence[int]:
-        """Return how many numbers an endpoint's END may have: none where it had nobody to tell."""
-        endings, how = self.endings, self.endings.said.get(endpoint)
+    def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
+        """Return how many numbers an endpoint's END may have: none where it had no other side."""
+        endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)
         other = (endpoint.conversation, not endpoint.is_initiator)
@@ -180,15 +183,15 @@ class _Balance:
             endpoint in endings.errors
             or endpoint in endings.events
             or endpoint in endings.end_dialogs
-            or any(EndpointKey(place, *other) in endings.said for place in self.places[other])
+            or any(EndpointKey(place, *other) in endings.end_kinds for place in self.places[other])
         )
-        alone = how is Ending.WITH_CLEANUP or not said or over or bool(self.begins)
+        alone = how is Ending.WITH_CLEANUP or not issued or over or bool(self.begins)
         return (0, 1) if alone else (1,)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What is known of one direction: its sender's state, and what is at its target."""
+class _Direction:
+    """One direction of a dialog: its sender's state, and the messages at its target."""
 
     side: Side | None
     here: Sequence[Delivered]

@@ -38,8 +38,8 @@ class Begins:
             self.events_end or other.events_end,
         )
 
-    def says_all(self, place: str) -> bool:
-        """Tell whether every command that was given at a place is still there."""
+    def has_all_commands(self, place: str) -> bool:
+        """Tell whether the log still has every command that was issued at a place."""
         return _instance(place) not in self.commands
 
     def numbered(

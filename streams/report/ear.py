@@ -41,7 +41,7 @@ from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, header_of, is_moved, read_command, read_queued
 from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 
-Heard = tuple[bytes, Part]
+DialogPart = tuple[bytes, Part]
 """A dialog's id, and a part of what is known of it."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
@@ -74,7 +74,7 @@ class Ear:
     _places: dict[str, TopicPlace | None] = field(default_factory=dict)
     _last: dict[tuple[str, int, Source], tuple[int, int]] = field(default_factory=dict)
 
-    def hear(self, record: Record) -> Iterator[Heard]:
+    def hear(self, record: Record) -> Iterator[DialogPart]:
         """Yield what a record says; nothing where nobody of ours wrote it."""
         topic = record.topic
         if topic not in self._places:
@@ -95,13 +95,13 @@ class Ear:
         except MalformedError:
             return  # no message of any dialog, or told as event 161 by the endpoint worker
 
-    def listen(self, *fields: Any) -> Iterator[Heard]:
+    def listen(self, *fields: Any) -> Iterator[DialogPart]:
         """Yield what a record says that comes as the fields of :class:`Record`."""
         return self.hear(Record(*fields))
 
     # --- commands --------------------------------------------------------------------------------
 
-    def _command(self, record: Record, home: str) -> Iterator[Heard]:
+    def _command(self, record: Record, home: str) -> Iterator[DialogPart]:
         if is_moved(record.headers):
             return
         command = read_command(record.key, None, record.headers, record.stored_at)
@@ -129,7 +129,7 @@ class Ear:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement was said before: its endpoint passes it over."""
+        """Tell whether a statement repeats an earlier one: its endpoint passes it over."""
         cause = command.cause
         if cause is None:
             return False
@@ -141,23 +141,23 @@ class Ear:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def _event(self, record: Record) -> Iterator[Heard]:
+    def _event(self, record: Record) -> Iterator[DialogPart]:
         event = decode_event(record.value)
-        kind, error, told_at = event["event"], event["error"], event["at"]
+        kind, error, reported_at = event["event"], event["error"], event["at"]
         dialog = _id(event["conversation"])
         if kind == EventKind.CONVERSATION:
             yield from self._ending(record, event, error, dialog)
         elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
             cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
-            yield dialog, Duplicate(cause, told_at)
+            yield dialog, Duplicate(cause, reported_at)
         elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
-            yield dialog, Dropped(error, told_at)
+            yield dialog, Dropped(error, reported_at)
         elif kind == EventKind.MESSAGE_CLASSIFY and error:
-            yield dialog, Delayed(error, told_at)
+            yield dialog, Delayed(error, reported_at)
 
     def _ending(
         self, record: Record, event: Mapping[str, Any], error: int, dialog: bytes
-    ) -> Iterator[Heard]:
+    ) -> Iterator[DialogPart]:
         """Read of a statement that was refused, or of an end in error."""
         refused = _id(event["message_id"]) if error else NOBODY
         if refused:
@@ -183,7 +183,7 @@ def _how(command: Command) -> Ending:
     return Ending.PLAIN if command.error_code is None else Ending.WITH_ERROR
 
 
-def _queued(record: Record, place: str) -> Iterator[Heard]:
+def _queued(record: Record, place: str) -> Iterator[DialogPart]:
     frame = read_queued(record.value, record.headers)
     header, conversation = frame.header, frame.conversation.bytes
     from_initiator = frame.parties.from_initiator
@@ -198,7 +198,7 @@ def _queued(record: Record, place: str) -> Iterator[Heard]:
         yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)
 
 
-def _state(record: Record, home: str) -> Iterator[Heard]:
+def _state(record: Record, home: str) -> Iterator[DialogPart]:
     if record.key is None or record.key == POSITIONS_KEY:
         return
     about = decode_key(record.key)

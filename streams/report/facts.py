@@ -95,8 +95,8 @@ class Side:
         """
         if self.state == "CD" and self.deaf_from is None:
             return False
-        heard = sequence < self.received and self.hears(sequence)
-        return heard and sequence not in self.parked
+        was_received = sequence < self.received and self.hears(sequence)
+        return was_received and sequence not in self.parked
 
 
 class Ending(Enum):

@@ -47,7 +47,7 @@ class Facts:
     accepted: list[Accepted] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
     sides: list[Side] = field(default_factory=list)
-    said: dict[EndpointKey, Ending] = field(default_factory=dict)
+    end_kinds: dict[EndpointKey, Ending] = field(default_factory=dict)
     errors: dict[EndpointKey, int] = field(default_factory=dict)
     end_dialogs: set[EndpointKey] = field(default_factory=set)
     expired: set[uuid.UUID] = field(default_factory=set)
@@ -60,7 +60,7 @@ class Facts:
 
     def balance(self, span: Span = ALWAYS) -> Ledger:
         """Return the account of these facts."""
-        endings = Endings(self.said, self.errors, self.end_dialogs, self.expired, self.ended)
+        endings = Endings(self.end_kinds, self.errors, self.end_dialogs, self.expired, self.ended)
         return balance(self.accepted, self.delivered, self.sides, endings, self.begins, span)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
@@ -82,26 +82,26 @@ class Gatherer:
     refused: Collection[bytes] = ()
 
     def add(self, facts: Facts, dialog: bytes, parts: Iterable[Part]) -> None:
-        """Add what the parts of one dialog say: all that there are."""
-        heard = _Parts()
+        """Add all parts of one dialog."""
+        found = _Parts()
         for part in parts:
-            heard.take(part)
-        self._count(facts, heard.copies)
+            found.take(part)
+        self._count(facts, found.copies)
         if len(dialog) != _ID:
             return
         conversation = uuid.UUID(bytes=dialog)
-        heard.refused.update(self.refused)
-        facts.refused |= heard.refused
-        self._note_statements(facts, conversation, heard)
-        _note_queues(facts, conversation, heard)
-        for failed in sorted(heard.failed):
+        found.refused.update(self.refused)
+        facts.refused |= found.refused
+        self._note_statements(facts, conversation, found)
+        _note_queues(facts, conversation, found)
+        for failed in sorted(found.failed):
             ended = EndpointKey(failed.place, conversation, failed.is_initiator)
             facts.ended.setdefault(ended, failed.error)
-        facts.sides += self._sides(conversation, heard.kept.values())
+        facts.sides += self._sides(conversation, found.kept.values())
 
     def _count(self, facts: Facts, copies: Iterable[Copy]) -> None:
         for copy in copies:
-            if copy.told_at not in self.span:
+            if copy.reported_at not in self.span:
                 continue
             match copy:
                 case Duplicate(cause):
@@ -111,23 +111,25 @@ class Gatherer:
                 case Delayed(number):
                     facts.delays[number] += 1
 
-    def _note_statements(self, facts: Facts, conversation: uuid.UUID, heard: _Parts) -> None:
-        for begun in heard.begun:
-            if begun.command_id not in heard.refused and 0 < begun.expires_at <= self.now:
+    def _note_statements(self, facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
+        for begin in found.begins:
+            if begin.command_id not in found.refused and 0 < begin.expires_at <= self.now:
                 facts.expired.add(conversation)
         numbers: defaultdict[EndpointKey, int] = defaultdict(int)
-        for said in _once(heard.statements):
-            if said.command_id in heard.refused:
+        for statement in _once(found.statements):
+            if statement.command_id in found.refused:
                 continue
-            by = EndpointKey(said.place, conversation, said.from_initiator)
-            if isinstance(said, Ended):
+            by = EndpointKey(statement.place, conversation, statement.from_initiator)
+            if isinstance(statement, Ended):
                 # What WITH ERROR has discarded is not discarded once more.
-                if facts.said.get(by) is not Ending.WITH_ERROR:
-                    facts.said[by] = said.how
+                if facts.end_kinds.get(by) is not Ending.WITH_ERROR:
+                    facts.end_kinds[by] = statement.how
                 continue
-            message_id, number = uuid.UUID(bytes=said.message_id), numbers[by]
+            message_id, number = uuid.UUID(bytes=statement.message_id), numbers[by]
             facts.accepted.append(
-                Accepted(by, message_id, number, said.digest, said.read, said.stored_at)
+                Accepted(
+                    by, message_id, number, statement.digest, statement.read, statement.stored_at
+                )
             )
             numbers[by] += 1
 
@@ -159,7 +161,7 @@ class _Parts:
     """The parts of one dialog, by what they are."""
 
     statements: list[Sent | Ended] = field(default_factory=list)
-    begun: list[Began] = field(default_factory=list)
+    begins: list[Began] = field(default_factory=list)
     queued: list[Queued] = field(default_factory=list)
     ends: list[QueuedEnd] = field(default_factory=list)
     kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
@@ -179,7 +181,7 @@ class _Parts:
             case QueuedEnd():
                 self.ends.append(part)
             case Began():
-                self.begun.append(part)
+                self.begins.append(part)
             case Refused():
                 self.refused.add(part.command_id)
             case Failed():
@@ -196,24 +198,24 @@ class _Parts:
 
 
 def _once(statements: list[Sent | Ended]) -> Iterator[Sent | Ended]:
-    """Yield statements in their order, without those that an application has said again."""
+    """Yield statements in their order, without those that an application repeated."""
     last: dict[tuple[str, Source], tuple[int, int]] = {}
-    for said in sorted(statements, key=lambda said: (said.place, said.at)):
-        if (cause := said.cause) is not None:
-            if cause.at <= last.get((said.place, cause.source), (-1, -1)):
+    for statement in sorted(statements, key=lambda statement: (statement.place, statement.at)):
+        if (cause := statement.cause) is not None:
+            if cause.at <= last.get((statement.place, cause.source), (-1, -1)):
                 continue
-            last[said.place, cause.source] = cause.at
-        yield said
+            last[statement.place, cause.source] = cause.at
+        yield statement
 
 
-def _note_queues(facts: Facts, conversation: uuid.UUID, heard: _Parts) -> None:
-    for end in heard.ends:
+def _note_queues(facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
+    for end in found.ends:
         receiver = EndpointKey(end.place, conversation, not end.from_initiator)
         if end.error is None:
             facts.end_dialogs.add(receiver)
         else:
             facts.errors[receiver] = end.error
-    for row in heard.queued:
+    for row in found.queued:
         path = row.path
         arrived_at = path[-1][1] if path else 0
         facts.delivered.append(

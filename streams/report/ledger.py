@@ -39,7 +39,7 @@ class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost".
 
     ``exceptions`` are those that were kept (:meth:`plus`), ``faults`` counts all of them.
-    ``unsaid`` messages were delivered, and the commands that said them are trimmed.
+    ``unsaid`` messages were delivered, and the commands that sent them are trimmed.
     """
 
     outcomes: Counter[Fate] = field(default_factory=Counter)
@@ -125,7 +125,7 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all that was said and delivered can still be read."""
+        """Tell whether all commands and deliveries can still be read."""
         return not (self.unsaid or self.outcomes[Fate.TRIMMED] or self.undecided)
 
     @property

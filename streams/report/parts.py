@@ -50,7 +50,7 @@ class Sent(NamedTuple):
 class Began(NamedTuple):
     """A BEGIN; ``expires_at`` is 0 where the lifetime is the longest.
 
-    ``job`` is the replay that said it, empty where an application did.
+    ``job`` is the replay that issued it, empty for an application's.
     """
 
     command_id: bytes
@@ -94,21 +94,21 @@ class Duplicate(NamedTuple):
     """An event: a copy was removed; ``cause`` says where it came from."""
 
     cause: str
-    told_at: int
+    reported_at: int
 
 
 class Dropped(NamedTuple):
     """An event: a copy was dropped."""
 
     number: int
-    told_at: int
+    reported_at: int
 
 
 class Delayed(NamedTuple):
     """An event: a message stays where it is for a while."""
 
     number: int
-    told_at: int
+    reported_at: int
 
 
 class Queued(NamedTuple):

@@ -38,7 +38,7 @@ from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
 
-_Heard = defaultdict[bytes, list[Part]]
+_PartsByDialog = defaultdict[bytes, list[Part]]
 
 
 def read_facts(cluster: Cluster, topology: Topology) -> Facts:
@@ -46,19 +46,19 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
     now = time.time_ns() // 1_000_000
     names, homes = cluster.topics, list(homes_of(topology))
     sites = Sites.of(topology, names.prefix, counts_of(cluster, topology))
-    ear, heard = Ear(sites), _Heard(list)
+    ear, by_dialog = Ear(sites), _PartsByDialog(list)
     ear.read = {
         (home, partition): position
         for home in homes
-        for partition, position in _hear_state(cluster, ear, home, heard)
+        for partition, position in _add_state(cluster, ear, home, by_dialog)
     }
     topics = [*(names.queue(*q) for q in queues(topology)), *(names.cmd(h) for h in homes)]
     for topic in (*topics, names.event):
-        _hear(ear, read_all(cluster, topic, to_high=True), heard)
+        _add_messages(ear, read_all(cluster, topic, to_high=True), by_dialog)
     facts = Facts(begins=begins_of(cluster, topology))
-    shared = (refused_shared(parts) for key, parts in heard.items() if is_shared(key))
+    shared = (refused_shared(parts) for key, parts in by_dialog.items() if is_shared(key))
     gatherer = Gatherer(sites, now, refused={refused for refused in shared if refused})
-    for dialog, parts in heard.items():
+    for dialog, parts in by_dialog.items():
         if not is_shared(dialog):
             gatherer.add(facts, dialog, parts)
     facts.delivered.sort(key=lambda d: (d.place, d.partition, d.offset))
@@ -105,8 +105,10 @@ def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, b
         yield partition, read_live(cluster, topic, partition)
 
 
-def _hear_state(cluster: Cluster, ear: Ear, home: str, heard: _Heard) -> Iterator[tuple[int, int]]:
-    """Hear what the state of a home's dialogs says; yield how far commands are read."""
+def _add_state(
+    cluster: Cluster, ear: Ear, home: str, by_dialog: _PartsByDialog
+) -> Iterator[tuple[int, int]]:
+    """Add the parts in the state of a home's dialogs; yield how far commands are read."""
     topic = cluster.topics.dialog(home)
     for partition, live in _state(cluster, home):
         read = live.get(POSITIONS_KEY)
@@ -114,11 +116,11 @@ def _hear_state(cluster: Cluster, ear: Ear, home: str, heard: _Heard) -> Iterato
         for key, value in live.items():
             record = Record(topic, partition, 0, 0, key, [], value, b"")
             for dialog, part in ear.hear(record):
-                heard[dialog].append(part)
+                by_dialog[dialog].append(part)
 
 
-def _hear(ear: Ear, messages: Iterable[Message], heard: _Heard) -> None:
-    """Hear what messages say; a body's digest stands for it: nobody wants all in memory."""
+def _add_messages(ear: Ear, messages: Iterable[Message], by_dialog: _PartsByDialog) -> None:
+    """Add the parts in messages; a body is replaced by its digest to save memory."""
     for message in messages:
         try:
             headers = headers_of(message)
@@ -136,4 +138,4 @@ def _hear(ear: Ear, messages: Iterable[Message], heard: _Heard) -> None:
             digest_of(value or b""),
         )
         for dialog, part in ear.hear(record):
-            heard[dialog].append(part)
+            by_dialog[dialog].append(part)

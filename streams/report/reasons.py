@@ -45,20 +45,21 @@ DISCARDED = (
 
 
 _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
-"""What a database says that was told to end conversations: NEW_BROKER, DROP SERVICE, ..."""
+"""Errors that a database reports after it was ordered to end conversations: NEW_BROKER, ..."""
 
 
 @dataclass(slots=True)
 class Endings:
     """How dialogs have come to their ends, from what outlives an endpoint's state.
 
-    ``said``: what the application said, once the endpoint had read it. ``errors``: the code of the
-    Error in the endpoint's queue. ``end_dialogs``: who has an EndDialog in its queue. ``expired``:
-    conversations whose lifetime, as BEGIN gave it, is over. ``events``: the number by which the
-    endpoint has told its end in error, 0 for the other side's; kept for as long as events are.
+    ``end_kinds``: the kind of END that the application issued, once the endpoint has read it.
+    ``errors``: the code of the Error in the endpoint's queue. ``end_dialogs``: endpoints with an
+    EndDialog in their queue. ``expired``: conversations whose lifetime, as BEGIN gave it, is over.
+    ``events``: the number with which the endpoint reported its end in error, 0 for the other
+    side's; kept for as long as events are.
     """
 
-    said: Mapping[EndpointKey, Ending] = field(default_factory=dict)
+    end_kinds: Mapping[EndpointKey, Ending] = field(default_factory=dict)
     errors: Mapping[EndpointKey, int] = field(default_factory=dict)
     end_dialogs: Collection[EndpointKey] = ()
     expired: Collection[uuid.UUID] = ()
@@ -118,21 +119,21 @@ class Endings:
         return side.state == "ER" if code is None else code > 0
 
     def _discarded(self, side: Side) -> Fate:
-        told = self._reported_end(side.endpoint)
-        if told is not None:
-            return told
+        reported = self._reported_end(side.endpoint)
+        if reported is not None:
+            return reported
         if side.expired:
             return Fate.EXPIRED
         if side.endpoint in self.events:
             return _reason(self.events[side.endpoint])
         # Nobody has ended it and it is closed: its database has another broker id by now.
-        alone = side.endpoint not in self.said and side.state == "CD"
+        alone = side.endpoint not in self.end_kinds and side.state == "CD"
         return Fate.NEW_BROKER if alone else Fate.ERROR_RECEIVED
 
     def _forgotten(self, sender: EndpointKey) -> Fate:
-        told = self._reported_end(sender)
-        if told is not None:
-            return told
+        reported = self._reported_end(sender)
+        if reported is not None:
+            return reported
         if sender.conversation in self.expired:
             return Fate.EXPIRED
         return _reason(self.events[sender]) if sender in self.events else Fate.LOST
@@ -145,7 +146,7 @@ class Endings:
         return {
             Ending.WITH_ERROR: Fate.ENDED_WITH_ERROR,
             Ending.WITH_CLEANUP: Fate.CLEANED_UP,
-        }.get(self.said.get(sender, Ending.PLAIN))
+        }.get(self.end_kinds.get(sender, Ending.PLAIN))
 
     def _is_deaf(self, receiver: EndpointKey, side: Side | None, sequence: int) -> bool:
         """Tell whether the receiver acknowledges a message and shows it to nobody.
@@ -156,7 +157,7 @@ class Endings:
         """
         if side is not None:
             return not side.hears(sequence)
-        return receiver in self.said and receiver not in self.end_dialogs
+        return receiver in self.end_kinds and receiver not in self.end_dialogs
 
 
 def _reason(number: int) -> Fate:

@@ -133,8 +133,8 @@ class Router:
         if message.type == ERROR:
             code, text = read_error(message.body)
             # A broker's own errors have negative codes, which no application may say (8419).
-            said = min(abs(code) or FAILED, 2**31 - 1)
-            there = End(there.command_id, far, said, f"forwarded: {text}"[:_LONGEST_TEXT])
+            error_code = min(abs(code) or FAILED, 2**31 - 1)
+            there = End(there.command_id, far, error_code, f"forwarded: {text}"[:_LONGEST_TEXT])
         return Turn((there, here), deleted=(far, message.handle))
 
     def _id(self, message: Incoming, what: str) -> uuid.UUID:

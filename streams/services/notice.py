@@ -71,8 +71,8 @@ def answer(
     if refusal is not None:
         return NoticeAnswer(refusal=refusal)
     there = {route_key(route) for route in routes if not _expired(route, now)}
-    ways = {offer.key: offer for offer in offers}
-    missing = (offer for key, offer in ways.items() if key not in there)
+    distinct = {offer.key: offer for offer in offers}
+    missing = (offer for key, offer in distinct.items() if key not in there)
     return NoticeAnswer("\n".join([*purge(routes, now), *map(_create, missing)]))
 
 
@@ -114,9 +114,9 @@ def _create(offer: Offer) -> str:
         ("ADDRESS", offer.address),
         ("MIRROR_ADDRESS", offer.mirror),
     )
-    said = [f"{name} = N'{_quoted(value)}'" for name, value in clauses if value is not None]
-    said.append(f"LIFETIME = {offer.lifetime}")
-    return f"CREATE ROUTE {bracket(_name(offer))} WITH {', '.join(said)};"
+    options = [f"{name} = N'{_quoted(value)}'" for name, value in clauses if value is not None]
+    options.append(f"LIFETIME = {offer.lifetime}")
+    return f"CREATE ROUTE {bracket(_name(offer))} WITH {', '.join(options)};"
 
 
 def _name(offer: Offer) -> str:

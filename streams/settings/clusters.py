@@ -31,14 +31,14 @@ NO_CREDENTIALS = Credentials()
 
 
 def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Credentials:
-    """Return what a settings file and variables say; a variable wins. Raises UsageError."""
+    """Return the credentials of a file and of variables; a variable wins. Raises UsageError."""
     found: dict[str, dict[str, Sourced]] = {}
     for name, properties in file.clusters.items():
         found.setdefault(folded(name), {}).update(with_files_read(properties))
-    said: dict[str, dict[str, Sourced]] = {}
+    by_cluster: dict[str, dict[str, Sourced]] = {}
     for name, key, sourced in cluster_variables(environment):
         demand_safe({key: sourced.value}, sourced.source, elsewhere=True)
-        said.setdefault(folded(name), {})[key] = sourced
-    for name, variables in said.items():
+        by_cluster.setdefault(folded(name), {})[key] = sourced
+    for name, variables in by_cluster.items():
         found.setdefault(name, {}).update(with_files_read(variables))
     return Credentials(found)

@@ -78,17 +78,17 @@ def _parse(text: str, path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        at = _PLACE.search(said)
+        reason = str(error)
+        at = _PLACE.search(reason)
         line, column = (int(at[1]), int(at[2])) if at else (len(text.splitlines()), 0)
-        what = _END.sub("", _PLACE.sub("", said))
+        what = _END.sub("", _PLACE.sub("", reason))
         raise InputError(f"This is no TOML: {what}.", file=path, line=line, column=column) from None
     except (ValueError, RecursionError):
-        said, remedy = (
+        reason, remedy = (
             "A number has too many digits, or lists nest too deeply.",
             "Write it shorter.",
         )
-        raise InputError(said, file=path, remedy=remedy) from None
+        raise InputError(reason, file=path, remedy=remedy) from None
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
@@ -136,9 +136,9 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
         key = f"{section}.{name}" if section else name
         raise place.refuse(f"There is no setting {key}.", _suggest(key, everywhere))
     setting = known[name]
-    taken, said = _wanted(setting.default)
+    taken, wanted = _wanted(setting.default)
     if not isinstance(value, taken) or isinstance(value, bool) is not (taken is bool):
-        raise place.refuse(f"{setting.key} is {said}.")
+        raise place.refuse(f"{setting.key} is {wanted}.")
     return section, name
 
 

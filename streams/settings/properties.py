@@ -124,12 +124,12 @@ def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool 
 
     ``elsewhere``: for another cluster, whose address is one of them.
     """
-    said = f"{source}: " if source else ""
+    place = f"{source}: " if source else ""
     for name in properties:
         value = properties[name] if isinstance(properties, Mapping) else ""
         why = None if elsewhere and name == ADDRESS else refusal_of(name, value)
         if why is not None:
-            raise UsageError(f"{said}{name} cannot be set: {why}", "Leave it out.")
+            raise UsageError(f"{place}{name} cannot be set: {why}", "Leave it out.")
 
 
 def decides_trust(name: str) -> bool:
@@ -178,8 +178,8 @@ def folded(cluster: str) -> str:
 
 
 def _property_of(name: str) -> str:
-    said = name.lower().replace("_", ".")
-    return {"log.level": "log_level"}.get(said, said)
+    key = name.lower().replace("_", ".")
+    return {"log.level": "log_level"}.get(key, key)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -84,9 +84,9 @@ class Reader:
         self._send(message)
 
     def _send(self, to: QueueMessage) -> None:
-        said = {"type": self._application.type, "body": self._application.body.encode()}
+        fields = {"type": self._application.type, "body": self._application.body.encode()}
         now = self._instance.now
-        self._instance.command(self._statements.answer(to, CommandKind.SEND, now, **said))
+        self._instance.command(self._statements.answer(to, CommandKind.SEND, now, **fields))
 
     def _end(self, message: QueueMessage) -> None:
         if _is_over(message):

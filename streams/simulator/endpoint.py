@@ -231,7 +231,7 @@ class EndpointProcess:
         self._positions = ends
         around.invariants.committed(store, self.node, tx, batch)
         for event in tx.events:
-            instance.tell(event)
+            instance.write_event(event)
         for message in (*tx.queued, *tx.own):
             around.queued(instance.name, message)
         self.node.merge(tx, out_end)

@@ -1,4 +1,4 @@
-"""What happened in a run, as it was seen: what was accepted, what came into a queue, what was told.
+"""What happened in a run, as it was seen: what was accepted, what came into a queue, which events.
 
 The invariants are checked against these facts, and the summary is computed from them; nothing here
 asks a dialog what it believes.
@@ -99,7 +99,7 @@ class Facts:
             command.message_id(conversation), command.kind, command.body or b"", at
         )
 
-    def tell(self, at: int, event: Event) -> None:
+    def note_event(self, at: int, event: Event) -> None:
         """Note an event of an endpoint worker or a forwarder."""
         self.events.append(EmittedEvent(at, event))
         if event["event"] == EventKind.MESSAGE_UNDELIVERABLE and "message_id" in event:
@@ -111,7 +111,7 @@ class Facts:
     def refused(self, record: Record, event: Event) -> None:
         """Note that a forwarder lets a copy from outside go; one begun here is only delayed."""
         is_copy = record.origin is Origin.OUTSIDE and record.message is not None
-        if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted when told
+        if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted with its event
             self.dropped[int(event["error"])] += 1
 
     def messages(self) -> Iterator[tuple[Direction, int, Accepted]]:

@@ -3,7 +3,7 @@
 *Finishes* means: no message waits in a transmission queue any more. The bound follows from the
 ceiling of the retries: the next one comes within it, and every retry tries the next address, there
 and back (``streams/node/forwarder/turn.py``). What was acknowledged meanwhile was ahead in the
-line, and gives the time that its way takes. It is judged once, at the end of a run, and only what
+line, and gives the time that its path takes. It is judged once, at the end of a run, and only what
 has had that much calm time.
 """
 
@@ -15,7 +15,7 @@ from functools import cache
 
 from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.path import Outcome
-from streams.analysis.paths.ways import Way
+from streams.analysis.paths.path_graph import MessagePath
 from streams.errors import UsageError
 from streams.node.forwarder.turn import turn_at_origin
 from streams.protocol import Dialog, State
@@ -28,7 +28,7 @@ from streams.simulator.system import System
 from streams.topology import Topology
 
 SLACK = 10 * SECOND
-"""For everything that is no retry: the way itself, turns, commits, a catalog's propagation."""
+"""For everything that is no retry: the path itself, turns, commits, a catalog's propagation."""
 
 
 def judge_finish(run: System) -> None:
@@ -140,7 +140,7 @@ def _oldest(run: System, dialog: Dialog) -> int:
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
     """Return the time that fragments took which were acknowledged since then (microseconds).
 
-    A window of them is under way at a time, there and back over every instance at most.
+    A window of them is in flight at a time, there and back over every instance at most.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -208,18 +208,18 @@ def _has_route(run: System, dialog: Dialog) -> bool:
 
 
 def _arrives(outcome: Outcome) -> bool:
-    """Tell whether a way leads there, and a way back."""
+    """Tell whether a path leads there, and a return path."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
 
-def _is_taken(topology: Topology, way: Way, targets: Set[tuple[str, str]]) -> bool:
-    """Tell whether a dialog's copy is taken where its way ends; ``targets`` have its endpoints.
+def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
+    """Tell whether the end of a dialog's path takes its copies; ``targets`` have its endpoints.
 
     Without a broker id it stays with the first database here that has one, whatever the order in
     which databases are searched (R7.2). A mirrored database has a worker of its own.
     """
-    ending, decision = way.ending, way.hops[-1][1].decision
+    ending, decision = path.ending, path.hops[-1][1].decision
     here = topology.instances[ending.instance].databases
     taker = here.get(ending.database or "")
     if decision.broker is not None or taker is None or taker.mirror is not None:

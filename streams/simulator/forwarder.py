@@ -193,7 +193,7 @@ class ForwarderProcess:
             store.wake()
         if outcome.event is not None:
             instance.around.facts.refused(record, outcome.event)
-            instance.tell(outcome.event)
+            instance.write_event(outcome.event)
 
     def _deliver(self, store: Store, entry: Entry) -> None:
         """Append to ``in``, which has LogAppendTime."""
@@ -225,7 +225,7 @@ class ForwarderProcess:
     def _look_at_partners(self) -> None:
         """Take what the partners of mirrored pairs claim now, and report what has changed."""
         for event in self._principals.look(self.instance.now):
-            self.instance.tell(event)
+            self.instance.write_event(event)
         if self._principals.are_asked_for:
             self._look_at.set(self.instance.around.clock.now + BEAT)
 
@@ -242,7 +242,7 @@ class ForwarderProcess:
         return HELD
 
     def _release(self) -> None:
-        """Let go what can leave or is too old; the rest waits for a sign of life, or its end."""
+        """Let go what can leave or is too old; the rest waits for a heartbeat, or its end."""
         now = self.instance.now
         for key, held in self.holding.items():
             outcome = self.node.release(held.record, now)

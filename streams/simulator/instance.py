@@ -128,6 +128,6 @@ class Instance:
         if self.forwarder is not None:
             self.forwarder.switch(catalog)
 
-    def tell(self, event: Event) -> None:
+    def write_event(self, event: Event) -> None:
         """Write an event."""
-        self.around.facts.tell(self.around.clock.now, event)
+        self.around.facts.note_event(self.around.clock.now, event)

@@ -130,12 +130,12 @@ class Invariants:
             self.broken(1, why, instance, message.conversation)
         seen.shown = number
         direction = Direction(message.conversation, parties.from_initiator, parties.from_broker)
-        said = self.facts.accepted.get(direction, {}).get(number)
-        if said is None:
+        accepted = self.facts.accepted.get(direction, {}).get(number)
+        if accepted is None:
             why = f"message {number} was never accepted from {parties.from_broker}"
             self.broken(1, why, instance, message.conversation)
-        elif said.message_id != header.message_id or (
-            said.kind is CommandKind.SEND and said.body != message.body
+        elif accepted.message_id != header.message_id or (
+            accepted.kind is CommandKind.SEND and accepted.body != message.body
         ):
             why = f"message {number} in {message.queue} is not what was sent under this number"
             self.broken(1, why, instance, message.conversation)
@@ -228,7 +228,7 @@ class Invariants:
             return "the database was told to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
-            # Without an error END discards only where nobody is left to be told.
+            # Without an error END discards only where the other side is gone.
             if (
                 mine
                 and command.kind is CommandKind.END

@@ -19,7 +19,7 @@ LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
 
 
 @dataclass(slots=True)
-class _Way:
+class _Direction:
     """One direction of a link: when its last copy in order arrives."""
 
     link: scenario.Link
@@ -55,7 +55,7 @@ class Network:
         self._chance = chance
         self._arrive = arrive
         self.passages: list[Passage] = []
-        self._ways: dict[tuple[str, str], _Way] = {}
+        self._directions: dict[tuple[str, str], _Direction] = {}
         self._cuts: dict[tuple[str, str], int] = {}
         self._down: dict[tuple[str, str], None] = {}
 
@@ -88,11 +88,11 @@ class Network:
         copy = self._sent(sender, receiver, entry)
         if not self.is_up(sender, receiver):
             return
-        way = self._ways.get((sender, receiver))
-        if way is None:
+        direction = self._directions.get((sender, receiver))
+        if direction is None:
             link = self._settings.links.get(_ends(sender, receiver), self._settings.link)
-            way = self._ways[sender, receiver] = _Way(link)
-        link = way.link
+            direction = self._directions[sender, receiver] = _Direction(link)
+        link = direction.link
         due = self._due(link.latency)
         if not self.calm:
             if self._chance.happens(link.loss):
@@ -103,8 +103,8 @@ class Network:
             if self._chance.happens(link.reorder):
                 self._schedule(copy, due + self._lateness())
                 return
-        way.last = max(way.last, due)
-        self._schedule(copy, way.last)
+        direction.last = max(direction.last, due)
+        self._schedule(copy, direction.last)
 
     def _sent(self, sender: str, receiver: str, entry: Entry) -> Passage:
         copy = Passage(self._clock.now, sender, receiver, entry)

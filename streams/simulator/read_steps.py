@@ -119,8 +119,8 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
         remedy = f"Begin it in an earlier step; begun so far: {known}."
         raise given["dialog"].error(f"no dialog '{name}' was begun", remedy)
     if reading.at < reading.dialogs[name]:
-        begun = f"{reading.dialogs[name] / SECOND:g} s"
-        raise given["dialog"].error(f"'{name}' is begun at {begun} only", "Say it later than that.")
+        time = f"{reading.dialogs[name] / SECOND:g} s"
+        raise given["dialog"].error(f"'{name}' is begun at {time} only", "Say it later than that.")
     return name
 
 
@@ -144,10 +144,10 @@ def _end(node: Node, reading: Reading) -> Action:
     given = node.fields("end", ("dialog", "side", "error", "cleanup", "at"))
     error = None
     if "error" in given and not given["error"].is_null:
-        said = given["error"].fields("an error", ("code", "text"))
-        _demand(given["error"], said, "code")
-        code = said["code"].integer("the code of an application's error", 1, _MOST)
-        error = (code, word(said["text"], "a text") if "text" in said else "")
+        fields = given["error"].fields("an error", ("code", "text"))
+        _demand(given["error"], fields, "code")
+        code = fields["code"].integer("the code of an application's error", 1, _MOST)
+        error = (code, word(fields["text"], "a text") if "text" in fields else "")
     return End(
         _dialog(node, given, reading),
         _side(given),

@@ -50,9 +50,9 @@ def topic_records(run: Simulation) -> Iterator[TopicRecord]:
         stamp = min(max(message.header.enqueued_at, 0), at)
         yield TopicRecord("queue", queued.instance, ends[place], stamp, message)
         ends[place] += 1
-    for offset, told in enumerate(run.facts.events):
-        at = START + told.at // MILLISECOND
-        yield TopicRecord("event", told.event["instance"], offset, at, told.event)
+    for offset, emitted in enumerate(run.facts.events):
+        at = START + emitted.at // MILLISECOND
+        yield TopicRecord("event", emitted.event["instance"], offset, at, emitted.event)
 
 
 def _inputs(instance: Instance) -> Iterator[TopicRecord]:

@@ -86,7 +86,7 @@ def result_of(run: System) -> Result:
             ids.update(_parked(store, dialog))
     return Result(
         run.seed,
-        tuple(_event(told) for told in run.facts.events),
+        tuple(_event(emitted) for emitted in run.facts.events),
         _queues(run.facts.queued),
         tuple(endpoints),
         tuple(waiting),
@@ -110,9 +110,9 @@ def account(run: System) -> Row:
     return _summary(run.facts, ids)
 
 
-def _event(told: EmittedEvent) -> Row:
-    kind = EventKind(told.event["event"])
-    row = {**told.event, "at": told.at / SECOND, "name": kind.title}
+def _event(emitted: EmittedEvent) -> Row:
+    kind = EventKind(emitted.event["event"])
+    row = {**emitted.event, "at": emitted.at / SECOND, "name": kind.title}
     row["error"] = int(row["error"])
     for name in ("sent_at", "left_at"):
         if row.get(name) is not None:

@@ -78,10 +78,10 @@ class ConfigurationService:
         if asked is None:
             return
         refusal = self._answer(asked, message.parties.from_broker)
-        said: dict[str, object] = {}
+        fields: dict[str, object] = {}
         if refusal is not None:
-            said = {"error_code": refusal[0], "error_text": refusal[1]}
-        end = self._statements.answer(message, CommandKind.END, self._instance.now, **said)
+            fields = {"error_code": refusal[0], "error_text": refusal[1]}
+        end = self._statements.answer(message, CommandKind.END, self._instance.now, **fields)
         self._instance.command(end)
 
     def _answer(self, asked: MissingRoute, broker: str) -> Refusal | None:
@@ -90,10 +90,10 @@ class ConfigurationService:
         place = asker(around.topology(), broker)
         if place is None:
             return UNKNOWN, f"there is no database with the broker id {broker}"
-        said = answer(asked, offers, place[1].routes, self._instance.now / 1000)
-        if said.sql:
-            around.sql(place[0], place[1].name, said.sql)
-        return said.refusal
+        found = answer(asked, offers, place[1].routes, self._instance.now / 1000)
+        if found.sql:
+            around.sql(place[0], place[1].name, found.sql)
+        return found.refusal
 
 
 def _received(message: QueueMessage) -> Incoming:

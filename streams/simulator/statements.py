@@ -92,32 +92,32 @@ class Statements:
             cleanup=step.cleanup,
         )
 
-    def answer(self, to: QueueMessage, kind: CommandKind, now: int, **said: object) -> Command:
+    def answer(self, to: QueueMessage, kind: CommandKind, now: int, **fields: object) -> Command:
         """Return a statement of the application that has received a message."""
         mine = not to.parties.from_initiator
         return Command(
-            to.conversation, self._id(), kind, to.database, mine, now, **said  # type: ignore[arg-type]
+            to.conversation, self._id(), kind, to.database, mine, now, **fields  # type: ignore[arg-type]
         )  # fmt: skip
 
     def act(self, action: services.Action, application: Application, now: int) -> Command:
         """Return a statement of a service that comes with Hopline; the ids are its own."""
-        said: dict[str, Any]
+        fields: dict[str, Any]
         match action:
             case services.Begin():
                 kind = CommandKind.BEGIN
-                said = {
+                fields = {
                     "from_service": application.service,
                     "to_service": action.to_service,
                     "contract": action.contract,
                     "related": action.related.conversation,
                 }
             case services.Send():
-                kind, said = CommandKind.SEND, {"type": action.type, "body": action.body}
+                kind, fields = CommandKind.SEND, {"type": action.type, "body": action.body}
             case services.End(code=None):
-                kind, said = CommandKind.END, {}
+                kind, fields = CommandKind.END, {}
             case services.End():
                 kind = CommandKind.END
-                said = {"error_code": action.code, "error_text": action.text}
+                fields = {"error_code": action.code, "error_text": action.text}
         handle, database = action.handle, application.database
         return Command(
             handle.conversation,
@@ -126,7 +126,7 @@ class Statements:
             database,
             handle.is_initiator,
             now,
-            **said,
+            **fields,
         )
 
     def _other(
@@ -136,10 +136,10 @@ class Statements:
         database: str,
         initiator: bool,
         now: int,
-        **said: object,
+        **fields: object,
     ) -> Command:
         return Command(
-            conversation, self._id(), kind, database, initiator, now, **said  # type: ignore[arg-type]
+            conversation, self._id(), kind, database, initiator, now, **fields  # type: ignore[arg-type]
         )  # fmt: skip
 
     def _id(self) -> uuid.UUID:

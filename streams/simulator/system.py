@@ -237,19 +237,19 @@ class System:
             ) from error  # fmt: skip
 
     def _apply(self, instance: str, database: str, text: str) -> None:
-        """Run T-SQL at a database, and publish what becomes of the topology.
+        """Run T-SQL at a database, and publish the changed topology.
 
-        The partners of a mirrored pair are one database: what is said to one is said to the other.
+        The partners of a mirrored pair are one database: each statement is issued to both.
         """
         now = (START + self.clock.now // MILLISECOND) / 1000
-        told, skipped = len(self.topology.findings), len(self.topology.skipped)
+        findings, skipped = len(self.topology.findings), len(self.topology.skipped)
         changed = apply_sql(self.topology, instance, database, text, now)
         for partner in self._partners(instance, database):
             again = apply_sql(changed, partner, database, text, now)
             changed = replace(again, findings=changed.findings, skipped=changed.skipped)
         self._publish(changed)
         at = f"{self.clock.now / SECOND:g} s"
-        self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
+        self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[findings:]]
         read_over = self.topology.skipped[skipped:]
         self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
 

@@ -65,10 +65,10 @@ def _waits(n: int) -> str:
 
 
 def _event_lines(result: Result) -> list[str]:
-    told = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
+    counts = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
     return [
         f"{n} x {name} {error}: {detail}"
-        for (name, error, detail), n in sorted(told.items())
+        for (name, error, detail), n in sorted(counts.items())
         if error
     ]
 

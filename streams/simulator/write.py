@@ -129,18 +129,18 @@ def _limits(limits: Limits) -> dict[str, Any]:
 
 
 def _application(made: Application) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "service": f"{made.instance}/{made.database}/{made.service}",
         "does": [does.value for does in made.does],
     }
     if made.type != DEFAULT:
-        said["type"] = made.type
-    said["body"] = made.body
+        document["type"] = made.type
+    document["body"] = made.body
     if made.limit is not None:
-        said["limit"] = made.limit
+        document["limit"] = made.limit
     if made.routes:
-        said["routes"] = dict(made.routes)
-    return said
+        document["routes"] = dict(made.routes)
+    return document
 
 
 def _action(action: Action) -> dict[str, Any]:
@@ -148,13 +148,13 @@ def _action(action: Action) -> dict[str, Any]:
         case Begin():
             return {"begin": _begin(action)}
         case Send():
-            said = {**_about(action), "type": action.type, "body": action.body}
-            return {"send": {**said, **({"count": action.count} if action.count > 1 else {})}}
+            document = {**_about(action), "type": action.type, "body": action.body}
+            return {"send": {**document, **({"count": action.count} if action.count > 1 else {})}}
         case End(error=error):
-            said = _about(action)
+            document = _about(action)
             if error is not None:
-                said["error"] = {"code": error[0], "text": error[1]}
-            return {"end": {**said, **({"cleanup": True} if action.cleanup else {})}}
+                document["error"] = {"code": error[0], "text": error[1]}
+            return {"end": {**document, **({"cleanup": True} if action.cleanup else {})}}
         case Timer(timeout=timeout):
             return {"timer": {**_about(action), "timeout": f"{timeout}s"}}
         case Move(group=group):
@@ -177,7 +177,7 @@ def _action(action: Action) -> dict[str, Any]:
 
 
 def _begin(action: Begin) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "dialog": action.dialog,
         "from": f"{action.instance}/{action.database}/{action.service}",
         "to": action.to,
@@ -189,13 +189,13 @@ def _begin(action: Begin) -> dict[str, Any]:
         "count": None if action.count == 1 else action.count,
         "related": action.related,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _about(action: Statement) -> dict[str, Any]:
-    said: dict[str, Any] = {"dialog": action.dialog}
+    document: dict[str, Any] = {"dialog": action.dialog}
     if action.side is not Side.INITIATOR:
-        said["side"] = action.side.value
+        document["side"] = action.side.value
     if action.at is not None:
-        said["at"] = "/".join(action.at)
-    return said
+        document["at"] = "/".join(action.at)
+    return document

@@ -15,7 +15,7 @@ from streams.errors import SurroundingsError, UsageError
 from streams.private import make_folder
 
 MONITOR_STORE = "sqlite:///.hopline/monitor/monitor.sqlite"
-"""Where the monitor's figures are unless told otherwise."""
+"""The default place of the monitor's figures."""
 READING = "hopline_reading"
 """Execution option of a connection that only reads."""
 
@@ -126,6 +126,6 @@ def _set_up_sqlite(engine: Engine) -> None:
         connection.isolation_level = None  # the driver itself begins nothing
 
     @sa.event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    def begin_transaction(connection: Connection) -> None:
         reading = connection.get_execution_options().get(READING)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

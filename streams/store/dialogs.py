@@ -21,7 +21,7 @@ RETRY_CEILING = 64_000
 LEFT_OPEN = 600_000
 """A side whose other side has ended or failed, and that says nothing for so long, is leaked."""
 IDLE = 3_600_000
-"""So is one, perhaps, on which nobody has said anything for so long."""
+"""A dialog without a statement for this long is perhaps open by mistake, too."""
 
 _D = DIALOGS.c
 
@@ -42,7 +42,7 @@ class Which(Enum):
     LEAKED = "leaked"
     """The other side has ended or failed, and this one says nothing, for ten minutes or more."""
     IDLE = "idle"
-    """Nothing waits, nothing has failed, and nothing was said for an hour or more."""
+    """Nothing waits, nothing has failed, and no statement was issued for an hour or more."""
     SLOW = "slow"
     """The initiators that waited longest until they knew who answers."""
 
@@ -138,18 +138,18 @@ class Group:
 
 
 def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
-    """Return the open dialogs of each kind, by instance and status; it looks at each of them once.
+    """Return the open dialogs of each kind, by instance and status, in one query.
 
     SLOW is no kind of these.
     """
     since = sa.func.coalesce(_D.waiting_since, _D.progress_at)
     figures: list[sa.ColumnElement[Any]] = []
     for which in _OPEN_KINDS:
-        told = where(which, now)
+        condition = where(which, now)
         figures += [
-            sa.func.sum(sa.case((told, 1), else_=0)).label(f"{which.name}_sides"),
-            sa.func.sum(sa.case((told, _D.depth), else_=0)).label(f"{which.name}_messages"),
-            sa.func.min(sa.case((told, since))).label(f"{which.name}_since"),
+            sa.func.sum(sa.case((condition, 1), else_=0)).label(f"{which.name}_sides"),
+            sa.func.sum(sa.case((condition, _D.depth), else_=0)).label(f"{which.name}_messages"),
+            sa.func.min(sa.case((condition, since))).label(f"{which.name}_since"),
         ]
     asked = sa.select(_D.instance, _D.status, *figures).where(_D.ended_at.is_(None))
     rows = store.ask(asked.group_by(_D.instance, _D.status).order_by(_D.instance, _D.status))

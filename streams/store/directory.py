@@ -53,9 +53,9 @@ class SqlDirectory:
                 return tuple(self._offer(row) for row in connection.execute(wanted))
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            said = " ".join(str(cause).split())
+            reason = " ".join(str(cause).split())
             raise SurroundingsError(
-                f"The directory in {self.address} cannot be read: {said}.", _REMEDY
+                f"The directory in {self.address} cannot be read: {reason}.", _REMEDY
             ) from error
         finally:
             self._engine.dispose()  # questions are rare, and a connection that is kept goes stale

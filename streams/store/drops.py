@@ -19,7 +19,7 @@ KINDS_OF_LOSS = {
     EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
     EventKind.CORRUPTED_MESSAGE: "corrupted",
 }
-"""What an event with a number says about a copy; superfluous copies (11218) are none of these."""
+"""What an event with a number says about a copy; duplicates (11218) are none of these."""
 
 _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 
@@ -49,8 +49,8 @@ def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
     """Return the drops and delays of windows in [start, end), the most frequent first."""
     columns = EVENTS.c
     within = (columns.window_start >= start) & (columns.window_end <= end)
-    told = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & (columns.error != 0)
-    return drops_of(store.select(EventWindow, sa.select(EVENTS).where(within & told)))
+    is_loss = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & (columns.error != 0)
+    return drops_of(store.select(EventWindow, sa.select(EVENTS).where(within & is_loss)))
 
 
 def drops_of(events: Iterable[EventWindow]) -> tuple[Drop, ...]:

@@ -65,7 +65,7 @@ def _repeats(facts: Facts) -> Iterator[Alarm]:
 
 
 def _several_targets(facts: Facts) -> Iterator[Alarm]:
-    for (where, whom), rows in _by(facts.refused, lambda told: _towards(told, facts)):
+    for (where, whom), rows in _by(facts.refused, lambda trouble: _towards(trouble, facts)):
         dialogs = dict.fromkeys(row.conversation for row in rows)
         yield Alarm(
             Severity.ERROR,
@@ -81,11 +81,11 @@ def _several_targets(facts: Facts) -> Iterator[Alarm]:
         )
 
 
-def _towards(told: Trouble, facts: Facts) -> tuple[str, str]:
-    """Return where a dialog that was answered twice began, and to whom it speaks, if known."""
-    side = facts.refusing.get(told.conversation)
+def _towards(trouble: Trouble, facts: Facts) -> tuple[str, str]:
+    """Return where a dialog that two targets answered began, and its far service, if known."""
+    side = facts.refusing.get(trouble.conversation)
     if side is None:
-        return told.instance, ""
+        return trouble.instance, ""
     return f"{side.instance}/{side.database}", f" for {side.far_service}"
 
 

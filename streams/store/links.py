@@ -23,7 +23,7 @@ Pair = tuple[str, str]
 class Link:
     """A link as it was in a window of time, and at its end.
 
-    ``up`` tells whether the receiving instance gave signs of life at the end (None: nobody looked),
+    ``up`` tells whether the receiving instance sent heartbeats at the end (None: nobody looked),
     ``up_share`` in which part of the time in which somebody looked, ``seen_at`` when the last one
     came. ``count`` messages were delivered in the window that had passed it, ``rate`` a second;
     p50, p95, p99 and max are their milliseconds on it, None where there were none.
@@ -56,7 +56,9 @@ def find_links(
     the database alone counts: of thousands of links that is the difference between 0.1 and 10 s.
     """
     at = min(end, looked_at(store) or end)
-    signs = {sign.instance: sign for sign in samples_at(store, HeartbeatSample, at)}
+    heartbeats = {
+        heartbeat.instance: heartbeat for heartbeat in samples_at(store, HeartbeatSample, at)
+    }
     held = {held.instance: held for held in samples_at(store, HeldSample, at)}
     routed = {(link.instance, link.other) for link in samples_in(store, LinkSample, start, end)}
     passed = _histograms(store, start, end, of) if latency else {}
@@ -65,7 +67,7 @@ def find_links(
     return tuple(
         _link(
             pair,
-            signs.get(pair[1]),
+            heartbeats.get(pair[1]),
             shares.get(pair[1]),
             held.get(pair[0]),
             passed.get(pair, ()),
@@ -80,7 +82,7 @@ def find_links(
 
 def _link(
     pair: Pair,
-    sign: HeartbeatSample | None,
+    heartbeat: HeartbeatSample | None,
     up_share: float | None,
     held: HeldSample | None,
     passed: Histogram,
@@ -91,14 +93,14 @@ def _link(
 ) -> Link:
     count = counted or sum(n for _, n in passed)
     p50, p95, p99 = percentiles(passed) if passed else (None, None, None)
-    keeps = held if sign is not None and not sign.up else None
+    keeps = held if heartbeat is not None and not heartbeat.up else None
     return Link(
         instance=pair[0],
         other=pair[1],
         routed=routed,
-        up=None if sign is None else sign.up,
+        up=None if heartbeat is None else heartbeat.up,
         up_share=up_share,
-        seen_at=None if sign is None else sign.seen_at,
+        seen_at=None if heartbeat is None else heartbeat.seen_at,
         count=count,
         rate=count / seconds if seconds > 0 else 0.0,
         p50=p50,
@@ -149,11 +151,11 @@ def _pair(one: str, other: str) -> Pair:
     return one.partition("/")[0], other.partition("/")[0]
 
 
-def _shares(signs: Iterable[HeartbeatSample], start: int, end: int) -> dict[str, float]:
+def _shares(heartbeats: Iterable[HeartbeatSample], start: int, end: int) -> dict[str, float]:
     up: dict[str, int] = defaultdict(int)
     looked: dict[str, int] = defaultdict(int)
-    for sign in signs:
-        spell = max(1, min(end, sign.until) - max(start, sign.at))
-        looked[sign.instance] += spell
-        up[sign.instance] += spell if sign.up else 0
+    for heartbeat in heartbeats:
+        spell = max(1, min(end, heartbeat.until) - max(start, heartbeat.at))
+        looked[heartbeat.instance] += spell
+        up[heartbeat.instance] += spell if heartbeat.up else 0
     return {instance: up[instance] / looked[instance] for instance in looked}

@@ -14,7 +14,7 @@ class MissingMessage:
 
     ``sender`` is after whom the topic is named that it was transmitted into: an instance, or a
     mirrored pair. ``error`` is why a copy was dropped or refused, by the last event that says so
-    (at ``error_at``, by ``error_by``); 0 where none does. ``seen_at`` is its last sign of life.
+    (at ``error_at``, by ``error_by``); 0 where none does. ``seen_at`` is its last heartbeat.
     """
 
     conversation: str

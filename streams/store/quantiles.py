@@ -39,5 +39,5 @@ def percentile(histogram: Histogram, share: float) -> float:
 
 
 def percentiles(histogram: Histogram) -> tuple[float, float, float]:
-    """Return the three that are told of latencies: p50, p95 and p99. Raises as the above."""
+    """Return the three percentiles that reports show: p50, p95 and p99. Raises as the above."""
     return percentile(histogram, 0.50), percentile(histogram, 0.95), percentile(histogram, 0.99)

@@ -1,4 +1,4 @@
-"""What a report asks the store: percentiles over everything, superfluous copies by cause."""
+"""What a report asks the store: percentiles over everything, duplicates by cause."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Report:
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
-        """Return the end-to-end latencies by window and way, oldest first; of None all legs."""
+        """Return the end-to-end latencies by window and path, oldest first; of None all legs."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
-        """Return the latencies of all hops from one instance by window and way, oldest first."""
+        """Return the latencies of all hops from one instance by window and path, oldest first."""
         return self._latencies(lambda columns: columns.leg_from == leg_from)
 
     def _latencies(self, which: Condition) -> tuple[LatencyWindow, ...]:
@@ -88,16 +88,16 @@ class Report:
         return _summaries(self.latency_windows(), by)
 
     def legs(self, *by: str) -> tuple[LatencySummary, ...]:
-        """Return the latencies of single legs over all windows; by origin and end unless told."""
+        """Return the latencies of single legs over all windows; by origin and end by default."""
         rows = [row for row in self.latency_windows(None) if row.leg]
         return _summaries(rows, by or ("leg_from", "leg_to"))
 
     def duplicates(self) -> tuple[EventWindow, ...]:
-        """Return the superfluous copies by window and cause."""
+        """Return the duplicates by window and cause."""
         return tuple(row for row in self.event_windows() if row.cause)
 
     def duplicates_by_cause(self) -> dict[Cause, int]:
-        """Return how many superfluous copies there were, as soon as they are; all causes are keys.
+        """Return how many duplicates there were, as soon as they are; all causes are keys.
 
         What an event alone tells: by its attempt (:meth:`copies_by_cause` tells more, later).
         SEVERAL_TARGETS are copies at refused targets (11224), the others copies that the target's
@@ -158,7 +158,7 @@ class Report:
         return self._store.select(CopiedMessage, newest)
 
     def copies_by_cause(self) -> dict[Cause, int]:
-        """Return how many copies were superfluous, and why; every cause is a key.
+        """Return the number of duplicates by cause; every cause is a key.
 
         Each message's copies were held against each other, so this is exact, and says it when the
         message's session is over: :meth:`duplicates_by_cause` says at once what the attempt tells.

@@ -35,7 +35,7 @@ AnyLatency = TypeVar("AnyLatency", LatencyWindow, LatencyStretch)
 
 _SETTLED = 15 * 60_000  # a window may still grow while the watermark has not passed it
 _OWN = frozenset({"count", "attempts", "min", "max", "p50", "p95", "p99", "histogram"})
-_WAY = tuple(
+_GROUP = tuple(
     field.name
     for field in fields(LatencyWindow)
     if field.name not in _OWN | {"window_start", "window_end"}
@@ -43,7 +43,7 @@ _WAY = tuple(
 
 
 def roll_up(store: Store, now: int, most: int = 12) -> int:
-    """Put together what is over and not put together yet; returns how many stretches that were.
+    """Sum up windows that are over and not summed up yet; return the number of stretches.
 
     ``most`` limits how long that takes. ``now`` is epoch milliseconds.
     """
@@ -56,11 +56,11 @@ def roll_up(store: Store, now: int, most: int = 12) -> int:
 
 
 def stretches_of(windows: Iterable[LatencyWindow]) -> tuple[LatencyStretch, ...]:
-    """Return what windows say together, by stretch and way."""
+    """Return the sums of windows, by stretch and path."""
     groups: dict[tuple[object, ...], list[LatencyWindow]] = defaultdict(list)
     for row in windows:
         begins = row.window_start // STRETCH * STRETCH
-        groups[begins, *(getattr(row, name) for name in _WAY)].append(row)
+        groups[begins, *(getattr(row, name) for name in _GROUP)].append(row)
     return tuple(_together(rows) for rows in groups.values())
 
 
@@ -71,19 +71,19 @@ def read_latencies(store: Store, between: Between, which: Condition) -> tuple[La
     ``which`` is a condition on columns of the table.
     """
     if between is None:
-        return _begun(store, LatencyWindow, (0, FOREVER), which)
+        return _beginning_in(store, LatencyWindow, (0, FOREVER), which)
     start, end = between
     first, last = -(-start // STRETCH) * STRETCH, min(_rolled(store), end // STRETCH * STRETCH)
     if end - start < LONG or last <= first:
-        return _begun(store, LatencyWindow, between, which)
+        return _beginning_in(store, LatencyWindow, between, which)
     return (
-        *_begun(store, LatencyWindow, (start, first), which),
-        *_begun(store, LatencyStretch, (first, last), which),
-        *_begun(store, LatencyWindow, (last, end), which),
+        *_beginning_in(store, LatencyWindow, (start, first), which),
+        *_beginning_in(store, LatencyStretch, (first, last), which),
+        *_beginning_in(store, LatencyWindow, (last, end), which),
     )
 
 
-def _begun(
+def _beginning_in(
     store: Store, kind: type[AnyLatency], between: tuple[int, int], which: Condition
 ) -> tuple[AnyLatency, ...]:
     table = KINDS[kind].table
@@ -119,7 +119,7 @@ def _together(rows: list[LatencyWindow]) -> LatencyStretch:
     histogram = merged(row.histogram for row in rows)
     p50, p95, p99 = percentiles(histogram)
     begins = rows[0].window_start // STRETCH * STRETCH
-    values = {name: getattr(rows[0], name) for name in _WAY}
+    values = {name: getattr(rows[0], name) for name in _GROUP}
     return LatencyStretch(
         window_start=begins,
         window_end=begins + STRETCH,

@@ -11,7 +11,7 @@ from streams.store.state_rows import StateRow
 
 
 class Cause(Enum):
-    """Why a copy was superfluous."""
+    """The cause of a duplicate."""
 
     RETRY = "retry"
     """The sender transmitted again (attempt above 0): an acknowledgement was lost or late."""
@@ -22,16 +22,16 @@ class Cause(Enum):
     SEVERAL_TARGETS = "several targets"
     """It reached a second target, which another one's acknowledgement had excluded (11224)."""
     REPLAY = "application replay"
-    """The application said it again under the same id, and it was accepted again."""
+    """The application issued it again under the same id, and it was accepted again."""
     UNKNOWN = "unknown"
     """Nothing tells; what it is a copy of came longer ago than the duplicate horizon, say."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyWindow:
-    """How long the messages took that were delivered in one window over one way.
+    """How long the messages took that were delivered in one window over one path.
 
-    ``leg`` 0 is the whole way, from the application's command to the queue. Leg 1 lasts from the
+    ``leg`` 0 is the whole path, from the application's command to the queue. Leg 1 lasts from the
     command to the first visit (``leg_from`` is empty), leg n from visit n - 1 to visit n; the legs
     of a message add up to its leg 0. ``target`` is ``instance/database``, ``path`` is like
     ``ServerA>GatewayA>ServerB/DatabaseB`` with ``hops`` 2. ``attempts`` counts the transmissions

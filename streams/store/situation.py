@@ -93,8 +93,8 @@ class Situation:
         """Return how far workers are behind, by instance, role and topic."""
         return samples_at(self._store, LagSample, at)
 
-    def signs(self, at: int | None = None) -> tuple[HeartbeatSample, ...]:
-        """Return which instances give signs of life."""
+    def heartbeats(self, at: int | None = None) -> tuple[HeartbeatSample, ...]:
+        """Return the last heartbeat sample of each instance."""
         return samples_at(self._store, HeartbeatSample, at)
 
     def links(
@@ -139,7 +139,7 @@ class Situation:
             gaps=report.gaps(),
         )
 
-    def _initiators(self, told: sa.Select[Any]) -> tuple[DialogSide, ...]:
-        named = told.with_only_columns(TROUBLES.c.conversation)
+    def _initiators(self, troubles: sa.Select[Any]) -> tuple[DialogSide, ...]:
+        named = troubles.with_only_columns(TROUBLES.c.conversation)
         sides = sa.select(DIALOGS).where(DIALOGS.c.conversation.in_(named), DIALOGS.c.is_initiator)
         return self._store.select(DialogSide, sides.limit(_REFUSED))

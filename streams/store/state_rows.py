@@ -120,7 +120,7 @@ class LagSample:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSample:
-    """Whether an instance's forwarder gave signs of life; ``seen_at`` the last one, by Kafka."""
+    """Whether an instance's forwarder sent heartbeats; ``seen_at`` the last one, by Kafka."""
 
     instance: str
     at: int

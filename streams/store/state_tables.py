@@ -106,7 +106,7 @@ QUEUES = _samples(
     _name("statuses"),  # JSON: [[number, messages], ...]
 )
 LAGS = _samples("lag_samples", _name("role"), _name("topic"), whole("records"))
-SIGNS = _samples("sign_samples", Column("up", Boolean, nullable=False), whole("seen_at"))
+HEARTBEATS = _samples("sign_samples", Column("up", Boolean, nullable=False), whole("seen_at"))
 HELD = _samples("held_samples", whole("copies"), whole("bytes"))
 LINKS = _samples("link_samples", _name("other"))
 
@@ -134,7 +134,7 @@ STATE_KINDS: dict[type, RowKind] = {
     ),
     QueueSample: RowKind(QUEUES, ("instance", "at"), "until"),
     LagSample: RowKind(LAGS, ("instance", "role", "topic", "at"), "until"),
-    HeartbeatSample: RowKind(SIGNS, ("instance", "at"), "until"),
+    HeartbeatSample: RowKind(HEARTBEATS, ("instance", "at"), "until"),
     HeldSample: RowKind(HELD, ("instance", "at"), "until"),
     LinkSample: RowKind(LINKS, ("instance", "other", "at"), "until"),
 }

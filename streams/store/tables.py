@@ -159,11 +159,11 @@ class RowKind:
 
 _WINDOW = ("window_start", "window_end")
 
-_WAY = ("from_service", "to_service", "target", "path", "hops", "leg", "leg_from", "leg_to")
+_PATH = ("from_service", "to_service", "target", "path", "hops", "leg", "leg_from", "leg_to")
 
 KINDS: dict[type, RowKind] = {
-    LatencyWindow: RowKind(LATENCY, (*_WINDOW, *_WAY), "count"),
-    LatencyStretch: RowKind(STRETCHES, (*_WINDOW, *_WAY), "count"),
+    LatencyWindow: RowKind(LATENCY, (*_WINDOW, *_PATH), "count"),
+    LatencyStretch: RowKind(STRETCHES, (*_WINDOW, *_PATH), "count"),
     EventWindow: RowKind(
         EVENTS,
         (

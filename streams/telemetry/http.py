@@ -53,10 +53,10 @@ def _server(where: tuple[str, int], answers: Answers) -> ThreadingHTTPServer:
 
 
 def health_answer(sentences: Iterable[str]) -> Answer:
-    """Return ``ok``, or 503 with what is wrong."""
-    said = list(sentences)
-    body = "".join(f"{line}\n" for line in said) or "ok\n"
-    return (503 if said else 200), _PLAIN, body.encode()
+    """Return ``ok``, or 503 with the problems."""
+    problems = list(sentences)
+    body = "".join(f"{line}\n" for line in problems) or "ok\n"
+    return (503 if problems else 200), _PLAIN, body.encode()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -47,7 +47,7 @@ class Stated:
     source: Source = field(default=NOWHERE, compare=False)
 
     def error(self, message: str, remedy: str) -> HoplineError:
-        """Return an error at this place; what is in no file was said on the command line."""
+        """Return an error at this place; what is in no file comes from the command line."""
         s = self.source
         if s == NOWHERE:
             return UsageError(message, remedy)

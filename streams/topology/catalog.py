@@ -65,7 +65,7 @@ def split_key(key: str) -> tuple[str, str, str, str]:
 
 
 def flatten(topology: Topology) -> dict[str, dict[str, Any]]:
-    """Return every object by its key; :func:`unflatten` is the way back, without ``expect``."""
+    """Return every object by its key; :func:`unflatten` is the inverse, without ``expect``."""
     found: dict[str, dict[str, Any]] = {}
     for cluster in topology.clusters.values():
         found[catalog_key("", "", "cluster", cluster.name)] = encode(cluster)

@@ -1,4 +1,4 @@
-"""Where something was written, and what is to be said about it."""
+"""The source place of an object, and the findings about it."""
 
 from __future__ import annotations
 

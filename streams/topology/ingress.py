@@ -6,7 +6,7 @@ gateway knows which cluster wrote a frame, and can check the sender that the fra
 Which senders are expected follows from the routes of the topology: a database of another cluster is
 expected where its routes, and those of the gateways on its way, lead to the entrance. Broker ids of
 routes are not looked at, nor which of several routes wins: an entrance expects more than arrives,
-so every path that the topology has is open. A way that has left the cluster and comes back is none:
+so every path of the topology is open. A path that leaves the cluster and comes back is none:
 nobody outside may name a sender of the cluster's own, unless the topology states it.
 """
 
@@ -74,8 +74,8 @@ class _Border:
         self._back: dict[str | None, defaultdict[str, list[_Source]]] = {}
         """By the service that a route names, if it does."""
         self._by_name: list[_Source] = []
-        """Who has a route TRANSPORT: it leads where the name of the service says."""
-        self._crossing = tuple(self._read_crossing())
+        """Instances with a TRANSPORT route: its address is in the name of the service."""
+        self._outbound = tuple(self._read_outbound())
         """The routes that lead out, each with its instance and the cluster that it leads to."""
         own, far = self._own.values(), self._far.values()
         self._only_here = _services(own) - _services(far)
@@ -92,12 +92,12 @@ class _Border:
 
     def exits(self) -> Iterator[Entrance]:
         """Yield each instance here whose routes lead to another cluster, with that cluster."""
-        yield from ((name, other) for name, _, other in self._crossing)
+        yield from ((name, other) for name, _, other in self._outbound)
 
     def ingress(self, entrance: Entrance, databases: dict[tuple[str, str], Database]) -> Ingress:
         """Return an entrance with its senders: as stated, else the databases and routes to them."""
         gateway, other = entrance
-        expected = [route for _, route, to in self._crossing if to == other]
+        expected = [route for _, route, to in self._outbound if to == other]
         services = {name for d in databases.values() for name in d.services}
         # Errors of a service that is gone over there must still arrive, and stubs have no services.
         services |= {r.service for r in expected if r.service is not None} - self._only_here
@@ -129,7 +129,7 @@ class _Border:
                         back[target].append(source)
 
     def _services(self) -> Iterator[str]:
-        """Yield the services for which routes may lead different ways, and one for all others."""
+        """Yield the services whose routes may take different paths, and one for all others."""
         named = {name for name in self._back if name is not None}
         if self._by_name:
             every = (d for i in self._topology.instances.values() for d in _databases(i))
@@ -167,7 +167,7 @@ class _Border:
 
     # --- routes of the cluster's own -------------------------------------------------------------
 
-    def _read_crossing(self) -> Iterator[tuple[str, Route, str]]:
+    def _read_outbound(self) -> Iterator[tuple[str, Route, str]]:
         for name, instance in self._own.items():
             for database in _databases(instance):
                 for route in database.routes:

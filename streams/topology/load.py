@@ -107,22 +107,22 @@ def _with_scripts(
 
 
 def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) -> Instance:
-    """Return an instance as its snapshot says, under what the file states of it."""
-    stated, said = document.instances[name], document.snapshots.get(name)
-    if said is None:
+    """Return an instance from its snapshot; what the topology file states takes precedence."""
+    stated, named = document.instances[name], document.snapshots.get(name)
+    if named is None:
         return stated
     try:
-        snapshot = read_instance(folder / said.name, name)
+        snapshot = read_instance(folder / named.name, name)
     except (UsageError, ValueError) as error:  # a null character in the name
         raise InputError(
-            f"there is no snapshot of one instance at {folder / said.name}",
-            file=said.source.file, line=said.source.line, column=said.source.column,
+            f"there is no snapshot of one instance at {folder / named.name}",
+            file=named.source.file, line=named.source.line, column=named.source.column,
             remedy=f"Names are relative to the folder {folder}.",
         ) from error  # fmt: skip
     notes.findings.extend(snapshot.topology.findings)
     for view, count in snapshot.live[name].rows.items():
         notes.understood[name, f"sys.{view}"] += count
-    for file in files_of(folder / said.name):
+    for file in files_of(folder / named.name):
         notes.encodings[str(file)] = decode(file.read_bytes())[1]
     return over(stated, snapshot.topology.instances[name])
 

@@ -39,7 +39,7 @@ class Endpoint:
     """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
 
     ``algorithms`` and ``authentication`` are the words of the statement, in its order.
-    ``hide_path``: what leaves its Kafka cluster here tells this instance alone of the way so far.
+    ``hide_path``: what leaves its Kafka cluster here tells this instance alone of the path so far.
     """
 
     state: EndpointState = EndpointState.STARTED

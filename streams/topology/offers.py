@@ -20,7 +20,7 @@ OFFER_LIFETIME = 3600
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The way to a service, to a broker id of it or to any; ``lifetime`` in seconds."""
+    """The path to a service, to a broker id of it or to any; ``lifetime`` in seconds."""
 
     service: str
     address: str
@@ -37,7 +37,7 @@ class Offer:
 
     @property
     def key(self) -> RouteKey:
-        """Return what it has in common with routes that lead the same way."""
+        """Return what the offer has in common with routes that lead to the same address."""
         return _key(self.service, self.broker, self.address, self.mirror)
 
 
@@ -50,8 +50,8 @@ def route_key(route: Route) -> RouteKey:
 
 
 def _key(service: str | None, broker: str | None, *addresses: str | None) -> RouteKey:
-    ways = tuple(None if a is None else _comparable(parse_address(a), a) for a in addresses)
-    return service, None if broker is None else broker_key(broker), *ways
+    endpoints = tuple(None if a is None else _comparable(parse_address(a), a) for a in addresses)
+    return service, None if broker is None else broker_key(broker), *endpoints
 
 
 def _comparable(address: Address | None, written: str) -> object:

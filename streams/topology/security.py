@@ -1,6 +1,6 @@
 """What secures dialogs and transport: certificates, permissions, an endpoint's encryption.
 
-Nothing here decides where a message goes; it decides whether the way can be used at all
+Nothing here decides where a message goes; it decides whether the path can be used at all
 (reference 4.14, 8.2). Workers do not need it, so it is no part of the catalog.
 """
 

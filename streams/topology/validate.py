@@ -21,7 +21,7 @@ LIMITS = {"SERVICE_NAME": 256, "BROKER_INSTANCE": 128, "ADDRESS": 256, "MIRROR_A
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A route as it would become, and what the statement said beyond that."""
+    """A route as it would become, and what else the statement states."""
 
     route: Route
     lifetime: int | None = None

@@ -48,7 +48,7 @@ def test_several_targets_has_both_routes_as_evidence() -> None:
     assert found.evidence["targets"] == ["ServerB/DatabaseB", "ServerC/DatabaseC"]
 
 
-def test_a_loop_is_told_at_the_route_that_turns_back() -> None:
+def test_a_loop_is_reported_at_the_route_that_turns_back() -> None:
     [found] = findings(shipped("routing_loop"), "TA-10")
     assert found.subject == "F2/msdb" and found.line == 25
     assert found.evidence["path"] == ["ServerA", "F1", "F2", "F1"]
@@ -82,7 +82,7 @@ def test_one_cause_is_one_finding_with_all_its_flows(tmp_path: Path) -> None:
 
 
 def test_only_acknowledgements_may_be_stopped(tmp_path: Path) -> None:
-    """The gateway is on the way back alone: the cause is told, and what it means for the flow."""
+    """The gateway is on the return path alone: cause and effect on the flow are reported."""
     sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
     topology = small(tmp_path, sender + GATEWAY % "false" + TARGET % "G")
     assert errors(topology) == {"TA-08", "TA-09"}
@@ -134,7 +134,7 @@ def test_a_name_in_code_and_in_expectations_is_held_against_services(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("expected", "said"),
+    ("expected", "message"),
     [
         ("verdict: broken", "expected verdict broken, found ok"),
         ("at: [A1/D]", "expected to reach A1/D, reaches B/D"),
@@ -142,11 +142,11 @@ def test_a_name_in_code_and_in_expectations_is_held_against_services(tmp_path: P
         ("broker: X, verdict: ok", "found broken"),
     ],
 )
-def test_expectations(tmp_path: Path, expected: str, said: str) -> None:
+def test_expectations(tmp_path: Path, expected: str, message: str) -> None:
     text = (SENDER % (1, 1) + TARGET % "A1").replace("tcp://G", "tcp://B")
     expect = f"expect:\n  - {{from: A1/D/I, to: S, {expected}}}\n"
     found = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
-    assert [said in f.message for f in found] == ([True] if said else [])
+    assert [message in f.message for f in found] == ([True] if message else [])
 
 
 def test_an_expectation_about_nothing(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_dialog_that_begins_well_and_goes_on_badly(tmp_path: Path) -> None:
     assert found.code == "TA-05" and "route ById" in found.message
 
 
-def test_a_gateway_that_fails_is_told_once(tmp_path: Path) -> None:
+def test_a_gateway_that_fails_is_reported_once(tmp_path: Path) -> None:
     """Not again as a stale return route, nor as redundancy that deceives."""
     topology = small(
         tmp_path,
@@ -179,8 +179,8 @@ def test_a_gateway_that_fails_is_told_once(tmp_path: Path) -> None:
         + GATEWAY % "false" + GATEWAY.replace("G:", "H:") % "true"
         + (TARGET % "G").replace("}]", "}, {name: R2, service_name: I, address: 'tcp://H'}]"),
     )  # fmt: skip
-    told = [(f.code, f.severity) for f in findings(topology) if f.severity is not Severity.INFO]
-    assert told == [("TA-08", Severity.ERROR)]
+    reported = [(f.code, f.severity) for f in findings(topology) if f.severity is not Severity.INFO]
+    assert reported == [("TA-08", Severity.ERROR)]
 
 
 def test_acknowledgements_that_leave_the_topology_are_a_warning(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_acknowledgements_that_leave_the_topology_are_a_warning(tmp_path: Path) 
     assert found.severity is Severity.WARNING and "tcp://gone:4022" in found.message
 
 
-def test_a_wrong_port_on_the_way_back_is_told_once(tmp_path: Path) -> None:
+def test_a_wrong_port_on_the_return_path_is_reported_once(tmp_path: Path) -> None:
     """At the route, which is to be mended; that acknowledgements are lost follows from it."""
     sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
     target = TARGET.replace("tcp://%s", "tcp://%s:1433") % "A1"
@@ -209,7 +209,7 @@ def test_of_those_who_may_begin_one_that_is_answered_is_enough(tmp_path: Path) -
 
 
 def test_a_service_and_a_host_of_others(tmp_path: Path) -> None:
-    """Neither is in the folder: nothing is said, unlike of a host alone."""
+    """Neither is in the folder: no finding, unlike for a host alone."""
     topology = small(
         tmp_path,
         "  A: {databases: {D: {broker_id: A, services: {I: {queue: Q, contracts: []}}, routes: ["
@@ -218,7 +218,7 @@ def test_a_service_and_a_host_of_others(tmp_path: Path) -> None:
     assert findings(topology) == []
 
 
-def test_a_way_through_the_instance_itself_is_used(tmp_path: Path) -> None:
+def test_a_path_through_the_instance_itself_is_used(tmp_path: Path) -> None:
     """A route to this very instance is decided again by msdb, and is no dead route (R9)."""
     topology = small(
         tmp_path,
@@ -260,7 +260,7 @@ def test_one_broker_id_is_nothing_to_balance(tmp_path: Path) -> None:
     assert not findings(small(tmp_path, sender + TARGET % "A1"), "TA-13")
 
 
-def test_a_target_left_to_chance_is_told_once(tmp_path: Path) -> None:
+def test_a_random_target_is_reported_once(tmp_path: Path) -> None:
     """However many databases send to it, each by a decision of its own."""
     sender = "%s: {broker_id: %s, services: {I: {queue: Q, contracts: []}}, routes: [{name: R, "
     sender += "service_name: S, address: LOCAL}]}"
@@ -275,11 +275,11 @@ def test_a_target_left_to_chance_is_told_once(tmp_path: Path) -> None:
 
 @given(estates())
 @settings(max_examples=200)
-def test_what_is_broken_is_told_and_nothing_else(topology: Topology) -> None:
+def test_only_broken_flows_have_error_findings(topology: Topology) -> None:
     """Every flow that does not arrive or return has a finding; without any, there is no error."""
-    told = findings(topology)
-    assert json.dumps([finding.to_json() for finding in told])
-    about = {name for finding in told for name in finding.evidence.get("flows", ())}
+    reported = findings(topology)
+    assert json.dumps([finding.to_json() for finding in reported])
+    about = {name for finding in reported for name in finding.evidence.get("flows", ())}
     estate = Estate(topology, NOW)
     broken = {
         str(answer.flow)

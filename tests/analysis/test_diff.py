@@ -1,4 +1,4 @@
-"""What a change of topology does to flows and to dialogs: stops, moves, redundancy, way, begins."""
+"""Effects of a topology change on flows and dialogs: stops, moves, redundancy, path, begins."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_moves_to_one_more_database(tmp_path: Path) -> None:
 
 
 def test_another_broker_id_instead_stops_the_first(tmp_path: Path) -> None:
-    """The contract's word for a broker id that no way reaches any more."""
+    """The contract's word for a broker id that no path reaches any more."""
     old = estate(tmp_path / "old", route("R", "B", "b1"), ("B", "b1"), ("C", "c1"))
     new = estate(tmp_path / "new", route("R", "C", "c1"), ("B", "b1"), ("C", "c1"))
     assert set(kinds(change(old, new)).values()) == {"stops"}
@@ -198,8 +198,8 @@ FORWARDER = """
 """
 
 
-def test_way_and_redundancy(tmp_path: Path) -> None:
-    """Over F instead of G is another way; over one instead of both is less redundancy."""
+def test_path_and_redundancy(tmp_path: Path) -> None:
+    """Over F instead of G is another path; over one instead of both is less redundancy."""
     more = FORWARDER.format(name="F") + FORWARDER.format(name="G")
     f, g = route("F", "F", "b1"), route("G", "G", "b1")
     by_f, by_g, both = (
@@ -214,7 +214,7 @@ def test_way_and_redundancy(tmp_path: Path) -> None:
     assert set(kinds(change(by_f, both)).values()) == {"way"}
 
 
-def test_only_what_is_lost_now_is_told(tmp_path: Path) -> None:
+def test_only_new_losses_are_reported(tmp_path: Path) -> None:
     """A route that led nowhere before is no reason."""
     old = estate(tmp_path, f"{route('R', 'B', 'b1')}, {route('S', 'Nowhere', 'b1')}", ("B", "b1"))
     [flow] = change(old, without(old, "B"))["flows"]
@@ -253,7 +253,7 @@ def test_the_worst_comes_first(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_what_reaches_nothing_before_and_after_is_told(tmp_path: Path) -> None:
+def test_flows_that_reach_nothing_before_and_after_are_reported(tmp_path: Path) -> None:
     """Nothing changes for it, which would else read as leave to take its target away."""
     topology = estate(tmp_path, route("There", "Nobody"), ("B", "b"))
     found = compare_topologies(Estate(topology, NOW), Estate(without(topology, "B"), NOW))

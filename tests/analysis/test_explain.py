@@ -72,7 +72,7 @@ def test_a_given_broker_id_is_not_balanced() -> None:
 
 
 def test_delivery_names_the_database() -> None:
-    """A delivered message says instance/database; msdb decides for one from outside."""
+    """A delivered message has instance/database; msdb decides for one from outside."""
     answer = ask(shipped("two_brokers"), "ServerB", "TargetService", outside=True)
     assert answer["at"] == {"instance": "ServerB", "table": "msdb"}
     assert (answer["verdict"], answer["deliver_to"]) == ("deliver", "ServerB/DatabaseB")
@@ -101,7 +101,7 @@ def test_a_reply_needs_no_route() -> None:
     assert answer["query"]["from"] == "target"
 
 
-def test_a_reply_without_a_broker_id_says_that_it_has_none() -> None:
+def test_the_trace_of_a_reply_without_broker_id_states_that() -> None:
     answer = ask(
         shipped("load_balanced"), "ServerA", "TargetService", outside=True, from_target=True
     )

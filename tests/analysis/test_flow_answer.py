@@ -33,7 +33,7 @@ def agrees(topology: Topology, answer: FlowAnswer) -> None:
     """Demand the same verdict, count and shares as ``path`` gives."""
     flow = answer.flow
     paths = find_paths(topology, flow.sender, flow.to, NOW, broker=flow.broker, limit=100_000)
-    assert (answer.verdict, answer.ways) == (paths.verdict, paths.ways)
+    assert (answer.verdict, answer.path_count) == (paths.verdict, paths.ways)
     shares: dict[str, float] = {}
     for outcome in paths.outcomes:
         if outcome.way.ending.delivered:
@@ -60,7 +60,7 @@ def test_random_flows_agree_with_paths(topology: Topology) -> None:
 
 
 def test_combined() -> None:
-    """Two broker ids, each by two ways that share no instance; no route is on all of them."""
+    """Two broker ids, each by two paths that share no instance; no route is on all of them."""
     answer = only(shipped("combined"))
     assert [(r.at, r.broker, float(r.share)) for r in answer.reached] == [
         ("ServerB/DatabaseB", "DatabaseB", 0.5), ("ServerC/DatabaseC", "DatabaseC", 0.5),
@@ -70,7 +70,7 @@ def test_combined() -> None:
 
 
 def test_a_hub_is_a_single_point() -> None:
-    """And so is each route that all ways to a broker id follow."""
+    """And so is each route that all paths to a broker id follow."""
     answer = only(shipped("hub"))
     assert answer.redundancy == {"DatabaseB": 1, "DatabaseC": 1}
     assert answer.single_points == (
@@ -83,7 +83,7 @@ def test_routes_that_say_the_same_stand_in_for_each_other() -> None:
     assert only(shipped("unfair_weights")).single_points == ("ServerA/DatabaseA/TargetRouteB",)
 
 
-def test_a_loop_is_told_with_the_way_that_proves_it() -> None:
+def test_a_loop_is_reported_with_its_path() -> None:
     answer = only(shipped("routing_loop"))
     [loop] = (f for f in answer.failures if f.ending.disposition is Disposition.LOOP)
     assert loop.instances == ("ServerA", "F1", "F2")
@@ -115,11 +115,11 @@ def test_a_dialog_goes_on_with_the_broker_id_of_its_target(tmp_path: Path) -> No
 
 def _still_reached(answer: FlowAnswer, broker: str, without: Iterable[str]) -> bool:
     """Follow every move from the start, past what is lost."""
-    ways, lost = answer.forth.ways, set(without)
-    seen, waiting = {ways.first}, [ways.first]
+    graph, lost = answer.forth.graph, set(without)
+    seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()
-        for move in ways.moves(key):
+        for move in graph.moves(key):
             end = move.ending
             if end is not None and end.delivered and end.broker == broker:
                 return True
@@ -131,7 +131,7 @@ def _still_reached(answer: FlowAnswer, broker: str, without: Iterable[str]) -> b
     return False
 
 
-def test_a_short_way_gives_way_to_two_longer_ones() -> None:
+def test_two_longer_disjoint_paths_replace_a_short_one() -> None:
     """A-b-d-t is the shortest; with it there is no other, without it there are two."""
     answer = only(linked({"A": "bc", "b": "de", "c": "f", "d": "t", "e": "g", "f": "d", "g": "t"}))
     assert answer.redundancy == {"B1": 2}
@@ -140,7 +140,7 @@ def test_a_short_way_gives_way_to_two_longer_ones() -> None:
 @given(estates())
 @SAME
 def test_so_many_instances_may_fail(topology: Topology) -> None:
-    """With n ways that share no instance, n - 1 can be lost, and some n forwarders stop it."""
+    """With n paths that share no instance, n - 1 can be lost, and some n forwarders stop it."""
     for answer in answers_of(Estate(topology, NOW)):
         for reached in answer.reached:
             count = answer.redundancy[reached.broker]

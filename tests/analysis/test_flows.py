@@ -1,4 +1,4 @@
-"""Which flows an estate means to have: what is said, what objects suggest, and what is no flow."""
+"""The flows of an estate: stated flows, flows that objects suggest, and what is no flow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_combined_has_one() -> None:
 
 
 def test_data_dependent_routing() -> None:
-    """A way back to a router from a partition that the router is said to call is no flow."""
+    """A return path to a router from a partition that the router is said to call is no flow."""
     names = {str(flow) for flow in flows(shipped("data_dependent"))}
     assert "RouterA/RoutingA/DataDependentRouting -> OrdersSouth" in names
     assert "North/North/OrdersNorth -> DataDependentRouting" not in names

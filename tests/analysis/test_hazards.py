@@ -26,10 +26,10 @@ from tests.topology.build import SHIPPED, shipped
 FIXTURES = sorted(
     str(file.parent.relative_to(FOLDERS)) for file in FOLDERS.glob("TA-*/*/topology.yaml")
 )
-Told = set[tuple[str, str, str, int]]
+Hazards = set[tuple[str, str, str, int]]
 
 
-def told(findings: tuple[Finding, ...]) -> Told:
+def hazards_among(findings: tuple[Finding, ...]) -> Hazards:
     """Return the hazards among findings: which, about what, and where."""
     return {
         (f.code, f.subject, f.file, f.line)
@@ -38,18 +38,20 @@ def told(findings: tuple[Finding, ...]) -> Told:
     }
 
 
-def agree(topology: Topology) -> Told:
+def agree(topology: Topology) -> Hazards:
     """Hold path, flows and check against each other; return what check alone tells."""
     report = check_topology(topology, NOW)
-    estate, left = Estate(topology, NOW), told(report.findings)
+    estate, left = Estate(topology, NOW), hazards_among(report.findings)
     for flow in flows_of(estate):
         path = find_paths(topology, flow.sender, flow.to, NOW, broker=flow.broker)
         answer = answer_flow(estate, flow)
         assert path.verdict is answer.verdict
         assert (
-            told(path.hazards) == told(answer.hazards) == told(_about(str(flow), report.findings))
+            hazards_among(path.hazards)
+            == hazards_among(answer.hazards)
+            == hazards_among(_about(str(flow), report.findings))
         )
-        left -= told(path.hazards)
+        left -= hazards_among(path.hazards)
     return left
 
 
@@ -83,7 +85,7 @@ def ask(folder: Path | str) -> Paths:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_path_tells_it_at_once(code: str) -> None:
+def test_a_path_has_its_hazards(code: str) -> None:
     """In the verdict, as text, as JSON and beside the chart; a clean topology is ok."""
     paths = ask(f"{code}/triggers")
     assert paths.verdict is PathVerdict.HAZARD and not paths.good

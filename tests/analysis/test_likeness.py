@@ -1,4 +1,4 @@
-"""What is decided once for messages that fare alike is what each would be told by itself."""
+"""Messages that are routed alike share one decision: the same as each would get alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BROKERS = (None, "a", "b", "c", "two", "x", "y")
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(topologies(), st.integers(0, 1_000))
-def test_every_message_is_told_what_it_would_be_told_alone(topology: Topology, seed: int) -> None:
+def test_every_message_gets_the_same_steps_as_alone(topology: Topology, seed: int) -> None:
     """Any service, broker id and direction, at any table, whoever asked before."""
     questions = list(product(SERVICES, BROKERS, (True, False), _tables(topology)))
     Random(seed).shuffle(questions)
@@ -38,8 +38,8 @@ def test_every_message_is_told_what_it_would_be_told_alone(topology: Topology, s
     for service, broker, from_initiator, table in questions:
         state = State(*table, broker)
         alone.steps.clear()
-        told = Network(common, service, from_initiator, None, NOW).steps(state)
-        assert told == Network(alone, service, from_initiator, None, NOW).steps(state)
+        steps = Network(common, service, from_initiator, None, NOW).steps(state)
+        assert steps == Network(alone, service, from_initiator, None, NOW).steps(state)
 
 
 def _tables(topology: Topology) -> list[Table]:
@@ -49,7 +49,7 @@ def _tables(topology: Topology) -> list[Table]:
     return found
 
 
-def test_what_loops_back_is_told_apart_by_msdb() -> None:
+def test_messages_that_loop_back_are_distinguished_by_msdb() -> None:
     """The database's route leads to its own instance, whose msdb knows one of two broker ids."""
     home = Database("D", "a", routes=(Route("Out", "S", None, "tcp://A:4022"),))
     msdb = Database(MSDB, "m", routes=(Route("Known", "S", "b", "tcp://B:4022"),))

@@ -1,4 +1,4 @@
-"""Every way there and back: verdicts, shares and counts from the graph, lists up to a limit."""
+"""Every path there and back: verdicts, shares and counts from the graph, lists up to a limit."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def small(folder: Path, instances: str) -> Topology:
     return load(write(folder, f"instances:\n{instances}"), NOW)
 
 
-def hops(way: dict[str, Any]) -> list[str]:
-    """Return the names of the instances of a way."""
-    return [hop["instance"] for hop in way["hops"]]
+def hops(path: dict[str, Any]) -> list[str]:
+    """Return the names of the instances of a path."""
+    return [hop["instance"] for hop in path["hops"]]
 
 
 def test_over_transport_replies_go_where_the_initiators_name_says() -> None:
@@ -80,7 +80,7 @@ def test_shipped_topologies_are_as_they_expect(name: str) -> None:
 
 
 def test_combined() -> None:
-    """Two broker ids, two gateways each: four ways, each back over its own gateways (EX-32)."""
+    """Two broker ids, two gateways each: four paths, each back over its own gateways (EX-32)."""
     answer = ask(shipped("combined"), SENDER, "TargetService")
     assert (answer["verdict"], answer["ways"], answer["truncated"]) == ("ok", 4, False)
     assert [hops(o) for o in answer["outcomes"]] == [
@@ -129,7 +129,7 @@ def test_half_each(name: str) -> None:
 
 
 def test_a_conversation_takes_one_broker_id() -> None:
-    """With a conversation's id only the ways of its broker id are followed, half each."""
+    """With a conversation's id only the paths of its broker id are followed, half each."""
     topology = shipped("combined")
     for number in range(8):
         answer = ask(topology, SENDER, "TargetService", conversation=uuid.UUID(int=number))
@@ -138,14 +138,14 @@ def test_a_conversation_takes_one_broker_id() -> None:
 
 
 def test_the_limit_cuts_the_list_only() -> None:
-    """Ways, shares and verdict come from the graph, not from what is listed."""
+    """Paths, shares and verdict come from the graph, not from what is listed."""
     answer = ask(shipped("combined"), SENDER, "TargetService", limit=3)
     assert (len(answer["outcomes"]), answer["ways"], answer["truncated"]) == (3, 4, True)
     assert ask(shipped("several_targets"), SENDER, "TargetService", limit=0)["verdict"] == "hazard"
 
 
 def test_an_address_of_nobody_is_unknown(tmp_path: Path) -> None:
-    """A next hop outside of the topology breaks the path, and says where."""
+    """A next hop outside of the topology breaks the path, and the place is reported."""
     topology = small(
         tmp_path,
         "  A: {databases: {D: {services: [I], routes: [{name: R, service_name: S, "
@@ -184,7 +184,7 @@ def test_what_breaks_a_path(
     tmp_path: Path, forwarding: str, state: str, back: str, disposition: str, at: str,
     error: int | None, verdict: str,
 ) -> None:  # fmt: skip
-    """Forwarding off, a stopped endpoint, and a missing way back each break it in their place."""
+    """Forwarding off, a stopped endpoint, a missing return path: each breaks it in its place."""
     topology = small(tmp_path, CHAIN % (forwarding, state, back))
     answer = ask(topology, "A/D/I", "S")
     outcome = answer["outcomes"][0]
@@ -240,8 +240,8 @@ def layered(layers: int, width: int) -> str:
     )
 
 
-def test_ways_are_counted_without_walking_them(tmp_path: Path) -> None:
-    """Ten layers of six forwarders are sixty million ways; the answer takes no notice."""
+def test_paths_are_counted_without_walking_them(tmp_path: Path) -> None:
+    """Ten layers of six forwarders are sixty million paths; the answer takes no notice."""
     answer = ask(small(tmp_path, layered(10, 6)), "A/D", "S", limit=3)
     assert answer["ways"] == 6**10 and answer["verdict"] == "ok"
     assert [hops(o)[1:3] for o in answer["outcomes"]] == [["F0x0", "F1x0"]] * 3
@@ -264,8 +264,8 @@ def mesh(count: int) -> str:
     )
 
 
-def test_circles_with_a_way_out(tmp_path: Path) -> None:
-    """Within a circle every way is followed until it comes back to an instance."""
+def test_circles_with_an_exit(tmp_path: Path) -> None:
+    """Within a circle every path is followed until it comes back to an instance."""
     answer = ask(small(tmp_path, mesh(2)), "A/D", "S")
     assert answer["verdict"] == "broken"
     assert [(hops(o), o["disposition"]) for o in answer["outcomes"]] == [
@@ -319,8 +319,8 @@ def test_several_targets_behind_gateways(
     assert answer["verdict"] == verdict
 
 
-def test_several_databases_are_ways_of_their_own(tmp_path: Path) -> None:
-    """Every database among the candidates is a way; a given dialog takes one."""
+def test_each_database_has_a_path_of_its_own(tmp_path: Path) -> None:
+    """Every database among the candidates is a path; a given dialog takes one."""
     databases = "{D: {services: [I]}, E: {services: [S]}, F: {services: [S]}}"
     topology = small(tmp_path, f"  A: {{databases: {databases}}}")
     answer = ask(topology, "A/D", "S")
@@ -372,16 +372,16 @@ def test_the_sender_s_service(tmp_path: Path) -> None:
     assert find_sender(topology, "A/One", "S").service == "//x/I"
     assert find_sender(topology, "A/One///x/I", "S").service == "//x/I"
     assert find_sender(topology, "A/Two", "S").service == "I"
-    for text, said in [
+    for text, message in [
         ("A/Many", "A/Many/I, A/Many/J"), ("A/None", "no service"), ("A", "names no database"),
         ("A/Two/K", "no service 'K'"), ("B/D", "no instance 'B'"),
     ]:  # fmt: skip
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             find_sender(topology, text, "S")
 
 
-def test_the_tree_says_what_happens() -> None:
-    """The text shows instances, routes, shares and the way back."""
+def test_the_tree_shows_instances_routes_and_shares() -> None:
+    """The text shows instances, routes, shares and the return path."""
     topology = shipped("combined")
     place = find_sender(topology, SENDER, "TargetService")
     lines = path_text(find_paths(topology, place, "TargetService", NOW)).splitlines()
@@ -398,7 +398,7 @@ def test_the_tree_says_what_happens() -> None:
     assert lines[-1].startswith("M3  routes name the service and broker ids")
 
 
-def test_too_many_ways_become_an_outline() -> None:
+def test_too_many_paths_become_an_outline() -> None:
     """What is alike shares a line, and a table tells where everything ends."""
     topology = shipped("combined")
     place = find_sender(topology, SENDER, "TargetService")
@@ -414,7 +414,7 @@ def test_too_many_ways_become_an_outline() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_outline_of_a_thousand_instances_is_a_page(name: str) -> None:
-    """However many ways: some sixty lines within 100 columns, shares that add up, every trouble."""
+    """However many paths: some sixty lines of 100 columns, shares that add up, every trouble."""
     topology = CASES[name]()
     paths = find_paths(topology, find_sender(topology, BENCH_SENDER, TARGET), TARGET, NOW)
     lines = path_text(paths).splitlines()
@@ -422,7 +422,7 @@ def test_an_outline_of_a_thousand_instances_is_a_page(name: str) -> None:
     if paths.outline:
         assert sum(end.share for end in paths.outline.ends) == 1
         assert sum(branch.share for branch in paths.outline.branches) == 1
-        assert sum(end.ways for end in paths.outline.ends) == paths.ways
+        assert sum(end.path_count for end in paths.outline.ends) == paths.ways
     assert ("LOOP" in path_text(paths)) is (name.startswith("rings") or "circle" in name)
 
 

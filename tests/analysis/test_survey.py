@@ -52,8 +52,8 @@ def test_what_flows_hang_on() -> None:
     assert "Hub, for 1 flow" in survey_text(found) and "class n1 single" in survey_mermaid(found)
 
 
-def test_dialogs_whose_target_nobody_knows(tmp_path: Path) -> None:
-    """They are no flows, and told as that: the flows that are listed may not be all."""
+def test_dialogs_with_an_unknown_target(tmp_path: Path) -> None:
+    """They are no flows, and are reported: the list of flows may be incomplete."""
     yaml = """\
         instances: {A: {databases: {D: {services: [S], procedures: {
           P: {begins: [{service: S, unresolved: [TO SERVICE]}]}}}}}}"""
@@ -86,10 +86,10 @@ ANY_BROKER = """\
         ([None], ["A/D/S -> T"]),  # by the route: nothing states it
     ],
 )
-def test_dialogs_whose_broker_id_nobody_knows(
+def test_dialogs_with_an_unknown_broker_id(
     tmp_path: Path, routes: list[str | None], expected: list[str]
 ) -> None:
-    """None is begun without one: the ids of routes are asked about, and the begin is told."""
+    """No dialog begins without one: the ids of routes are candidates, the BEGIN is reported."""
     rows = ", ".join(
         f"{{name: R{n}, service_name: T, address: 'tcp://B:4022'"
         + (f", broker_instance: {broker}}}" if broker else "}")
@@ -120,7 +120,7 @@ def test_a_route_that_rests() -> None:
     assert not survey("unfair_weights", "ServerB").unused
 
 
-def test_what_fails_is_told_with_its_way() -> None:
+def test_a_failure_is_reported_with_its_path() -> None:
     text = survey_text(survey("routing_loop"))
     assert "InitiatorService -> Svc: broken" in text and "by ServerA -> F1 -> F2" in text
     assert text.startswith("1 flow: 1 broken; 0 single points of failure; 0 unused routes\n")

@@ -1,4 +1,4 @@
-"""Counting in the graph gives what walking every way gives."""
+"""Counting in the graph gives what walking every path gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.layers import CASES, TARGET
 from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.network import Common, Network, Pick, State
-from streams.analysis.paths.ways import KEYS, PathClass, Total, Way, Ways
+from streams.analysis.paths.path_graph import KEYS, MessagePath, PathClass, PathGraph, Total
 from streams.topology import (
     MSDB,
     Database,
@@ -64,24 +64,24 @@ def topologies(draw: st.DrawFn) -> Topology:
     return Topology({name: instance(name, draw) for name in NAMES})
 
 
-def walked(way: Way) -> Walked:
-    """Return a way in the words of the walk."""
-    end = way.ending
+def walked(path: MessagePath) -> Walked:
+    """Return a path in the words of the walk."""
+    end = path.ending
     error = None if end.error is None else int(end.error)
-    names = tuple(state.instance for state, _ in way.hops)
-    return Walked(names, end.disposition.value, end.at, end.broker, error, way.share)
+    names = tuple(state.instance for state, _ in path.hops)
+    return Walked(names, end.disposition.value, end.at, end.broker, error, path.share)
 
 
 @settings(max_examples=400)
 @given(topologies())
-def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> None:
-    """The same ways with the same shares; broken exactly where walking finds a bad one."""
+def test_paths_shares_and_verdict_are_those_of_walking(topology: Topology) -> None:
+    """The same paths with the same shares; broken exactly where walking finds a bad one."""
     place = find_sender(topology, "A/D/I", "S")
     found = find_paths(topology, place, "S", NOW, limit=10_000)
-    ways, fine = dialog(topology, ("A", "D", "I"), "S", NOW)
+    walks, fine = dialog(topology, ("A", "D", "I"), "S", NOW)
     mine = Counter(walked(outcome.way) for outcome in found.outcomes)
-    assert mine - Counter(ways) == Counter(ways) - mine == Counter()
-    assert found.ways == len(ways) and sum(way.share for way in ways) == 1
+    assert mine - Counter(walks) == Counter(walks) - mine == Counter()
+    assert found.ways == len(walks) and sum(walk.share for walk in walks) == 1
     assert (found.verdict.value != "broken") is fine
     lengths = [len(outcome.way.hops) for outcome in found.outcomes]
     assert lengths == sorted(lengths)
@@ -89,26 +89,26 @@ def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> Non
 
 @settings(max_examples=150)
 @given(topologies())
-def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
-    """Ways and shares are counted by end and number of hops."""
-    ways = Ways(Network(Common.of(topology), "S", True, None, NOW), State("A", "D", None))
+def test_totals_are_sums_of_the_paths(topology: Topology) -> None:
+    """Paths and shares are counted by end and number of hops."""
+    graph = PathGraph(Network(Common.of(topology), "S", True, None, NOW), State("A", "D", None))
     sums: dict[PathClass, Total] = {}
-    for way in ways.listed():
-        picks = frozenset[Pick]().union(*(step.picks for _, step in way.hops))
-        kind = PathClass(way.ending, len(way.hops), picks)
+    for path in graph.listed():
+        picks = frozenset[Pick]().union(*(step.picks for _, step in path.hops))
+        kind = PathClass(path.ending, len(path.hops), picks)
         old = sums.get(kind, Total())
-        sums[kind] = Total(old.ways + 1, old.share + way.share)
-    assert ways.totals() == sums
-    assert ways.ends_at(ways.first) == ways.endings() == {kind.ending for kind in sums}
+        sums[kind] = Total(old.path_count + 1, old.share + path.share)
+    assert graph.totals() == sums
+    assert graph.ends_at(graph.first) == graph.endings() == {kind.ending for kind in sums}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
-    """A thousand instances: ways grow to thousands of millions, what is looked at does not."""
+    """A thousand instances: paths grow to thousands of millions, what is looked at does not."""
     network = Network(Common.of(CASES[name]()), TARGET, True, None, NOW)
-    ways = Ways(network, State("Sender", "Home", None))
-    assert len(ways.reached()) <= len({key.state for key in ways.reached()}) + KEYS
-    assert sum(total.share for total in ways.totals().values()) == 1
+    graph = PathGraph(network, State("Sender", "Home", None))
+    assert len(graph.reached()) <= len({key.state for key in graph.reached()}) + KEYS
+    assert sum(total.share for total in graph.totals().values()) == 1
 
 
 DIALOGS = [uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(40)]

@@ -1,6 +1,6 @@
-"""Every way, walked one by one: what :mod:`streams.analysis.paths.ways` must agree with.
+"""Every path, walked one by one: what :mod:`streams.analysis.paths.path_graph` must agree with.
 
-It knows the rules of a way (loops, hops, who listens where) from the reference and asks only
+It knows the rules of a path (loops, hops, who listens where) from the reference and asks only
 :func:`streams.routing.plan` where a message goes.
 """
 
@@ -19,7 +19,7 @@ FORWARDS = 16
 
 @dataclass(frozen=True)
 class Walked:
-    """One way: where it was decided, how it ended, and its share."""
+    """One path: where it was decided, how it ended, and its share."""
 
     instances: tuple[str, ...]
     disposition: str
@@ -42,8 +42,8 @@ class Walk:
     from_initiator: bool
     now: float
 
-    def ways(self, instance: str, database: str, broker: str | None) -> list[Walked]:
-        """Return every way from a database."""
+    def walks(self, instance: str, database: str, broker: str | None) -> list[Walked]:
+        """Return every path from a database."""
         return list(self._from(instance, database, broker, (), 0, Fraction(1)))
 
     def _from(
@@ -112,20 +112,20 @@ def _leaves(plan: Plan, share: Fraction) -> Iterator[tuple[Decision, Fraction]]:
 def dialog(
     topology: Topology, sender: tuple[str, str, str], to: str, now: float
 ) -> tuple[list[Walked], bool]:
-    """Return all ways of a dialog's messages, and whether all arrive and are acknowledged."""
+    """Return all paths of a dialog's messages, and whether all arrive and are acknowledged."""
     instance, database, service = sender
-    ways = Walk(topology, to, True, now).ways(instance, database, None)
+    walks = Walk(topology, to, True, now).walks(instance, database, None)
     home = topology.instances[instance].databases[database].broker_id
     back = Walk(topology, service, False, now)
     fine = all(
-        way.delivered
+        walk.delivered
         and any(
             answer.delivered and answer.at == f"{instance}/{database}"
-            for answer in back.ways(*_place(way.at), home)
+            for answer in back.walks(*_place(walk.at), home)
         )
-        for way in ways
+        for walk in walks
     )
-    return ways, fine
+    return walks, fine
 
 
 def _place(at: str) -> tuple[str, str]:

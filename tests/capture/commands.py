@@ -1,4 +1,4 @@
-"""Write captures of commands the short way."""
+"""Write captures of commands in short form."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics
 from streams.wire.records import command_record
 
-Said = tuple[str, Command]
+IssuedCommand = tuple[str, Command]
 """At which instance a command was given."""
 
 
-def begin(conversation: int, at: str = "ServerA", **more: Any) -> Said:
-    """Return a BEGIN from ServerA's InitiatorService to TargetService, unless told otherwise."""
+def begin(conversation: int, at: str = "ServerA", **more: Any) -> IssuedCommand:
+    """Return a BEGIN from ServerA's InitiatorService to TargetService by default."""
     fields = {"from_service": "InitiatorService", "to_service": "TargetService"} | more
     return at, _command(conversation, CommandKind.BEGIN, fields)
 
 
-def send(conversation: int, at: str = "ServerA", **more: Any) -> Said:
-    """Return a SEND, by the initiator in DatabaseA unless told otherwise."""
+def send(conversation: int, at: str = "ServerA", **more: Any) -> IssuedCommand:
+    """Return a SEND, by the initiator in DatabaseA by default."""
     return at, _command(conversation, CommandKind.SEND, {"body": b"x"} | more)
 
 
@@ -32,10 +32,10 @@ def _command(conversation: int, kind: CommandKind, fields: dict[str, Any]) -> Co
     return Command(uuid.UUID(int=conversation), uuid.UUID(int=0), kind, **where)
 
 
-def records(said: Iterable[Said], prefix: str = "ssb.") -> list[Record]:
+def records(issued: Iterable[IssuedCommand], prefix: str = "ssb.") -> list[Record]:
     """Return commands as they stand on their topics."""
     found = []
-    for offset, (instance, command) in enumerate(said):
+    for offset, (instance, command) in enumerate(issued):
         key, value, headers = command_record(command)
         found.append(
             Record(

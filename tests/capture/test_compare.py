@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from streams.capture.arrivals import Arrived, Copy, CopyEvent, hear
+from streams.capture.arrivals import Arrived, Copy, CopyEvent, read_arrivals
 from streams.capture.compare import Comparison, Differing, Ledger
 from streams.capture.forecast import Side
 from streams.capture.judge import Standing
@@ -17,11 +17,11 @@ from streams.wire import Topics, encode_event
 from streams.wire.records import queue_record
 
 B, C = "ServerB/DatabaseB", "ServerC/DatabaseC"
-WAYS = {B: f"ServerA>{B}", C: f"ServerA>{C}"}
+PATHS = {B: f"ServerA>{B}", C: f"ServerA>{C}"}
 
 
-def arrived(dialog: str, number: int, place: str = B, *, way: str = "", ms: int = 5) -> Arrived:
-    return Arrived(dialog, True, number, place, way or WAYS[place], ms, 1_000)
+def arrived(dialog: str, number: int, place: str = B, *, path: str = "", ms: int = 5) -> Arrived:
+    return Arrived(dialog, True, number, place, path or PATHS[place], ms, 1_000)
 
 
 def side(dialog: str, messages: int, places: tuple[str, ...] | None = (B,)) -> Side:
@@ -46,7 +46,7 @@ def test_every_message_is_held_against_itself() -> None:
     sides = [side("a", 6), side("b", 1)]
     was = [*(arrived("a", n) for n in (0, 1, 2, 3)), arrived("b", 0)]
     now = [
-        arrived("new a", 0), arrived("new a", 1, C), arrived("new a", 2, way=f"ServerA>G>{B}"),
+        arrived("new a", 0), arrived("new a", 1, C), arrived("new a", 2, path=f"ServerA>G>{B}"),
         arrived("new a", 4), arrived("new b", 0),
     ]  # fmt: skip
     found = compared(sides, list(was), list(now))
@@ -59,7 +59,7 @@ def test_every_message_is_held_against_itself() -> None:
     assert (found.original, found.settled) == (True, False)
 
 
-def test_what_was_foretold_is_told_apart() -> None:
+def test_predicted_and_other_outcomes_are_distinguished() -> None:
     sides = [side("a", 2), side("b", 1, ()), side("c", 1, ()), side("d", 3, None), side("e", 1)]
     now = [arrived("new a", 0), arrived("new a", 1, C), arrived("new c", 0)]
     found = compared(sides, [], list(now))
@@ -76,13 +76,17 @@ def test_what_is_another_jobs_or_of_another_time_counts_nothing() -> None:
 
 
 def test_repeats_and_copies_are_counted_for_both_runs() -> None:
-    def told(dialog: str, what: Copy, error: int) -> CopyEvent:
+    def copy_event(dialog: str, what: Copy, error: int) -> CopyEvent:
         return CopyEvent(dialog, what, error, 1_000)
 
-    was = [arrived("a", 0, ms=7), told("a", Copy.REMOVED, 11218), told("a", Copy.DROPPED, 28007)]
+    was = [
+        arrived("a", 0, ms=7),
+        copy_event("a", Copy.REMOVED, 11218),
+        copy_event("a", Copy.DROPPED, 28007),
+    ]
     now = [
-        arrived("new a", 0), arrived("new a", 0), told("new a", Copy.REMOVED, 11218),
-        told("new a", Copy.REMOVED, 11218), told("x", Copy.DROPPED, 28007),
+        arrived("new a", 0), arrived("new a", 0), copy_event("new a", Copy.REMOVED, 11218),
+        copy_event("new a", Copy.REMOVED, 11218), copy_event("x", Copy.DROPPED, 28007),
     ]  # fmt: skip
     found = compared([side("a", 1)], list(was), list(now))
     assert (found.twice, found.twice_before, found.good) == (1, 0, False)
@@ -122,10 +126,10 @@ def queued(type_: str, flags: Flag = Flag.NONE, fragment: int = 0) -> list[Arriv
     _, value, headers = queue_record(
         uuid.UUID(int=9), ONE, PARTIES, header, Journey(9, 9_999, 0, 0, 0, visits), b""
     )
-    return list(hear(QUEUE, tuple(headers), value, Topics()))
+    return list(read_arrivals(QUEUE, tuple(headers), value, Topics()))
 
 
-def test_a_message_in_a_queue_says_its_number_its_way_and_how_long_it_took() -> None:
+def test_a_queued_message_has_number_path_and_latency() -> None:
     [found] = queued("DEFAULT")
     assert found == Arrived(str(ONE), True, 3, B, f"ServerA>{B}", 9, 100)
 
@@ -155,14 +159,14 @@ def test_what_nobody_has_sent_by_itself_is_no_message(
         (EventKind.CONVERSATION, 28052, None),
     ],
 )
-def test_events_tell_of_copies(kind: EventKind, error: int, what: Copy | None) -> None:
+def test_events_report_copies(kind: EventKind, error: int, what: Copy | None) -> None:
     event = {"event": int(kind), "error": error, "at": 7, "instance": "ServerA"}
     value = encode_event({**event, "conversation": str(ONE), "from_initiator": True})
-    found = list(hear("ssb.event", (), value, Topics()))
+    found = list(read_arrivals("ssb.event", (), value, Topics()))
     assert found == ([] if what is None else [CopyEvent(str(ONE), what, error, 7)])
 
 
-def test_what_cannot_be_read_says_nothing() -> None:
-    assert list(hear(QUEUE, (("sb-message", b"?"),), b"", Topics())) == []
-    assert list(hear("ssb.event", (), b"?", Topics())) == []
-    assert list(hear("elsewhere", (), b"?", Topics())) == []
+def test_unreadable_records_yield_nothing() -> None:
+    assert list(read_arrivals(QUEUE, (("sb-message", b"?"),), b"", Topics())) == []
+    assert list(read_arrivals("ssb.event", (), b"?", Topics())) == []
+    assert list(read_arrivals("elsewhere", (), b"?", Topics())) == []

@@ -1,4 +1,4 @@
-"""The capture file: what goes in comes out, and what is no capture says so."""
+"""The capture file: records are read as they were written; any other file is an error."""
 
 from __future__ import annotations
 

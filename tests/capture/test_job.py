@@ -27,7 +27,7 @@ def job(cluster: Cluster, topic: str, *, plan: str = "plan", now: int = 5) -> Jo
     return Job(cluster, "nightly", plan=plan, anchor=topic, now=now)
 
 
-def said(topic: str, *values: bytes) -> list[Outgoing]:
+def outgoing(topic: str, *values: bytes) -> list[Outgoing]:
     return [Outgoing(topic, b"k", value, []) for value in values]
 
 
@@ -37,12 +37,12 @@ def test_whoever_takes_a_job_up_goes_on_where_it_is_and_the_predecessor_is_fence
     cluster, topic = made(kafka, unique)
     first = job(cluster, topic)
     assert (first.resumed, first.standing) == (False, (0, 0, 5))
-    assert first.commit(said(topic, b"1", b"2")) == []
+    assert first.commit(outgoing(topic, b"1", b"2")) == []
     second = job(cluster, topic, now=99)
     assert (second.resumed, second.standing) == (True, (2, 0, 5))
     with pytest.raises(FencedError):
-        first.commit(said(topic, b"lost"))
-    assert second.commit(said(topic, b"3")) == []
+        first.commit(outgoing(topic, b"lost"))
+    assert second.commit(outgoing(topic, b"3")) == []
     assert second.standing.position == 3
     assert [message.value() for message in read_all(cluster, topic)] == [b"1", b"2", b"3"]
     first.close()
@@ -54,7 +54,7 @@ def test_what_kafka_never_takes_is_passed_over_and_its_neighbours_go_through(
 ) -> None:
     cluster, topic = made(kafka, unique)
     one = job(cluster, topic)
-    refused = one.commit(said(topic, b"1", b"2", os.urandom(LARGE), b"4", b"5"))
+    refused = one.commit(outgoing(topic, b"1", b"2", os.urandom(LARGE), b"4", b"5"))
     assert refused == [Refusal(2, refused[0].reason)]
     assert "too large" in refused[0].reason
     assert one.standing == (5, 1, 5)
@@ -82,7 +82,7 @@ def test_a_note_that_nobody_of_ours_wrote_is_of_another_plan(note: str) -> None:
 def test_a_name_that_stands_for_another_plan_is_refused(kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique)
     one = job(cluster, topic)
-    one.commit(said(topic, b"1"))
+    one.commit(outgoing(topic, b"1"))
     one.close()
     with pytest.raises(UsageError, match="replays something else"):
         job(cluster, topic, plan="other")
@@ -99,16 +99,16 @@ def nightly(cluster: Cluster, topic: str, name: str = "nightly") -> Job:
     return Job(cluster, name, plan="plan", anchor=topic, now=5, instance="A")
 
 
-def test_a_job_whose_position_kafka_has_forgotten_is_refused_and_sends_nothing_again(
+def test_a_job_with_expired_offsets_is_refused_and_sends_nothing_again(
     kafka: str, unique: str
 ) -> None:
     cluster, topic = kept(kafka, unique)
     one = nightly(cluster, topic)
-    one.commit(said(topic, b"1", b"2"))
+    one.commit(outgoing(topic, b"1", b"2"))
     one.close()
     again = nightly(cluster, topic)
     assert (again.resumed, again.standing) == (True, (2, 0, 5))
-    again.commit(said(topic, b"3"))
+    again.commit(outgoing(topic, b"3"))
     again.close()
     forget(cluster, f"{unique}replay.nightly")
     for _ in range(2):
@@ -140,11 +140,11 @@ def test_a_job_that_died_before_its_first_batch_is_not_taken_for_a_forgotten_one
 
     hooked.hooks["begin_transaction"] = crash_later
     with pytest.raises(CrashError):
-        nightly(hooked, topic).commit(said(topic, b"1"))
+        nightly(hooked, topic).commit(outgoing(topic, b"1"))
     assert list(read_all(cluster, cluster.topics.reading("A"))), "the record is there"
     one = nightly(cluster, topic)
     assert one.standing.position == 0
-    one.commit(said(topic, b"1"))
+    one.commit(outgoing(topic, b"1"))
     one.close()
     assert [message.value() for message in read_all(cluster, topic)] == [b"1"]
 

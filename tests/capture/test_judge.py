@@ -45,7 +45,7 @@ def rows(judge: Judge, *paths: Path) -> list[DialogRow]:
 
 
 def places(topology: Topology, row: DialogRow) -> tuple[str, ...]:
-    """Return which databases take a dialog, as `hopline path --conversation` says."""
+    """Return which databases take a dialog, as `hopline path --conversation` shows."""
     sender = find_sender(topology, FLOW.sender, FLOW.to)
     paths = find_paths(topology, sender, FLOW.to, NOW, conversation=uuid.UUID(row.conversation))
     return tuple(sorted({o.way.ending.at for o in paths.outcomes if o.way.ending.delivered}))
@@ -79,10 +79,10 @@ def test_messages_of_a_dialog_belong_together_wherever_they_stand(tmp_path: Path
     assert {r.standing for r in found} == {Standing.JUDGED}
 
 
-def test_what_the_target_says_is_judged_on_its_own_way(tmp_path: Path) -> None:
+def test_replies_are_judged_on_their_own_path(tmp_path: Path) -> None:
     """Replies go by the target's routes, and count for the flow of their dialog."""
-    said = [begin(1), send(1), send(1, at="ServerB", database="DatabaseB", from_initiator=False)]
-    path = capture(tmp_path / "c.avro", records(said))
+    issued = [begin(1), send(1), send(1, at="ServerB", database="DatabaseB", from_initiator=False)]
+    path = capture(tmp_path / "c.avro", records(issued))
     back = ("ServerB/DatabaseB/InitiatorRouteA", "ServerB/DatabaseB/InitiatorRouteB")
     replies = [r for r in rows(judge(*back), path) if not r.from_initiator]
     assert [(r.flow, r.before, r.after, r.change) for r in replies] == [
@@ -105,8 +105,8 @@ def test_a_reply_goes_to_the_broker_id_that_began(tmp_path: Path) -> None:
     topology = load(write(tmp_path, yaml), NOW)
     parties = {"from_service": "Asker", "to_service": "Teller", "database": "D"}
     reply = {"at": "T", "database": "D", "from_initiator": False}
-    said = [x for n in range(9) for x in (begin(n, at="A2", **parties), send(n, **reply))]
-    found = rows(Judge(topology, topology, NOW), capture(tmp_path / "c.avro", records(said)))
+    issued = [x for n in range(9) for x in (begin(n, at="A2", **parties), send(n, **reply))]
+    found = rows(Judge(topology, topology, NOW), capture(tmp_path / "c.avro", records(issued)))
     assert {row.before for row in found} == {("A2/D",)} and len(found) == 9
 
 
@@ -116,14 +116,14 @@ def test_of_two_begins_the_first_counts(tmp_path: Path) -> None:
     first, second = (
         (at, command._replace(issued_at=n)) for n, (at, command) in enumerate((first, second))
     )
-    for said in ([first, second, send(1)], [second, send(1), first]):
-        [row] = rows(judge(), capture(tmp_path / "c.avro", records(said)))
+    for issued in ([first, second, send(1)], [second, send(1), first]):
+        [row] = rows(judge(), capture(tmp_path / "c.avro", records(issued)))
         assert row.before == ("ServerB/DatabaseB",)
         assert row.flow == replace(FLOW, broker="DatabaseB")
 
 
 def test_what_cannot_be_judged_is_counted(tmp_path: Path) -> None:
-    """No BEGIN, an instance that nobody has, bytes that are no command: told, never raised."""
+    """No BEGIN, an instance that nobody has, bytes that are no command: reported, never raised."""
     made = records([send(1), begin(2, at="Nobody"), send(2, at="Nobody"), begin(3), send(3)])
     broken = replace(made[-1], headers=(("sb-command", b"nonsense"),))
     no_key = replace(made[-1], key=b"no id")
@@ -148,19 +148,19 @@ def arrived(conversation: int, at: str, *, from_initiator: bool = True, flags: i
 
 def test_the_prediction_is_held_against_what_has_arrived(tmp_path: Path) -> None:
     """Each side's messages, where the capture has their queue; an EndDialog is no message."""
-    said = [begin(1), send(1), send(1), begin(2), send(2)]
-    said.append(send(1, at="ServerB", database="DatabaseB", from_initiator=False))
+    issued = [begin(1), send(1), send(1), begin(2), send(2)]
+    issued.append(send(1, at="ServerB", database="DatabaseB", from_initiator=False))
     reply = arrived(1, "ServerA/DatabaseA/InitiatorQueue", from_initiator=False)
     [one, two] = [
-        next(iter(r.before)) for r in rows(judge(), capture(tmp_path / "b.avro", records(said)))
+        next(iter(r.before)) for r in rows(judge(), capture(tmp_path / "b.avro", records(issued)))
         if r.from_initiator
     ]  # fmt: skip
     there = [arrived(1, f"{one}/TargetQueue"), arrived(1, f"{one}/TargetQueue", flags=Flag.END)]
     wrong = "ServerC/DatabaseC" if two == "ServerB/DatabaseB" else "ServerB/DatabaseB"
-    right = [*records(said), *there, reply, arrived(2, f"{two}/TargetQueue")]
+    right = [*records(issued), *there, reply, arrived(2, f"{two}/TargetQueue")]
     counted = tally(rows(judge(), capture(tmp_path / "c.avro", right)))
     assert (counted.arrived, counted.elsewhere) == (3, 0)
-    moved = [*records(said), *there, reply, arrived(2, f"{wrong}/TargetQueue")]
+    moved = [*records(issued), *there, reply, arrived(2, f"{wrong}/TargetQueue")]
     counted = tally(rows(judge(), capture(tmp_path / "d.avro", moved)))
     assert (counted.arrived, counted.elsewhere) == (3, 1)
     assert counted.plus(counted).to_json()["elsewhere"] == 2
@@ -173,7 +173,7 @@ def test_prefix_and_long_names() -> None:
     for name in ("ServerA", "SQL01\\PROD", long):
         [record] = records([begin(1, at=name)], prefix="other.")
         [(_, talk)] = asked.read(record.topic, record.key, record.headers)
-        assert talk.begun is not None and talk.begun.instance == name
+        assert talk.begin is not None and talk.begin.instance == name
     [foreign] = records([begin(1)])
     assert not list(asked.read(foreign.topic, foreign.key, foreign.headers))
 

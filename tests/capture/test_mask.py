@@ -138,7 +138,7 @@ def test_deep_nesting_is_masked_or_refused(depth: int) -> None:
 
 @given(st.text())
 @settings(derandomize=True, deadline=None)
-def test_a_shape_says_nothing_but_the_shape(text: str) -> None:
+def test_a_shape_reveals_only_the_shape(text: str) -> None:
     found = shape(text)
     assert len(found) == len(text)
     assert shape(found) == found

@@ -31,13 +31,13 @@ def encoded(one: Record) -> bytes:
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=6))
-def test_any_record_is_written_as_the_schema_says(records: list[Record]) -> None:
+def test_any_record_is_written_by_the_schema(records: list[Record]) -> None:
     assert pack(batch_of(records)) == [encoded(one) for one in records]
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_numbers_of_every_length(sign: int) -> None:
-    records = [record(sign * n, timestamp=-sign * n) for n in EDGES]
+@pytest.mark.parametrize("factor", [1, -1])
+def test_numbers_of_every_length(factor: int) -> None:
+    records = [record(factor * n, timestamp=-factor * n) for n in EDGES]
     records += [record(n, partition=n) for n in EDGES if n < 2**31]
     assert pack(batch_of(records)) == [encoded(one) for one in records]
 

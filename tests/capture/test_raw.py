@@ -78,7 +78,7 @@ def wipe(cluster: Cluster) -> None:
     eventually(led, "their leaders")
 
 
-def begun(cluster: Cluster, plan: RawPlan, name: str = "job") -> Job:
+def started_job(cluster: Cluster, plan: RawPlan, name: str = "job") -> Job:
     return Job(cluster, name, plan=plan.name, anchor=min(plan.topics), now=AT)
 
 
@@ -117,17 +117,17 @@ def test_what_is_put_back_is_captured_alike(
         raise Killed
 
     settled = 0
-    for _ in range(3):  # behind a commit, and before it could be told
-        job = begun(cluster, plan)
+    for _ in range(3):  # after a commit, and before it could be reported
+        job = started_job(cluster, plan)
         assert job.standing.position == settled
         demand_room(cluster, plan, resumed=job.resumed)
         with pytest.raises(Killed):
             put_back(reader, job, unique, report=die)
         settled += 50
-    outcome = put_back(reader, begun(cluster, plan), unique)
+    outcome = put_back(reader, started_job(cluster, plan), unique)
     assert (outcome.done, outcome.now) == (plan.records, plan.records - 150)
     assert not outcome.refused
-    assert put_back(reader, begun(cluster, plan), unique).now == 0
+    assert put_back(reader, started_job(cluster, plan), unique).now == 0
     captured(cluster, tmp_path / "after")
     before, after = list(reader), list(CaptureReader(tmp_path / "after"))
     catalog = [one for one in before if one.topic == cluster.topics.catalog]
@@ -154,7 +154,7 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     assert plan.name != plan_raw(reader, unique).name
 
 
-def test_the_command_says_what_it_does(tmp_path: Path, kafka: str, unique: str) -> None:
+def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, specs(cluster.topics))
     written(cluster)
@@ -171,8 +171,8 @@ def test_the_command_says_what_it_does(tmp_path: Path, kafka: str, unique: str) 
     for now in (count, 0):
         code, out, err = said(*words, *there, "--job", "once", "--format", "json")
         assert code == 0, err
-        told = json.loads(out)
-        assert (told["records"], told["done"], told["now"]) == (count, count, now)
+        answer = json.loads(out)
+        assert (answer["records"], answer["done"], answer["now"]) == (count, count, now)
     code, out, _ = said(*words, *there, "--job", "once")
     assert code == 0
     assert f"{count} records are put back into 3 topics (job once)." in out

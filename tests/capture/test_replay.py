@@ -48,12 +48,12 @@ class Memory:
         return [Refusal(n, "too large") for n in wrong]
 
 
-def said(due: Due, now: int) -> Outgoing:
+def issue(due: Due, now: int) -> Outgoing:
     return Outgoing(due.record.topic, due.record.key, due.record.value, [("at", b"%d" % now)])
 
 
 def replay(dues: Iterable[Due], sink: Memory, clock: Clock, **more: Any) -> Replayed:
-    return loop(dues, sink, clock, restate=said, **more)
+    return loop(dues, sink, clock, restate=issue, **more)
 
 
 def due(at: float | None, n: int, key: bytes | None = b"k") -> Due:
@@ -89,7 +89,7 @@ def test_at_once_never_waits() -> None:
     assert (outcome.sent, outcome.behind) == (100, 0)
 
 
-def test_what_is_late_is_sent_at_once_and_told() -> None:
+def test_late_commands_are_sent_at_once_and_reported() -> None:
     time = Time()
 
     def dues() -> Iterator[Due]:
@@ -172,16 +172,16 @@ def test_a_broken_destination_ends_with_what_was_sent(
     assert outcome.delivered == 3
 
 
-def test_progress_is_told_about_once_a_second_and_at_the_end() -> None:
+def test_progress_is_reported_about_once_a_second_and_at_the_end() -> None:
     time = Time()
-    told: list[Progress] = []
+    reports: list[Progress] = []
     outcome: Replayed = replay(
         [due(n / 10, n, b"%d" % (n % 3)) for n in range(51)],
         Memory(time),
         time.clock,
-        report=told.append,
+        report=reports.append,
     )
-    assert 5 <= len(told) <= 7
-    assert told[-1].sent == outcome.sent == 51
-    assert told[-1].dialogs == outcome.dialogs == 3
-    assert 9 <= told[1].rate <= 11
+    assert 5 <= len(reports) <= 7
+    assert reports[-1].sent == outcome.sent == 51
+    assert reports[-1].dialogs == outcome.dialogs == 3
+    assert 9 <= reports[1].rate <= 11

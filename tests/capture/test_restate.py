@@ -1,4 +1,4 @@
-"""What a replay makes of a captured command: said now, by a job, of a new dialog or not."""
+"""A captured command as a replay issues it: now, by a job, with a new dialog id or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from streams.wire.records import command_record, read_command
 from tests.capture.commands import begin, records, send
 
 
-def said(record: Record, *, new: bool = False, loop: int = 0, job: str = "j") -> Command:
+def restated_command(
+    record: Record, *, new: bool = False, loop: int = 0, job: str = "j"
+) -> Command:
     _, key, value, headers, *_ = Restatement(job, new).apply(record, loop, 42)
     return read_command(key, value, headers, 0)
 
@@ -30,11 +32,11 @@ def test_a_command_is_issued_now_and_otherwise_unchanged() -> None:
         out = Restatement("j").apply(ringed, 0, 42)
         assert [key for key, _ in out.headers] == ["x", "sb-command", "x", "sb-job"]
         assert (out.topic, out.key, out.value) == (one.topic, one.key, one.value)
-        assert said(one) == before._replace(issued_at=42)
+        assert restated_command(one) == before._replace(issued_at=42)
 
 
-def test_a_replayed_command_has_no_cause_and_the_job_that_says_it_now() -> None:
-    """Else the second replay into the same topics would be passed over as said before."""
+def test_a_replayed_command_has_no_cause_and_has_its_job() -> None:
+    """Else the second replay into the same topics would be passed over as repeated."""
     [record] = records([begin(1)])
     old = replace(record, headers=(*record.headers, ("sb-cause", b""), ("sb-job", b"older")))
     headers = Restatement("newer").apply(old, 0, 42).headers
@@ -53,7 +55,7 @@ def test_what_is_no_command_stays_as_it_is() -> None:
 def test_a_new_dialog_takes_all_that_belongs_to_it_along() -> None:
     one, two, group = (uuid.UUID(int=n) for n in (1, 2, 3))
     made = records([begin(1, related=two, group=group), send(1, also=(two,)), send(2)])
-    first, both, other = (said(record, new=True) for record in made)
+    first, both, other = (restated_command(record, new=True) for record in made)
     new = renewed(one, "j", 0)
     assert first.conversation == both.conversation == new != one
     assert first.related == both.also[0] == other.conversation == renewed(two, "j", 0)
@@ -63,14 +65,18 @@ def test_a_new_dialog_takes_all_that_belongs_to_it_along() -> None:
 
 def test_ids_follow_from_job_loop_and_old_id() -> None:
     [record] = records([begin(1)])
-    ids = {said(record, new=True, job=j, loop=n).conversation for j in "ab" for n in (0, 1)}
+    ids = {
+        restated_command(record, new=True, job=j, loop=n).conversation for j in "ab" for n in (0, 1)
+    }
     assert len(ids) == 4
-    assert said(record, new=True, job="a", loop=1) == said(record, new=True, job="a", loop=1)
-    assert said(record, loop=1).conversation == uuid.UUID(int=1)
+    assert restated_command(record, new=True, job="a", loop=1) == restated_command(
+        record, new=True, job="a", loop=1
+    )
+    assert restated_command(record, loop=1).conversation == uuid.UUID(int=1)
 
 
 @given(st.uuids(), st.text(min_size=1), st.integers(0, 1000))
-def test_a_new_id_says_of_which_job_it_is(known: uuid.UUID, job: str, loop: int) -> None:
+def test_a_new_id_has_the_tag_of_its_job(known: uuid.UUID, job: str, loop: int) -> None:
     new = renewed(known, job, loop)
     assert (new.version, new.variant, tag_in(new)) == (8, uuid.RFC_4122, tag_of(job))
 
@@ -85,4 +91,7 @@ def test_an_end_stays_an_end() -> None:
     command = Command(uuid.UUID(int=1), uuid.UUID(int=9), CommandKind.END, "D", error_code=7)
     key, value, headers = command_record(command)
     record = Record("t", 0, 0, 5, TimestampType.CREATE_TIME, key, tuple(headers), value)
-    assert (said(record, new=True).kind, said(record).error_code) == (CommandKind.END, 7)
+    assert (restated_command(record, new=True).kind, restated_command(record).error_code) == (
+        CommandKind.END,
+        7,
+    )

@@ -36,7 +36,7 @@ def damaged(path: Path) -> tuple[list[Record], list[int]]:
     return records, begins
 
 
-def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_place(tmp_path: Path) -> None:
     _, begins = damaged(tmp_path / "c")
     with pytest.raises(InputError, match=f"in the block at byte {begins[1]:,}: ") as caught:
         list(CaptureReader(tmp_path / "c"))

@@ -148,14 +148,14 @@ def test_the_text_of_an_error_is_masked_with_the_bodies() -> None:
 
 def test_the_details_of_events_are_masked_with_the_bodies() -> None:
     [record] = records([send(1)])
-    told = encode_event({"event": 160, "at": 1, "instance": "ServerA", "detail": "Ada 4711"})
-    event = replace(record, topic="ssb.event", headers=(), value=told)
+    value = encode_event({"event": 160, "at": 1, "instance": "ServerA", "detail": "Ada 4711"})
+    event = replace(record, topic="ssb.event", headers=(), value=value)
     [changed], _ = edited([event], Edit(remove=frozenset({"Order"})))
     assert decode_event(changed.value)["detail"] == "Xxx 0000"
     assert edited([event], Edit({"A": "B"}))[0] == [event]
 
 
-def test_state_is_left_out_where_it_would_tell_what_was_changed() -> None:
+def test_state_is_left_out_where_it_would_reveal_masked_data() -> None:
     [record] = records([send(1)])
     state = replace(record, topic="ssb.dialog.ServerA")
     other = replace(record, topic="somebody.elses")
@@ -197,7 +197,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert answer["matched"]["//hopline/Order=~[0-9]"] > answer["masked"]
 
 
-def test_a_rule_that_matches_nothing_is_told(tmp_path: Path) -> None:
+def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
     shop = tmp_path / "shop.avro"
     said("generate", "traffic", "--dialogs", 2, "--messages", 5, "--output", shop)
     code, out, err = said(

@@ -38,7 +38,7 @@ def test_each_line_is_a_command_of_kafkas() -> None:
     assert len(users) == len(roles) - 1, "the first comment says what AT is"
 
 
-def test_json_says_the_same_and_why() -> None:
+def test_json_has_the_same_acls_and_their_reasons() -> None:
     code, out, _ = said("acl", "hub", "--format", "json", "--role", "forwarder.*")
     roles = json.loads(out)["roles"]
     assert code == 0 and {role["kind"] for role in roles} == {"forwarder"}
@@ -79,7 +79,7 @@ def test_users_may_be_called_otherwise() -> None:
         (("--apply", "--passwords", "{empty}"), "has the password of no user"),
     ],
 )
-def test_wrong_use_is_told(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+def test_wrong_use_is_reported(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
     code, out, err = said("acl", "hub", *(w.replace("{empty}", str(tmp_path)) for w in words))
     assert (code, out) == (2, "")
     assert why in " ".join(err.split())

@@ -21,7 +21,7 @@ def apply(kafka: str, prefix: str, *more: str) -> list[str]:
     return result.stdout.splitlines()
 
 
-def test_a_plan_says_what_is_added_and_what_is_changed(kafka: str, unique: str) -> None:
+def test_a_plan_shows_what_is_added_and_what_is_changed(kafka: str, unique: str) -> None:
     """Topics like objects: ``+`` is new, ``~`` is changed; a second run finds nothing to do."""
     plan = apply(kafka, unique, "--dry-run")
     assert f"  + topic {unique}cmd.ServerA" in plan
@@ -38,19 +38,19 @@ def test_a_plan_says_what_is_added_and_what_is_changed(kafka: str, unique: str) 
 def test_one_broker_is_warned_of_unless_it_is_meant(kafka: str, unique: str) -> None:
     words = ("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique, "--dry-run")
     code, out, err = said(*words, "--format", "json")
-    told = json.loads(out)
-    assert (code, told["findings"]) == (0, [])
-    assert told["warning"].startswith("The cluster has 1 broker, so topics have 1/1")
-    assert told["warning"] in err
+    answer = json.loads(out)
+    assert (code, answer["findings"]) == (0, [])
+    assert answer["warning"].startswith("The cluster has 1 broker, so topics have 1/1")
+    assert answer["warning"] in err
     code, out, err = said(*words, "--replication", "1/1", "--format", "json")
     assert (code, json.loads(out)["warning"], err) == (0, "", "")
 
 
-def test_topics_says_how_many_replicas_without_asking_kafka() -> None:
+def test_topics_shows_the_replicas_without_kafka() -> None:
     assert "each with 3 replicas, min.insync.replicas=2" in said("topics", "two_brokers")[1]
-    told = json.loads(said("topics", "two_brokers", "--format", "json")[1])["replicas"]
+    replicas = json.loads(said("topics", "two_brokers", "--format", "json")[1])["replicas"]
     safe = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
-    assert told == {"count": 3, "config": safe}
+    assert replicas == {"count": 3, "config": safe}
     _, out, _ = said("topics", "two_brokers", "--replication", "as-is", "--format", "json")
     assert json.loads(out)["replicas"] == {"count": None, "config": {}}
 

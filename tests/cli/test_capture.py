@@ -120,7 +120,7 @@ def test_only_what_is_committed(tmp_path: Path, kafka: str, unique: str) -> None
     ]  # fmt: skip
 
 
-def test_headers_that_nobody_can_read_are_told(tmp_path: Path, kafka: str, unique: str) -> None:
+def test_unreadable_headers_are_reported(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique)
     fill(cluster, topic, 3)
     produce_raw(kafka, topic, b"k", b"v", [(b"\xff", b"2")])
@@ -168,7 +168,7 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     assert "apply" in err
 
 
-def test_a_topology_says_which_topics(tmp_path: Path, kafka: str, unique: str) -> None:
+def test_a_topology_selects_the_topics(tmp_path: Path, kafka: str, unique: str) -> None:
     options = "--bootstrap", kafka, "--prefix", unique
     assert said("apply", "two_brokers", *options)[0] == 0
     cluster = Cluster(kafka, Topics(unique))
@@ -417,7 +417,7 @@ def test_no_kafka_and_no_folder(tmp_path: Path) -> None:
 def test_schemas_of_tomorrow_travel_with_the_records(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
-    """In another process, which knows nothing of them but what the capture says."""
+    """In another process, which knows nothing of them but what the capture has."""
     options = "--bootstrap", kafka, "--prefix", unique
     assert said("apply", "two_brokers", *options)[0] == 0
     cluster = Cluster(kafka, Topics(unique))

@@ -1,4 +1,4 @@
-"""``hopline capture import``: as documented, and what it says when it cannot."""
+"""``hopline capture import``: as documented, and its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHO = ("--from-service", "InitiatorService", "--to-service", "TargetService")
 MORE = ("--contract", "//hopline/OrderContract", "--type", "type")
 
 
-def test_the_shipped_log_imports_and_every_message_has_a_way(tmp_path: Path) -> None:
+def test_the_shipped_log_imports_and_every_message_has_a_path(tmp_path: Path) -> None:
     """The documented command; the judge of `diff` does what a dry run would."""
     output = tmp_path / "shop.avro"
     code, out, err = said(

@@ -93,7 +93,7 @@ def test_a_little_is_checked(tmp_path: Path, text: str) -> None:
     assert run(tmp_path).exit_code == 0
 
 
-def test_another_file_is_told_from_none(folder: Path) -> None:
+def test_another_file_is_distinguished_from_a_missing_one(folder: Path) -> None:
     other = folder / "a.json"
     assert f"There is no topology at {other}" in run(other).stderr
     other.write_text("{}", encoding="utf-8")
@@ -142,7 +142,7 @@ def test_colour_is_for_terminals(folder: Path) -> None:
 
 
 def test_a_page() -> None:
-    """--explain needs no topology and takes any case; what is unknown is told what there is."""
+    """--explain needs no topology and takes any case; an unknown code lists the known."""
     result = run("--explain", "ta-20")
     assert (result.exit_code, result.stdout[:7]) == (0, "TA-20  ")
     result = run("--explain", "TA-00")
@@ -176,7 +176,7 @@ def test_a_suppressed_finding_is_listed_apart(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "left", "said"),
+    ("text", "left", "message"),
     [
         ("- {code: TA-20, subject: ServerB/*, reason: x}", 1, "matches no finding"),
         ("- {code: TA-99, reason: x}", 1, "there is no TA-99"),
@@ -185,12 +185,14 @@ def test_a_suppressed_finding_is_listed_apart(folder: Path) -> None:
         ("- {code: TA-19, reason: x, until: 2001-01-01}", 1, "was good until 2001-01-01"),
     ],
 )
-def test_what_suppresses_nothing_is_told(folder: Path, text: str, left: int, said: str) -> None:
+def test_an_unused_suppression_is_reported(
+    folder: Path, text: str, left: int, message: str
+) -> None:
     suppress(folder, text)
     found = answer(folder)
     assert found["summary"]["error"] == left
     [finding] = [f for f in found["findings"] if f["code"] == "TA-46"]
-    assert said in finding["message"] and finding["line"] == 1
+    assert message in finding["message"] and finding["line"] == 1
 
 
 def test_another_file_replaces_the_default(folder: Path) -> None:
@@ -201,7 +203,7 @@ def test_another_file_replaces_the_default(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{code: TA-20}", "expected a list of suppressions"),
         ("- {code: TA-20}", ":1:3: a suppression without reason"),
@@ -212,14 +214,14 @@ def test_another_file_replaces_the_default(folder: Path) -> None:
         ("- {}}", "this is no YAML"),
     ],
 )
-def test_a_bad_file_is_told_with_its_place(folder: Path, text: str, said: str) -> None:
+def test_a_bad_file_is_reported_with_its_place(folder: Path, text: str, message: str) -> None:
     suppress(folder, text)
     result = run(folder)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "suppressions.yaml:1" in result.stderr and said in result.stderr
+    assert "suppressions.yaml:1" in result.stderr and message in result.stderr
 
 
-def test_a_file_in_another_encoding_is_told(folder: Path) -> None:
+def test_a_file_in_another_encoding_is_reported(folder: Path) -> None:
     (folder / "suppressions.yaml").write_bytes(b"- {code: TA-20, reason: caf\xe9}")
     result = run(folder)
     assert result.exit_code == 2 and "UTF-8" in result.stderr

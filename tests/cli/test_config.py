@@ -1,4 +1,4 @@
-"""`hopline config show`: the file, a variable, a flag; the later wins, and each says so."""
+"""`hopline config show`: the file, a variable, a flag; the later wins, and each source is shown."""
 
 from __future__ import annotations
 
@@ -109,25 +109,25 @@ def test_a_secret_is_never_printed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("timeout = 'soon'", "hopline.toml:2: worker.timeout: 'soon' is not a valid float."),
         ("log_format = 'xml'", "hopline.toml:2: worker.log_format: 'xml' is not one of"),
     ],
 )
-def test_a_value_that_cannot_be_meant_has_its_place(folder: Path, line: str, said: str) -> None:
+def test_a_value_that_cannot_be_meant_has_its_place(folder: Path, line: str, message: str) -> None:
     (folder / "hopline.toml").write_text(f"[worker]\n{line}\n")
     result = show()
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith(f"hopline: {said}")
+    assert result.stderr.splitlines()[-1].startswith(f"hopline: {message}")
 
 
 def test_a_property_that_would_lose_messages_is_refused_wherever_it_stands() -> None:
-    said = "acks cannot be set: what is confirmed must be on all replicas in sync"
+    message = "acks cannot be set: what is confirmed must be on all replicas in sync"
     flag, variable = show("--kafka", "acks=1"), show(HOPLINE_KAFKA_ACKS="1")
     assert (flag.exit_code, variable.exit_code) == (2, 2)
-    assert f"hopline: --kafka: {said}" in flag.stderr
-    assert f"hopline: HOPLINE_KAFKA_ACKS: {said}" in variable.stderr
+    assert f"hopline: --kafka: {message}" in flag.stderr
+    assert f"hopline: HOPLINE_KAFKA_ACKS: {message}" in variable.stderr
     with pytest.raises(UsageError, match="acks cannot be set"):
         Cluster("x:1", properties={"acks": "1"})
 
@@ -136,7 +136,7 @@ def test_a_property_is_name_and_value() -> None:
     assert "'linger.ms' is not NAME=VALUE" in show("--kafka", "linger.ms").stderr
 
 
-def test_a_variable_that_nothing_reads_is_told() -> None:
+def test_an_unknown_variable_is_reported() -> None:
     result = show(HOPLINE_WORKER_SLOTT="1")
     assert result.exit_code == 0
     assert "WORKER_SLOTT. Did you mean HOPLINE_WORKER_SLOT?" in result.stderr
@@ -179,16 +179,18 @@ def test_a_cluster_is_made_of_the_settings(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("no.such=1", '--kafka: No such configuration property: "no.such".'),
         ("compression.type=bar", '--kafka: Invalid value "bar" for configuration property'),
     ],
 )
-def test_what_kafkas_client_refuses_is_told_with_its_source(given: str, said: str) -> None:
+def test_a_property_that_librdkafka_rejects_is_reported_with_its_source(
+    given: str, message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         cluster_by("--kafka", given)
-    assert caught.value.message.startswith(said)
+    assert caught.value.message.startswith(message)
 
 
 def test_a_property_wins_over_what_is_set_here_by_default(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def test_a_snapshot_without_rows_to_look_at_is_wrong_use(tmp_path: Path) -> None
     assert "neither sys.conversation_endpoints nor sys.transmission_queue" in err
 
 
-def test_another_file_is_told_from_none(tmp_path: Path) -> None:
+def test_another_file_is_distinguished_from_a_missing_one(tmp_path: Path) -> None:
     other = tmp_path / "a.json"
     assert f"There is no snapshot at {other}" in " ".join(run(other)[2].split())
     other.write_text("{}", encoding="utf-8")
@@ -54,7 +54,7 @@ def test_another_file_is_told_from_none(tmp_path: Path) -> None:
     assert (code, out) == (2, "") and f"{other} is no snapshot" in err
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_missing_views_are_reported(tmp_path: Path) -> None:
     (tmp_path / "transmission_queue.csv").write_text("")
     (tmp_path / "DatabaseA.routes.csv").write_text("name,address\nR,nowhere\n")
     code, out, _ = run(tmp_path)

@@ -32,7 +32,7 @@ def system(kafka: str) -> Iterator[System]:
         yield found
 
 
-def begun(system: System, *more: object) -> str:
+def begin(system: System, *more: object) -> str:
     code, out, err = hopline("begin", "--at", A, *SERVICES, *more, system=system)
     assert (code, err) == (0, "")
     return out.strip()
@@ -46,7 +46,7 @@ def lines(system: System, at: str, queue: str, *more: object) -> list[str]:
 
 
 def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path: Path) -> None:
-    dialog = begun(system)
+    dialog = begin(system)
     assert str(uuid.UUID(dialog)) == dialog
     on = ("--at", A, "--conversation", dialog)
     code, out, err = hopline("send", *on, "hello\nworld", system=system)
@@ -83,8 +83,8 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
 def test_dialogs_of_one_group_are_received_together(system: System) -> None:
     """Those that were begun with its id, and those that were begun beside one of them."""
     group = uuid.uuid4()
-    first = begun(system, "--group-id", group)
-    related, alone = begun(system, "--related", first), begun(system)
+    first = begin(system, "--group-id", group)
+    related, alone = begin(system, "--related", first), begin(system)
     for dialog in (first, alone, related):
         on = ("--at", A, "--conversation", dialog)
         assert hopline("send", *on, "question", system=system)[0] == 0
@@ -100,14 +100,14 @@ def test_dialogs_of_one_group_are_received_together(system: System) -> None:
     def received(limit: int, *where: object) -> list[tuple[str, str]]:
         args = ("--group", "related", "--limit", limit, *where)
         found = lines(system, A, "InitiatorQueue", *args, "--format", "json")
-        told = [json.loads(line) for line in found]
-        return [(t["conversation"], t["body"]["text"]) for t in told]
+        messages = [json.loads(line) for line in found]
+        return [(t["conversation"], t["body"]["text"]) for t in messages]
 
     next_group = ("--group", "related", "--next-group")
     [oldest] = lines(system, A, "InitiatorQueue", *next_group)
     assert str(uuid.UUID(oldest)) == oldest
-    [told] = lines(system, A, "InitiatorQueue", *next_group, "--format", "json")
-    assert json.loads(told) == {"conversation_group": oldest}
+    [row] = lines(system, A, "InitiatorQueue", *next_group, "--format", "json")
+    assert json.loads(row) == {"conversation_group": oldest}
     assert received(2, "--conversation", related) == [(related, "one"), (related, "two")]
     assert received(1, "--conversation-group", group, "--top", 9) == [(first, "one")]
     assert received(1, "--conversation-group", group, "--top", 9) == [(first, "two")]
@@ -116,7 +116,7 @@ def test_dialogs_of_one_group_are_received_together(system: System) -> None:
 
 
 def test_a_timer_and_a_move(system: System) -> None:
-    dialog, group = begun(system), uuid.uuid4()
+    dialog, group = begin(system), uuid.uuid4()
     on = ("--at", A, "--conversation", dialog)
     assert hopline("timer", *on, 3600, system=system) == (0, "", "")
     assert hopline("move", *on, "--group-id", group, system=system) == (0, "", "")
@@ -132,7 +132,7 @@ def test_a_timer_and_a_move(system: System) -> None:
 
 def test_a_body_is_printed_whole(system: System) -> None:
     """What was printed is committed: nothing of it may be left out, however narrow the terminal."""
-    dialog = begun(system)
+    dialog = begin(system)
     on = ("--at", A, "--conversation", dialog)
     text, octets = "<order/>" * 400, b"\xff\x00" * 400
     assert hopline("send", *on, "-", system=system, stdin=text.encode())[0] == 0
@@ -144,7 +144,7 @@ def test_a_body_is_printed_whole(system: System) -> None:
 
 
 def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> None:
-    dialog = begun(system)
+    dialog = begin(system)
     on = ("--at", A, "--conversation", dialog)
     hopline("send", *on, "one", system=system)
     assert "one" in lines(system, B, "TargetQueue", "--limit", 1)[0]
@@ -154,7 +154,7 @@ def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> N
 
 
 def test_cleanup_forgets_at_once(system: System) -> None:
-    dialog = begun(system)
+    dialog = begin(system)
     on = ("--at", A, "--conversation", dialog)
     assert hopline("end", *on, "--cleanup", system=system)[0] == 0
     code, _, err = hopline("send", *on, "late", system=system)
@@ -168,8 +168,8 @@ def test_receive_of_an_empty_queue_is_nothing(system: System) -> None:
     assert (code, err) == (0, "")
 
 
-def test_what_is_no_queue_message_is_told_and_passed(system: System) -> None:
-    dialog = begun(system)
+def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: System) -> None:
+    dialog = begin(system)
     topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
     producer = system.cluster.producer()
     producer.produce(topic, key=b"?", value=b"rubbish")
@@ -209,7 +209,7 @@ def test_a_refused_statement_ends_with_its_number(
 ) -> None:
     big = tmp_path / "big"
     big.write_bytes(bytes(LARGEST_BODY + 1))
-    there = {"DIALOG": begun(system) if "DIALOG" in command else "", "BIG": str(big)}
+    there = {"DIALOG": begin(system) if "DIALOG" in command else "", "BIG": str(big)}
     args = [there.get(str(arg), arg) for arg in command]
     code, out, err = hopline(*args, system=system)
     assert (code, out) == (1, "")
@@ -248,7 +248,7 @@ def test_a_refused_statement_ends_with_its_number(
         ),
     ],
 )
-def test_wrong_use_is_told_before_anything_is_sent(
+def test_wrong_use_is_reported_before_anything_is_sent(
     system: System, command: tuple[object, ...], sentence: str
 ) -> None:
     code, out, err = hopline(*command, system=system)
@@ -264,7 +264,7 @@ def test_without_an_endpoint_worker_there_is_no_answer(kafka: str, unique: str) 
     assert "hopline worker endpoint --instance ServerA" in err
 
 
-def test_an_empty_cluster_says_what_to_do(kafka: str, unique: str) -> None:
+def test_an_empty_cluster_is_reported_with_the_remedy(kafka: str, unique: str) -> None:
     options = ("--bootstrap", kafka, "--prefix", unique)
     code, _, err = hopline("begin", "--at", A, *SERVICES, *options)
     assert code == 3

@@ -71,7 +71,7 @@ def test_captured_messages_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--without", "GatewayX"), "There is no instance 'GatewayX'.\n  Did you mean"),
         (("--without", "ServerA/DatabaseA/TargetRoute"), "Did you mean 'TargetRoute"),
@@ -81,10 +81,10 @@ def test_captured_messages_are_counted() -> None:
         (("--engine", "flink"), "'flink'"),
     ],
 )
-def test_wrong_use(args: tuple[str, ...], said: str) -> None:
+def test_wrong_use(args: tuple[str, ...], message: str) -> None:
     """Names that are near, and the file that is not."""
     result = run("combined", *args)
-    assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "diff.md"

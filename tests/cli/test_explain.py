@@ -55,7 +55,7 @@ def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         ((BALANCED, "--at", "ServerX/D", "--to", "S"), "ServerA, ServerB, ServerC"),
         ((BALANCED, "--at", "ServerA/Database", "--to", "S"), "Did you mean 'DatabaseA'"),
@@ -66,14 +66,14 @@ def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
         (("no/where", *AT, "--to", "S"), "no topology at no/where"),
     ],
 )
-def test_wrong_use_is_exit_code_2(args: tuple[str, ...], said: str) -> None:
+def test_wrong_use_is_exit_code_2(args: tuple[str, ...], message: str) -> None:
     """Wrong use says what is known, on stderr, with exit code 2 and without a traceback."""
     code, out, err = run(*args)
-    assert (code, out) == (2, "") and said in err and "Traceback" not in err
+    assert (code, out) == (2, "") and message in err and "Traceback" not in err
 
 
 def test_a_script_is_no_topology(tmp_path: Path) -> None:
-    """Whoever names one is told how it becomes part of one."""
+    """A script in place of a topology is an error with the remedy."""
     (tmp_path / "a.sql").touch()
     code, _, err = run(str(tmp_path / "a.sql"), *AT, "--to", "S")
     assert code == 2 and "hopline import NAME=" in err

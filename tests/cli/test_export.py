@@ -16,7 +16,7 @@ def run(*args: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_a_database_is_printed_and_what_is_missing_is_told() -> None:
+def test_a_database_is_printed_and_omissions_are_reported() -> None:
     code, out, err = run("load_balanced", "--at", "ServerA/DatabaseA")
     assert code == 0
     assert out.startswith("-- ServerA/DatabaseA") and "CREATE ROUTE [LoadBalancingRoute1]" in out
@@ -55,7 +55,7 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "args, said",
+    "args, message",
     [
         ([], "one of --at and --output"),
         (["--at", "ServerA", "--output", "x"], "one of --at and --output"),
@@ -63,6 +63,6 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
         (["--at", "ServerA/DatabaseZ"], "no database 'DatabaseZ'"),
     ],
 )
-def test_wrong_use(args: list[str], said: str) -> None:
+def test_wrong_use(args: list[str], message: str) -> None:
     code, out, err = run("combined", *args)
-    assert (code, out) == (2, "") and said in err
+    assert (code, out) == (2, "") and message in err

@@ -1,4 +1,4 @@
-"""``hopline failover``: the errors, and what it says where nobody takes the role over."""
+"""``hopline failover``: the errors, also where no worker takes the role over."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def idle(kafka: str) -> Iterator[System]:
 
 
 @pytest.mark.parametrize(
-    ("pair", "to", "says"),
+    ("pair", "to", "message"),
     [
         ("Oders", "Partner2", "There is no mirrored pair 'Oders'. Did you mean 'Orders'?"),
         ("Orders", "ServerA", "ServerA is no partner of Orders. Name one of: Partner1, Partner2."),
         ("Orders", "partner1", "Partner1 is the principal of Orders already. Name the other one"),
     ],
 )
-def test_wrong_use_changes_nothing(idle: System, pair: str, to: str, says: str) -> None:
+def test_wrong_use_changes_nothing(idle: System, pair: str, to: str, message: str) -> None:
     """Exit code 2, with what would be right."""
     before = read_catalog(idle.cluster).version
     code, out, err = said("failover", pair, "--to", to, *idle.options, columns=200)
     assert (code, out) == (2, "")
-    assert says in " ".join(err.split())
+    assert message in " ".join(err.split())
     assert read_catalog(idle.cluster).version == before
 
 

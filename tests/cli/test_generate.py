@@ -37,7 +37,7 @@ def test_it_writes_what_is_asked_for(tmp_path: Path) -> None:
     assert headers.count(b"//shop/Orders") == headers.count(b"//x/Y") == 3
 
 
-def test_the_text_says_how_much(tmp_path: Path) -> None:
+def test_the_text_shows_the_counts(tmp_path: Path) -> None:
     code, out, err = run("--output", tmp_path / "t", *SMALL)
     assert (code, err) == (0, "")
     assert re.search(r"t: 9 messages in 3 dialogs, 15 records", out)
@@ -51,7 +51,7 @@ def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "args, said",
+    "args, message",
     [
         (["--from", "ServerA/DatabaseA"], "INSTANCE/DATABASE/SERVICE"),
         (["--from", "//S"], "INSTANCE/DATABASE/SERVICE"),
@@ -62,10 +62,10 @@ def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
         (["--duration", "9" * 400], "is no duration"),
     ],
 )
-def test_wrong_use(tmp_path: Path, args: list[str], said: str) -> None:
+def test_wrong_use(tmp_path: Path, args: list[str], message: str) -> None:
     code, out, err = run("--output", tmp_path / "t", *SMALL, *args)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert not list(tmp_path.iterdir())
 
 
@@ -117,7 +117,7 @@ def test_one_defect_is_one(tmp_path: Path) -> None:
     assert ", 1 defect\n" in estate("--output", tmp_path, *size, "--defects", 1)[1]
 
 
-def test_defects_are_told_beside_it(tmp_path: Path) -> None:
+def test_defects_are_reported_beside_it(tmp_path: Path) -> None:
     size = ["--instances", 60, "--routes", 500, "--defects", 3]
     code, out, _ = estate("--output", tmp_path, *size)
     assert code == 0 and "60 instances, 500 routes" in out and "3 defects" in out
@@ -125,7 +125,7 @@ def test_defects_are_told_beside_it(tmp_path: Path) -> None:
     assert [row["code"] for row in found] == ["TA-04", "TA-09", "TA-10"]
     keys = {"code", "kind", "severity", "subject", "routes", "from", "to"}
     assert all(set(row) == keys for row in found)
-    # What was planted before is not told of an estate without defects.
+    # Defects that were planted before are not reported of an estate without defects.
     assert estate("--output", tmp_path, "--instances", 2, "--routes", 2, "--force")[0] == 0
     assert not (tmp_path / "DEFECTS.json").exists()
 

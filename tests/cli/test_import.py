@@ -63,10 +63,10 @@ def test_what_is_not_understood_is_bad_news(tmp_path: Path) -> None:
     bad.write_text("USE DB\nCREATE ROUTE R\nGO\nEXEC (@x)", encoding="utf-8")
     output = tmp_path / "net"
     done = hopline("import", f"X={bad}", "--output", output, "--format", "json")
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     assert done.exit_code == 1
-    assert told["findings"][0]["line"] == 3 and told["findings"][0]["code"] == "TA-20"
-    assert told["unresolved"][0]["line"] == 4
+    assert report["findings"][0]["line"] == 3 and report["findings"][0]["code"] == "TA-20"
+    assert report["unresolved"][0]["line"] == 4
     (bad.parent / "good.sql").write_text("USE DB", encoding="utf-8")
     good = bad.parent / "good.sql"
     assert hopline("import", f"X={good}", "--output", output, "--force").exit_code == 0

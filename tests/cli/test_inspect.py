@@ -170,7 +170,7 @@ def test_parquet(friday: Path, tmp_path: Path) -> None:
     assert json.loads(rows[0]["decoded"])["command"]["kind"] == "BEGIN"
 
 
-def test_salvage_says_what_is_lost(tmp_path: Path) -> None:
+def test_salvage_reports_the_losses(tmp_path: Path) -> None:
     damaged(tmp_path / "c")
     code, _, err = said("inspect", tmp_path / "c")
     assert code == 2

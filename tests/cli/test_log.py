@@ -26,7 +26,7 @@ def line(message: str, *args: object, failing: bool = False) -> dict[str, object
     return found
 
 
-def test_a_line_says_when_how_bad_and_what() -> None:
+def test_a_line_has_time_level_and_text() -> None:
     assert line('"%s" %d', "ü\n", 2) == {
         "time": "2023-11-14T22:13:20.250+00:00",
         "level": "error",
@@ -37,7 +37,7 @@ def test_a_line_says_when_how_bad_and_what() -> None:
     }
 
 
-def test_a_line_of_a_workers_thread_says_whose() -> None:
+def test_a_line_of_a_workers_thread_names_its_instance() -> None:
     def working() -> dict[str, object]:
         WORKING.set(("forwarder", "ServerA"))
         return line("x")

@@ -94,7 +94,7 @@ def test_an_unknown_command_is_wrong_use() -> None:
 
 
 def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
-    """Windows writes files and pipes in CP1252 unless told otherwise, which has no tree."""
+    """Windows writes files and pipes in CP1252 by default, which has no tree."""
     asked = ("path", "two_brokers", "--from", "ServerA/DatabaseA", "--to", "TargetService")
     done = hopline(*asked, env={**os.environ, "PYTHONIOENCODING": "cp1252"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -102,7 +102,7 @@ def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (UsageError("No such place.", "Try another."), 2, "No such place.\n  Try another.\n"),
         (SurroundingsError("Java is missing."), 3, "Java is missing.\n"),
@@ -117,13 +117,13 @@ def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
     ],
 )
 def test_a_failure_is_a_sentence_on_stderr(
-    invoke: Invoke, error: Exception, code: int, said: str
+    invoke: Invoke, error: Exception, code: int, message: str
 ) -> None:
     result = invoke(raising(error))
     assert result.exit_code == code
     assert result.stdout == ""
     assert result.stderr.startswith("hopline: ")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 class Terminal(io.StringIO):
@@ -200,7 +200,7 @@ def test_a_reader_that_has_gone_ends_it_quietly() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="a disk that is always full")
-def test_a_disk_that_is_full_is_told_and_is_no_bad_news() -> None:
+def test_a_full_disk_is_reported_with_exit_code_3() -> None:
     command = [sys.executable, "-m", "streams", "completion", "zsh"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What cannot be meant is told before Kafka is asked: here there is none, and nobody waits."""
+"""Invalid values are reported before Kafka is asked: here there is no Kafka, and no test waits."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def run(*words: str, **environment: str) -> Result:
     return CliRunner(env={"COLUMNS": "200", **environment}).invoke(main, words)
 
 
-def refused(result: Result, said: str) -> None:
+def refused(result: Result, message: str) -> None:
     assert (result.exit_code, result.stdout) == (2, ""), result.output
-    assert said in re.sub(r"\s+", " ", result.stderr)
+    assert message in re.sub(r"\s+", " ", result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def refused(result: Result, said: str) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("at", "said"),
+    ("at", "message"),
     [
         ("ServerA", "'ServerA' names no database; write INSTANCE/DATABASE."),
         ("ServerA/", "'ServerA/' names no database; write INSTANCE/DATABASE."),
         ("/D", "'/D' names no instance; write INSTANCE/DATABASE."),
     ],
 )
-def test_a_place_is_complete(words: tuple[str, ...], at: str, said: str) -> None:
-    refused(run(*words, "--at", at, *NOWHERE), said)
+def test_a_place_is_complete(words: tuple[str, ...], at: str, message: str) -> None:
+    refused(run(*words, "--at", at, *NOWHERE), message)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("query", "sys.routes", "--at", ""), "'' names no instance; write INSTANCE[/DATABASE]."),
         (("query", "sys.routes", "--at", "A/"), "'A/' names no database"),
@@ -74,8 +74,8 @@ def test_a_place_is_complete(words: tuple[str, ...], at: str, said: str) -> None
         ((*WORKER, "--answer-within", "-1"), "-1 is not between 0 and"),
     ],
 )
-def test_what_cannot_be_meant_is_told(words: tuple[str, ...], said: str) -> None:
-    refused(run(*words, *NOWHERE), said)
+def test_invalid_values_are_reported(words: tuple[str, ...], message: str) -> None:
+    refused(run(*words, *NOWHERE), message)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_a_service_may_have_slashes(command: str) -> None:
 
 
 def test_only_a_cluster_that_is_named_is_read_by_the_dashboard() -> None:
-    said = " ".join(run("dashboard", "--help").stdout.split())
-    assert "default: (no cluster is read)" in said and "127.0.0.1:9092" not in said
+    text = " ".join(run("dashboard", "--help").stdout.split())
+    assert "default: (no cluster is read)" in text and "127.0.0.1:9092" not in text
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_only_a_cluster_that_is_named_is_read_by_the_dashboard() -> None:
 )
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "-inf", "1e12"])
 def test_a_time_to_wait_is_one_that_can_be_waited(words: tuple[str, ...], seconds: str) -> None:
-    said = f"{seconds} is not between 0 and 2147483."
-    refused(run(*words, "--timeout", seconds), said)
+    message = f"{seconds} is not between 0 and 2147483."
+    refused(run(*words, "--timeout", seconds), message)
 
 
 @pytest.mark.parametrize(

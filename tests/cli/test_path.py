@@ -40,14 +40,14 @@ def test_text_and_mermaid() -> None:
     assert out.startswith("flowchart LR") and 'n0["ServerA"]' in out and "-.->" in out
 
 
-def test_a_list_of_no_ways_is_the_verdict_alone() -> None:
+def test_a_list_of_no_paths_is_the_verdict_alone() -> None:
     code, out, _ = run("combined", *SENDER, "--limit", "0", "--format", "json")
     answer = json.loads(out)
     assert (code, answer["outcomes"], answer["ways"], answer["truncated"]) == (0, [], 4, True)
 
 
 def test_limit_and_conversation() -> None:
-    """--limit cuts the list, --conversation the ways."""
+    """--limit cuts the list, --conversation the paths."""
     _, out, _ = run("combined", *SENDER, "--limit", "1", "--format", "json")
     answer = json.loads(out)
     assert (len(answer["outcomes"]), answer["ways"], answer["truncated"]) == (1, 4, True)

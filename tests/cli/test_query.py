@@ -88,7 +88,7 @@ def test_the_transmission_queue_of_a_target_has_what_waits_for_its_queue(
     assert row["transmission_status"] == "9617: the queue is disabled"
 
 
-def test_a_status_says_why_nothing_was_sent(
+def test_a_status_states_why_nothing_was_sent(
     waiting: tuple[System, Conversation, Conversation],
 ) -> None:
     system, _, nowhere = waiting
@@ -170,7 +170,7 @@ def test_an_instance_where_nothing_happened_has_no_rows(
         (("sys.routes", "--at", "ServerA/X"), "There is no database 'X'"),
     ],
 )
-def test_wrong_use_is_told(
+def test_wrong_use_is_reported(
     waiting: tuple[System, Conversation, Conversation], args: tuple[str, ...], sentence: str
 ) -> None:
     code, out, err = run(waiting[0], *args)
@@ -178,7 +178,7 @@ def test_wrong_use_is_told(
     assert sentence in err
 
 
-def test_state_that_cannot_be_understood_is_told_and_not_skipped(kafka: str, unique: str) -> None:
+def test_unreadable_state_is_reported_and_not_skipped(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
         producer = system.cluster.producer()
         producer.produce(system.cluster.topics.dialog("ServerA"), key=b"nonsense", value=b"x")

@@ -1,4 +1,4 @@
-"""`hopline replay`, against a real broker: what arrives, what is said, how it ends."""
+"""`hopline replay`, against a real broker: what arrives, what is printed, how it ends."""
 
 from __future__ import annotations
 
@@ -217,15 +217,15 @@ def test_a_damaged_file_sends_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "args, said",
+    "args, message",
     [
         (["--speed", "2", "--asap"], "contradict"),
         (["--speed", "0"], "no speed"),
         (["--speed", "nan"], "no speed"),
     ],
 )
-def test_wrong_use(tmp_path: Path, args: list[str], said: str) -> None:
+def test_wrong_use(tmp_path: Path, args: list[str], message: str) -> None:
     write_traffic(tmp_path / "t", SMALL)
     code, out, err = run(tmp_path / "t", "--bootstrap", "127.0.0.1:1", *args)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

@@ -71,7 +71,7 @@ def compared(*args: object) -> tuple[int, dict[str, Any]]:
 # --- once each, whatever is killed ----------------------------------------------------------------
 
 
-def test_a_replay_that_is_killed_five_times_says_everything_once(
+def test_a_replay_that_is_killed_five_times_issues_every_command_once(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
     path = tmp_path / "t.avro"
@@ -99,14 +99,14 @@ def test_a_replay_that_is_killed_five_times_says_everything_once(
     assert "job nightly goes on behind" in err
     answer = json.loads(out)
     assert (answer["resumed"], answer["position"]) == (True, 2 * len(wanted))
-    said = [
+    issued = [
         read_command(message.key(), None, headers_of(message), 0)
         for message in read_all(cluster, topic)
     ]
-    assert len(said) == 2 * len(wanted)
-    assert len({command.command_id for command in said}) == len(said), "nothing is there twice"
-    assert len({command.conversation for command in said}) == 2 * traffic.dialogs
-    assert {tag_in(command.conversation) for command in said} == {tag_of("nightly")}
+    assert len(issued) == 2 * len(wanted)
+    assert len({command.command_id for command in issued}) == len(issued), "nothing is there twice"
+    assert len({command.conversation for command in issued}) == 2 * traffic.dialogs
+    assert {tag_in(command.conversation) for command in issued} == {tag_of("nightly")}
 
     code, out, _ = hopline(*words, "--format", "json")
     assert (code, json.loads(out)["sent"]) == (0, 0), "it is done"
@@ -140,8 +140,8 @@ def recorded(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         folder / "said.avro", Metadata(CaptureOrigin.GENERATED, "ssb.", "", 0)
     ) as writer:
         for record in generate(SHOP):
-            said = read_command(record.key, record.value, list(record.headers), 0)
-            _, _, headers = command_record(said._replace(type=None))
+            command = read_command(record.key, record.value, list(record.headers), 0)
+            _, _, headers = command_record(command._replace(type=None))
             writer.write(replace(record, headers=tuple(headers)))
     with running(kafka, prefix, "load_balanced") as system:
         code, found = compared(folder / "said.avro", *system.options, "--settle", "30s")
@@ -237,7 +237,7 @@ def test_new_conversations_have_their_job_and_can_be_replayed_beside_the_old_one
 # --- before anything is produced ------------------------------------------------------------------
 
 
-def test_a_dry_run_says_what_where_and_what_the_topology_would_do(tmp_path: Path) -> None:
+def test_a_dry_run_shows_commands_places_and_predictions(tmp_path: Path) -> None:
     write_traffic(tmp_path / "t", SHOP)
     words = ("replay", tmp_path / "t", "--topology", "load_balanced", "--dry-run")
     code, out, err = hopline(*words, "--speed", "10x")
@@ -262,7 +262,7 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         (["--speed", "fast"], "no speed"),
         (["--rate", "0/s"], "no rate"),
@@ -272,14 +272,14 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
         (["--job", "a b"], "no name of a job"),
     ],
 )
-def test_wrong_use(tmp_path: Path, words: list[str], said: str) -> None:
+def test_wrong_use(tmp_path: Path, words: list[str], message: str) -> None:
     write_traffic(tmp_path / "t", Traffic(dialogs=1, messages=1))
     code, out, err = hopline("replay", tmp_path / "t", "--dry-run", *words)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
-def test_a_clock_that_was_wrong_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_wrong_clock_is_reported_before_anything_is_sent(tmp_path: Path) -> None:
     topic = "ssb.cmd.ServerA"
     with CaptureWriter(tmp_path / "c", Metadata(CaptureOrigin.CAPTURED, "ssb.", "", 0)) as writer:
         for n, at in enumerate((1_767_600_000_000, 32_503_680_000_000)):
@@ -290,7 +290,7 @@ def test_a_clock_that_was_wrong_is_told_before_anything_is_sent(tmp_path: Path) 
     assert "record 2 of 3000-01-01" in err and "--rate" in err
 
 
-def test_what_the_page_shows_before_anything_runs_is_said(
+def test_the_output_on_the_page_before_the_run_is_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (DOCS / "replay.md").read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ def captured(path: Path, scenario: str | Path) -> list[Record]:
 # --- the diagram's file --------------------------------------------------------------------------
 
 
-def test_the_name_of_the_file_says_what_is_written(tmp_path: Path) -> None:
+def test_the_file_extension_selects_the_format(tmp_path: Path) -> None:
     run = Simulation(*read_scenario(path_of(*TWO.split("/"))))
     plain = hopline("simulate", TWO)
     run.play()
@@ -67,7 +67,7 @@ def test_the_name_of_the_file_says_what_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--diagram", "a.png"], "'a.png' must end in one of .mmd, .md, .svg."),
         (["--diagram", "nowhere/a.svg"], "nowhere/a.svg: No such file or directory"),
@@ -76,13 +76,13 @@ def test_the_name_of_the_file_says_what_is_written(tmp_path: Path) -> None:
         (["--to", "5s"], "--dialog, --from and --to say what --diagram draws"),
     ],
 )
-def test_wrong_use_is_told(
-    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_wrong_use_is_reported(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = hopline("simulate", TWO, *options)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -140,7 +140,7 @@ def test_questions_for_roles_are_not_captured(tmp_path: Path) -> None:
     assert kinds >= {"cmd", "out", "txq", "queue"}
 
 
-def test_the_records_say_what_the_run_said(tmp_path: Path) -> None:
+def test_the_records_hold_the_statements_of_the_run(tmp_path: Path) -> None:
     run = Simulation(*read_scenario(path_of("local", "request_reply")))
     result = run.run()
     queued, commands, inside = [], [], []

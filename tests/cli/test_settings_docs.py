@@ -1,4 +1,4 @@
-"""The tables of docs/settings.md are what the code says; run with REWRITE=1 to write them anew."""
+"""The tables of docs/settings.md match the code; run with REWRITE=1 to write them anew."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def monitor_table(tmp_path_factory: pytest.TempPathFactory) -> str:
     return "\n".join(["| metric | what it is |", "| --- | --- |", *rows])
 
 
-def test_the_table_of_the_monitor_is_what_the_code_says(
+def test_the_table_of_the_monitor_matches_the_code(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     table = monitor_table(tmp_path_factory)
-    test_a_table_is_what_the_code_says("monitor", lambda: table)
+    test_a_table_matches_the_code("monitor", lambda: table)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_table_of_the_monitor_is_what_the_code_says(
         ("metrics", metrics_table),
     ],
 )
-def test_a_table_is_what_the_code_says(name: str, table: Callable[[], str]) -> None:
+def test_a_table_matches_the_code(name: str, table: Callable[[], str]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     part = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     wanted = part.sub(lambda m: f"{m[1]}{table()}\n{m[2]}", text)

@@ -73,12 +73,12 @@ def test_no_name_of_a_record_moves_a_cursor(
     printing: Callable[[], Callable[[Description], None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = "\x1b[2J\x9b1m\u202e\ufeff"
-    told = {"event": 149, "at": 1, "instance": evil, "database": evil, "conversation": evil}
-    raw = RawRecord("event", 0, 0, 1, evil.encode(), encode_event({**told, "detail": evil}), ())
+    event = {"event": 149, "at": 1, "instance": evil, "database": evil, "conversation": evil}
+    raw = RawRecord("event", 0, 0, 1, evil.encode(), encode_event({**event, "detail": evil}), ())
     printing()({**describe(raw, Topics("")), "conversation": evil})
-    said = capsys.readouterr().out
-    assert "\\x1b[2J" in said
-    assert [c for c in said if not c.isprintable() and c != "\n"] == []
+    output = capsys.readouterr().out
+    assert "\\x1b[2J" in output
+    assert [c for c in output if not c.isprintable() and c != "\n"] == []
 
 
 def test_a_body_of_megabytes_is_shortened_at_once() -> None:

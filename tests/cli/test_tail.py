@@ -49,7 +49,7 @@ class TailedSystem:
 
 
 @pytest.fixture(scope="module")
-def told(kafka: str) -> Iterator[TailedSystem]:
+def tailed(kafka: str) -> Iterator[TailedSystem]:
     """Return a dialog that was begun, held, refused something, and ended by both sides."""
     prefix = f"t{uuid.uuid4().hex[:12]}."
     first = uuid.UUID("6f1c2a04-aaaa-4000-8000-000000000001")
@@ -74,16 +74,18 @@ def told(kafka: str) -> Iterator[TailedSystem]:
 # --- one dialog ----------------------------------------------------------------------------------
 
 
-def test_a_dialog_is_told_as_a_story_in_the_order_in_which_it_happened(told: TailedSystem) -> None:
-    code, out, err = run(told.system, "--conversation", told.conversation)
+def test_a_dialog_is_printed_in_the_order_of_its_records(
+    tailed: TailedSystem,
+) -> None:
+    code, out, err = run(tailed.system, "--conversation", tailed.conversation)
     assert code == 0, err
     statements = (
-        f"Conversation {told.conversation}",
+        f"Conversation {tailed.conversation}",
         "cmd ServerA DatabaseA: BEGIN InitiatorService to TargetService",
         "cmd ServerA DatabaseA: SEND DEFAULT",
     )
     effects = (
-        f"Conversation {told.conversation}",
+        f"Conversation {tailed.conversation}",
         "event ServerA/DatabaseA Broker:Conversation 124 (BEGIN DIALOG): now SO",
         "out ServerA message 0 of the initiator, attempt 0: DEFAULT",
         "txq ServerB message 0 of the initiator, attempt 0, via ServerA: DEFAULT",
@@ -94,33 +96,33 @@ def test_a_dialog_is_told_as_a_story_in_the_order_in_which_it_happened(told: Tai
         "ack ServerA ack up to 0 from broker DatabaseB, attempt 0, via ServerB > ServerA",
         "event ServerA/DatabaseA Broker:Remote Message Acknowledgement 149 (",
     )
-    told_in_order = " ".join(out.split())
+    text = " ".join(out.split())
     for story in (statements, effects):  # written by two clocks, of which one may be ahead
         at = 0
         for line in story:
-            found = told_in_order.find(line, at)
+            found = text.find(line, at)
             assert found >= 0, f"{line!r} is not where it should be:\n{out}"
             at = found
-    assert "124: 8431 SEND refused: the message type is not part of the contract" in told_in_order
-    assert ": 8431 the message type is not part of the contract" in told_in_order
-    assert "message 0 of the target, attempt 0: DEFAULT 0xfffe" in told_in_order
-    assert "via ServerA > ServerB: EndDialog" in told_in_order
+    assert "124: 8431 SEND refused: the message type is not part of the contract" in text
+    assert ": 8431 the message type is not part of the contract" in text
+    assert "message 0 of the target, attempt 0: DEFAULT 0xfffe" in text
+    assert "via ServerA > ServerB: EndDialog" in text
     times = [line[:12] for line in out.splitlines() if line[2:3] == ":" and line[5:6] == ":"]
     assert len(times) > 30
-    assert str(told.other) not in out
+    assert str(tailed.other) not in out
 
 
 @pytest.mark.parametrize("args", [(), ("--conversation", "6f1c2a04-aaaa")])
-def test_text_fits_and_moves_no_cursor(told: TailedSystem, args: tuple[str, ...]) -> None:
-    code, out, err = run(told.system, *args)
+def test_text_fits_and_moves_no_cursor(tailed: TailedSystem, args: tuple[str, ...]) -> None:
+    code, out, err = run(tailed.system, *args)
     assert code == 0, err
     assert max(len(line) for line in out.splitlines()) <= WIDTH
     assert all(line.isprintable() for line in out.splitlines())
 
 
-def test_json_of_a_dialog_is_everything_decoded(told: TailedSystem) -> None:
-    found = records(told.system, "--conversation", told.conversation)
-    assert {r["conversation"] for r in found} == {str(told.conversation)}
+def test_json_of_a_dialog_is_everything_decoded(tailed: TailedSystem) -> None:
+    found = records(tailed.system, "--conversation", tailed.conversation)
+    assert {r["conversation"] for r in found} == {str(tailed.conversation)}
     assert {r["kind"] for r in found} == {
         *("cmd", "out", "txq", "in", "ack", "queue", "event", "result", "dialog"),
     }
@@ -135,18 +137,18 @@ def test_json_of_a_dialog_is_everything_decoded(told: TailedSystem) -> None:
     assert sorted(r["at"] for r in found) == [r["at"] for r in found]
 
 
-def test_a_shortened_id_will_do_unless_it_means_several(told: TailedSystem) -> None:
-    short = records(told.system, "--conversation", "6F1C2A04-AAAA")
-    assert {r["conversation"] for r in short} == {str(told.conversation)}
-    code, _, err = run(told.system, "--conversation", "6f1c2a04")
+def test_a_shortened_id_will_do_unless_it_means_several(tailed: TailedSystem) -> None:
+    short = records(tailed.system, "--conversation", "6F1C2A04-AAAA")
+    assert {r["conversation"] for r in short} == {str(tailed.conversation)}
+    code, _, err = run(tailed.system, "--conversation", "6f1c2a04")
     assert code == 2
     assert "'6f1c2a04' begins several conversations" in err
-    assert str(told.other) in err
+    assert str(tailed.other) in err
 
 
-def test_a_conversation_that_nobody_knows_is_bad_news(told: TailedSystem) -> None:
+def test_a_conversation_that_nobody_knows_is_bad_news(tailed: TailedSystem) -> None:
     nobody = uuid.uuid4()
-    code, out, err = run(told.system, "--conversation", nobody)
+    code, out, err = run(tailed.system, "--conversation", nobody)
     assert (code, out) == (1, "")
     assert err.startswith(f"There is no record of conversation {nobody}")
 
@@ -161,31 +163,31 @@ def test_what_is_no_id_is_refused(text: str) -> None:
 # --- topics --------------------------------------------------------------------------------------
 
 
-def test_a_topic_by_its_name_with_and_without_prefix(told: TailedSystem) -> None:
-    prefix = told.system.cluster.topics.prefix
-    full = records(told.system, f"{prefix}cmd.ServerA")
-    assert full == records(told.system, "cmd.ServerA")
+def test_a_topic_by_its_name_with_and_without_prefix(tailed: TailedSystem) -> None:
+    prefix = tailed.system.cluster.topics.prefix
+    full = records(tailed.system, f"{prefix}cmd.ServerA")
+    assert full == records(tailed.system, "cmd.ServerA")
     assert [r["command"]["kind"] for r in full] == ["BEGIN", "SEND", "SEND", "END", "BEGIN"]
 
 
-def test_a_pattern_names_several_topics(told: TailedSystem) -> None:
-    found = records(told.system, "queue.*")
+def test_a_pattern_names_several_topics(tailed: TailedSystem) -> None:
+    found = records(tailed.system, "queue.*")
     assert {r["queue"] for r in found} == {"InitiatorQueue", "TargetQueue"}
 
 
-def test_without_a_topic_all_but_catalog_and_presence_are_read(told: TailedSystem) -> None:
-    kinds = {r["kind"] for r in records(told.system)}
+def test_without_a_topic_all_but_catalog_and_presence_are_read(tailed: TailedSystem) -> None:
+    kinds = {r["kind"] for r in records(tailed.system)}
     assert {"cmd", "event", "dialog", "result"} <= kinds
     assert not kinds & {"catalog", "presence"}
-    catalog = records(told.system, "catalog")
+    catalog = records(tailed.system, "catalog")
     assert catalog[-1]["object"] == ["version"]
-    assert records(told.system, "presence", "--last", "1")[0]["presence"]["count"] > 0
+    assert records(tailed.system, "presence", "--last", "1")[0]["presence"]["count"] > 0
 
 
-def test_limit_and_last(told: TailedSystem) -> None:
-    assert [r["offset"] for r in records(told.system, "cmd.ServerA", "--limit", 2)] == [0, 1]
-    assert [r["offset"] for r in records(told.system, "cmd.ServerA", "--last", 2)] == [3, 4]
-    assert records(told.system, "cmd.ServerA", "--last", 0) == []
+def test_limit_and_last(tailed: TailedSystem) -> None:
+    assert [r["offset"] for r in records(tailed.system, "cmd.ServerA", "--limit", 2)] == [0, 1]
+    assert [r["offset"] for r in records(tailed.system, "cmd.ServerA", "--last", 2)] == [3, 4]
+    assert records(tailed.system, "cmd.ServerA", "--last", 0) == []
 
 
 @pytest.mark.parametrize(
@@ -198,9 +200,9 @@ def test_limit_and_last(told: TailedSystem) -> None:
     ],
 )
 def test_an_unknown_topic_is_an_error_that_names_the_nearest(
-    told: TailedSystem, topic: str, sentence: str, near: str
+    tailed: TailedSystem, topic: str, sentence: str, near: str
 ) -> None:
-    code, out, err = run(told.system, topic)
+    code, out, err = run(tailed.system, topic)
     assert (code, out) == (2, "")
     assert sentence in err
     assert near in err
@@ -211,19 +213,19 @@ def test_a_prefix_that_nothing_has_is_an_error() -> None:
         choose({"t.cmd.A": 1}, None, Topics("nobody."))
 
 
-def test_follow_goes_on_with_what_comes(told: TailedSystem) -> None:
-    there = len(records(told.system, "cmd.ServerB"))
+def test_follow_goes_on_with_what_comes(tailed: TailedSystem) -> None:
+    there = len(records(tailed.system, "cmd.ServerB"))
     done: list[tuple[int, str, str]] = []
     reader = threading.Thread(
         target=lambda: done.append(
-            run(told.system, "cmd.ServerB", "--follow", "--limit", there + 1, "--format", "json")
+            run(tailed.system, "cmd.ServerB", "--follow", "--limit", there + 1, "--format", "json")
         )
     )
     reader.start()
-    producer = told.system.cluster.producer()
+    producer = tailed.system.cluster.producer()
     key = str(uuid.uuid4())
     while reader.is_alive():  # until it has seen one: it may not be reading yet
-        producer.produce(told.system.cluster.topics.cmd("ServerB"), key=key, value=b"late")
+        producer.produce(tailed.system.cluster.topics.cmd("ServerB"), key=key, value=b"late")
         producer.flush()
         reader.join(0.2)
     [(code, out, err)] = done
@@ -266,7 +268,7 @@ def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, un
         assert "the key is no conversation id (11271): b'\\xff'" in " ".join(out.split())
         broken = [r for r in records(system, "cmd.ServerA") if "malformed" in r]
         assert [r["key"] for r in broken] == ["0xff", ""]
-        assert any("no conversation id (11271)" in said for said in broken[0]["malformed"])
+        assert any("no conversation id (11271)" in reason for reason in broken[0]["malformed"])
         assert broken[0]["headers"] == {"xä": "0xff"}
 
 
@@ -311,7 +313,9 @@ def test_many_records_of_many_partitions_come_in_the_order_of_time(kafka: str, u
     assert times == sorted([*range(6_000), 3_500])
 
 
-def test_a_dialog_is_told_in_the_order_of_time_whoever_wrote_first(kafka: str, unique: str) -> None:
+def test_a_dialog_is_printed_in_order_of_time_whichever_instance_wrote_first(
+    kafka: str, unique: str
+) -> None:
     """Two instances write into one partition of ``event`` within a millisecond."""
     cluster, dialog = Cluster(kafka, Topics(unique)), str(uuid.UUID(int=1 << 120))
     create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {})])

@@ -71,8 +71,8 @@ def test_events_that_cannot_be_read_are_named_and_end_it_with_3(
     monkeypatch.setattr("streams.cli.look.verify._clusters", lambda *_: found)
     ended = CliRunner().invoke(main, ["verify", "--format", "json"])
     assert ended.exit_code == code
-    told = {"topic": "ssb.event", "partition": 0, "offset": 4711}
-    assert json.loads(ended.stdout)["hung"] == [told]
+    row = {"topic": "ssb.event", "partition": 0, "offset": 4711}
+    assert json.loads(ended.stdout)["hung"] == [row]
     assert str(hung) in ended.stderr and hung.remedy in ended.stderr
 
 
@@ -90,7 +90,7 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--from", "yesterday"], "is no moment"),
         (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
@@ -105,9 +105,9 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
         ),
     ],
 )
-def test_wrong_use_is_told_before_anything_starts(arguments: list[str], said: str) -> None:
+def test_wrong_use_is_reported_before_anything_starts(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(main, ["verify", *arguments])
-    assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
 
 
 def test_verify_from_a_terminal(tmp_path: Path) -> None:

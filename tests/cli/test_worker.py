@@ -1,4 +1,4 @@
-"""What `hopline worker` is told reaches the process that it runs."""
+"""The options of `hopline worker` reach the process that it runs."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def plan_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Plan:
     return taken.plans[0]
 
 
-def test_what_is_said_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_defaults_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(monkeypatch)
     assert plan == Plan(("endpoint",), ("ServerA",), "", pace=Pace.LATENCY, keep=WEEK)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("--slot", "7"), {"slot": "7"}),
         (("--pace", "throughput"), {"pace": Pace.THROUGHPUT}),
@@ -61,11 +61,11 @@ def test_what_is_said_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--keep", "-1"), {"keep": None}),
     ],
 )
-def test_what_is_told(
-    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: dict[str, object]
+def test_the_options_of_a_worker(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: dict[str, object]
 ) -> None:
     plan = plan_of(monkeypatch, *words)
-    assert {name: getattr(plan, name) for name in said} == said
+    assert {name: getattr(plan, name) for name in expected} == expected
 
 
 def test_the_help_has_every_option_once_and_those_of_agents_apart() -> None:

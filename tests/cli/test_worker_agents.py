@@ -1,4 +1,4 @@
-"""`hopline worker agents`: what is wrong with how it is called is told before Kafka is asked."""
+"""`hopline worker agents`: wrong use is reported before Kafka is asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def agents(*words: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         ((), "Give --topology TOPOLOGY, or --service data-dependent-routing or"),
         (NOTICE, "no directory is named"),
@@ -31,24 +31,24 @@ def agents(*words: str) -> Result:
         ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),
     ],
 )
-def test_wrong_use(words: tuple[str, ...], says: str) -> None:
+def test_wrong_use(words: tuple[str, ...], message: str) -> None:
     done = agents(*words)
     assert done.exit_code == 2
-    assert says in " ".join(done.output.split()), done.output
+    assert message in " ".join(done.output.split()), done.output
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "says"),
+    ("text", "place", "message"),
     [
         ("routes:\n  - {service_name: S, address: ServerB}", ":2:5:", "'ServerB' is no address"),
         ("routes:\n  - service_name: S\n    adress: x", ":3:5:", "Did you mean 'address'"),
         ("routes:\n  - a: b: c", ":2:9:", "no YAML"),
     ],
 )
-def test_a_mistake_in_the_directory(tmp_path: Path, text: str, place: str, says: str) -> None:
+def test_a_mistake_in_the_directory(tmp_path: Path, text: str, place: str, message: str) -> None:
     path = tmp_path / "directory.yaml"
     path.write_text(text)
     done = agents(*NOTICE, "--directory", str(path))
-    said = " ".join(done.output.split())
+    output = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert f"{path}{place}" in said and says in said, done.output
+    assert f"{path}{place}" in output and message in output, done.output

@@ -1,4 +1,4 @@
-"""A small store: two minutes of deliveries by two ways, some copies and drops."""
+"""A small store: two minutes of deliveries by two paths, some copies and drops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SINCE = 1_795_267_800_000
 UNTIL = SINCE + 120_000
 WINDOW = 10_000
 AT = "from=2026-11-21T13:30:00Z&until=2026-11-21T13:32:00Z"
-"""The same as an address says it."""
+"""The same as in an address."""
 
 
 def window(
@@ -50,7 +50,7 @@ def window(
     )
 
 
-def _way(number: int, via: str, ms: int) -> list[LatencyWindow]:
+def _path(number: int, via: str, ms: int) -> list[LatencyWindow]:
     return [
         window(number, via, 0, ("ServerA", "ServerB/DatabaseB"), {ms: 90, 2 * ms: 10}),
         window(number, via, 1, ("", "ServerA"), {ms // 2: 100}),
@@ -74,8 +74,8 @@ def _event(
 
 
 ROWS: tuple[Row, ...] = (
-    *(row for number in range(12) for row in _way(number, "GatewayA", 12)),
-    *(row for number in range(4, 12) for row in _way(number, "GatewayB", 40)),
+    *(row for number in range(12) for row in _path(number, "GatewayA", 12)),
+    *(row for number in range(4, 12) for row in _path(number, "GatewayB", 40)),
     _event(3, 160, 11218, "ServerB", Cause.RETRY),
     _event(3, 160, 11218, "ServerB", Cause.REDELIVERY),
     _event(4, 160, 11224, "ServerC", Cause.SEVERAL_TARGETS),

@@ -31,8 +31,8 @@ def take(browser: Browser, name: str, address: str) -> None:
         reduced_motion="reduce",
     )
     page.goto(address)
-    sign = "svg.sequence" if "/dialog/" in address else "#main .panel:visible"
-    page.wait_for_selector(sign)
+    selector = "svg.sequence" if "/dialog/" in address else "#main .panel:visible"
+    page.wait_for_selector(selector)
     page.wait_for_timeout(_SETTLED)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
     page.close()

@@ -36,8 +36,10 @@ class Seen:
         page.on("pageerror", lambda error: seen.complaints.append(str(error)))
         page.on(
             "console",
-            lambda said: (
-                seen.complaints.append(said.text) if said.type in ("error", "warning") else None
+            lambda message: (
+                seen.complaints.append(message.text)
+                if message.type in ("error", "warning")
+                else None
             ),
         )
         return seen
@@ -87,5 +89,5 @@ def serving(*options: str, log: Path) -> Iterator[str]:
     finally:
         running.terminate()
         running.communicate(timeout=20)
-        said = log.read_text()
-        assert "Traceback" not in said, said
+        output = log.read_text()
+        assert "Traceback" not in output, output

@@ -27,26 +27,26 @@ def ask(
     **headers: str,
 ) -> MutableMapping[str, Any]:
     """Return what a request is answered; ``names``: what the machine is called."""
-    told: list[MutableMapping[str, Any]] = []
+    sent: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
-        told.append(message)
+        sent.append(message)
 
     async def receive() -> MutableMapping[str, Any]:
         return {}
 
-    said = {"host": "127.0.0.1:8090", **headers}
+    fields = {"host": "127.0.0.1:8090", **headers}
     scope = {
         "type": kind,
         "path": path,
         "scheme": scheme,
         "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in said.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
     }
     answering = Access(_inside, token, names)(scope, receive, send)
     with pytest.raises(StopIteration):  # nothing in it waits, so no event loop is needed
         answering.send(None)  # type: ignore[attr-defined]
-    return told[0]
+    return sent[0]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8090", "localhost:8090", "[::1]:8090", "127.3.2.1"])
@@ -110,7 +110,7 @@ HOSTS = [("127.0.0.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", Fa
 
 
 @pytest.mark.parametrize(("host", "local"), HOSTS)
-def test_where_a_port_is_published_says_who_can_connect(host: str, local: bool) -> None:
+def test_the_published_address_decides_who_can_connect(host: str, local: bool) -> None:
     assert DashboardConfig(host="0.0.0.0", published=(host, 8090)).local is local
     assert DashboardConfig(host=host).local is local
 
@@ -126,7 +126,7 @@ def test_a_bracket_that_nobody_closes_is_a_strange_name(odd: dict[str, str]) -> 
     assert ask(TOKEN, query=f"token={TOKEN}", **odd)["status"] == 403
 
 
-def test_the_way_to_a_page_with_any_name_is_written_as_an_address() -> None:
+def test_the_link_to_a_page_with_any_name_is_a_valid_address() -> None:
     answer = ask(TOKEN, query=f"token={TOKEN}", path="/\u20ac")
     assert (answer["status"], dict(answer["headers"])[b"location"]) == (303, b"/%E2%82%AC")
 
@@ -138,13 +138,11 @@ def test_a_cookie_that_is_none_shows_nothing() -> None:
 @pytest.mark.parametrize("query", ["", f"token={TOKEN}"])
 @pytest.mark.parametrize("token", [None, TOKEN])
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
-def test_every_answer_says_who_may_frame_it_and_what_it_loads(
-    token: str | None, host: str, query: str
-) -> None:
-    said = dict(ask(token, host=host, query=query)["headers"])
-    assert b"frame-ancestors 'none'" in said[b"content-security-policy"]
-    assert b"default-src 'self'" in said[b"content-security-policy"]
-    assert said[b"x-content-type-options"] == b"nosniff"
+def test_every_answer_has_security_headers(token: str | None, host: str, query: str) -> None:
+    fields = dict(ask(token, host=host, query=query)["headers"])
+    assert b"frame-ancestors 'none'" in fields[b"content-security-policy"]
+    assert b"default-src 'self'" in fields[b"content-security-policy"]
+    assert fields[b"x-content-type-options"] == b"nosniff"
 
 
 @pytest.mark.parametrize(("scheme", "secure"), [("http", False), ("https", True)])

@@ -183,7 +183,7 @@ def test_a_long_dialog_has_pages(seen: Seen, held: Held) -> None:
     assert seen.complaints == []
 
 
-def test_what_is_no_id_and_what_nobody_knows_are_told(seen: Seen, held: Held) -> None:
+def test_invalid_and_unknown_ids_are_reported(seen: Seen, held: Held) -> None:
     seen.page.goto(f"{held.address}/dialog?id=hello")
     expect(seen.page.locator("[role=alert]")).to_contain_text("This is no conversation id")
     nobody = uuid.uuid4()
@@ -210,7 +210,7 @@ def test_lists_lead_to_dialogs(seen: Seen, held: Held) -> None:
         (("--bootstrap", "127.0.0.1:1"), "Kafka at 127.0.0.1:1 cannot be reached"),
     ],
 )
-def test_without_kafka_the_page_says_so_and_the_rest_works(
+def test_without_kafka_the_page_reports_it_and_the_rest_works(
     seen: Seen, small: str, tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     with serving("--store", small, *options, log=tmp_path / "log") as address:

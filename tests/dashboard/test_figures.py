@@ -66,7 +66,7 @@ def test_a_question_is_asked_once_as_long_as_nothing_changes(file: Path) -> None
         assert asked[1].live is True
 
 
-def test_what_is_away_is_told_and_what_was_said_before_stays(file: Path) -> None:
+def test_an_unavailable_store_is_reported_and_the_last_figures_stay(file: Path) -> None:
     clock = Clock()
     with Store.look(f"sqlite:///{file}") as store:
         figures = Figures(store, clock, 2.0)

@@ -99,7 +99,7 @@ def test_how_an_instance_is() -> None:
     known = Known(
         links=(link("A", "B", 3.0), link("A", "C", 4.0)),
         queues=(QueueSample("A", 0, 0, 5, 1, 0, None, ()),),
-        signs=(HeartbeatSample("B", 0, 0, False, 0), HeartbeatSample("A", 0, 0, True, 0)),
+        heartbeats=(HeartbeatSample("B", 0, 0, False, 0), HeartbeatSample("A", 0, 0, True, 0)),
         alarms=(ALARM, replace(ALARM, where="deliveries", severity=Severity.WARNING)),
         instances=("D",),
     )
@@ -114,7 +114,7 @@ def test_how_an_instance_is() -> None:
 def test_a_filter_finds_names_traffic_trouble_and_neighbours() -> None:
     known = Known(
         links=(link("ServerA", "Gate1"), link("Gate1", "ServerB"), link("Gate2", "ServerB", 0.0)),
-        signs=(HeartbeatSample("ServerB", 0, 0, False, 0),),
+        heartbeats=(HeartbeatSample("ServerB", 0, 0, False, 0),),
     )
     assert names(graph_of(known, Filter("gate"))) == ["Gate1", "Gate2"]
     assert names(graph_of(known, Filter("*A gate2"))) == ["Gate2", "ServerA"]
@@ -127,7 +127,7 @@ def test_a_filter_finds_names_traffic_trouble_and_neighbours() -> None:
 
 def test_of_many_the_troubled_and_the_busiest_are_drawn() -> None:
     links = [link(f"s{n:03}", "hub", n / 10) for n in range(500)]
-    known = Known(links=links, signs=(HeartbeatSample("s000", 0, 0, False, 0),))
+    known = Known(links=links, heartbeats=(HeartbeatSample("s000", 0, 0, False, 0),))
     graph = graph_of(known, Filter())
     assert len(graph.nodes) == MOST
     assert (graph.matching, graph.all) == (501, 501)

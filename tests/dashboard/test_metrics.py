@@ -24,7 +24,9 @@ def metrics(dashboard: str) -> Samples:
     }
 
 
-def test_looks_are_counted_and_what_is_away_is_told(seen: Seen, dashboard: str) -> None:
+def test_queries_are_counted_and_an_unavailable_store_is_reported(
+    seen: Seen, dashboard: str
+) -> None:
     before = metrics(dashboard).get(("hopline_dashboard_looks_total", "overview"), 0.0)
     seen.page.goto(f"{dashboard}/?{AT}")
     expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")

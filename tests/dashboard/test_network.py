@@ -33,7 +33,7 @@ def test_routes_and_flows_are_concluded(combined: Network) -> None:
     assert {finding.code for finding in known.findings or ()} >= {"TA-14"}
 
 
-def test_where_a_message_goes_is_told_with_links(combined: Network) -> None:
+def test_the_path_of_a_message_is_shown_with_links(combined: Network) -> None:
     assert combined.known is not None
     questions = combined.known.questions
     assert senders_of(questions)[0] == "ServerA/DatabaseA/InitiatorService"
@@ -69,7 +69,7 @@ def test_a_changed_folder_is_read_again(tmp_path: Path) -> None:
         network_of(tmp_path, None).begin()
 
 
-def test_a_catalog_that_is_away_is_told_and_comes_back() -> None:
+def test_an_unavailable_catalog_is_reported_and_comes_back() -> None:
     answers: list[tuple[object, Topology | None] | SurroundingsError] = [
         SurroundingsError("Kafka is away."), (1, Topology({})), SurroundingsError("Away again.")
     ]  # fmt: skip

@@ -32,9 +32,9 @@ def test_everything_that_was_delivered_is_counted_once() -> None:
     assert sum(each.count for each in overview.quantiles) == 2_000
 
 
-def test_ways_and_hops_come_the_busiest_first() -> None:
+def test_paths_and_hops_come_the_busiest_first() -> None:
     overview = overview_of(found())
-    assert [(way.places[1], way.quantiles.count) for way in overview.ways] == [
+    assert [(latency.places[1], latency.quantiles.count) for latency in overview.paths] == [
         ("GatewayA", 1_200),
         ("GatewayB", 800),
     ]
@@ -43,7 +43,7 @@ def test_ways_and_hops_come_the_busiest_first() -> None:
     assert len(overview.hops) == 5
 
 
-def test_superfluous_copies_are_no_drops() -> None:
+def test_duplicates_are_no_drops() -> None:
     overview = overview_of(found())
     seven = (Cause.RETRY, Cause.REDELIVERY, Cause.SEVERAL_TARGETS)
     assert overview.duplicates == {cause: 7 if cause in seven else 0 for cause in Cause}
@@ -84,7 +84,7 @@ def test_of_nothing_there_are_no_percentiles() -> None:
     overview = overview_of(Found(Window(SINCE, UNTIL, UNTIL)))
     assert overview.delivered.p50 is None
     assert overview.rate == 0.0
-    assert overview.ways == overview.losses == ()
+    assert overview.paths == overview.losses == ()
     assert [each.p95 for each in overview.quantiles] == [None] * 12
 
 

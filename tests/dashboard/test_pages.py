@@ -37,8 +37,8 @@ def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -
     assert seen.text("#tile-p99") == "Latency p99 80 ms 80 ms at most"
     assert seen.text("#tile-waiting") == "Waiting to be sent 1,234 oldest since 13:30:05"
     assert "21" in seen.text("#tile-copies")
-    ways = seen.text("[data-place=ways]")
-    assert "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms" in ways
+    text = seen.text("[data-place=ways]")
+    assert "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms" in text
     assert "11285" in seen.text("[data-place=losses]")
     for chart in ("rates", "latencies", "depths", "duplicates"):
         expect(seen.page.locator(f"[data-place={chart}] svg path").nth(3)).to_be_attached()
@@ -56,24 +56,24 @@ def test_figures_say_of_when_they_are(seen: Seen, dashboard: str) -> None:
     )
 
 
-def test_a_link_and_an_instance_tell_how_they_were(seen: Seen, dashboard: str) -> None:
+def test_a_link_and_an_instance_show_their_details(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/topology?{AT}")
     expect(seen.page.locator("#node-ServerA")).to_be_visible()
     seen.click_link("ServerA>GatewayB")
     expect(seen.page.locator("#link-detail")).to_contain_text("800, 6.7/s")
-    said = seen.text("#link-detail")
-    assert "State down" in said
-    assert "Held here 17 copies, 4.2 kB" in said
-    assert "TargetRouteB in DatabaseA" in said
+    text = seen.text("#link-detail")
+    assert "State down" in text
+    assert "Held here 17 copies, 4.2 kB" in text
+    assert "TargetRouteB in DatabaseA" in text
     expect(seen.page.locator("[data-place=link_chart] svg path").nth(3)).to_be_attached()
 
     seen.page.locator("#node-ServerA").click()
     expect(seen.page.locator("#instance-detail")).to_contain_text("1,234 messages")
     expect(seen.page.locator("#link-detail")).to_have_count(0)
     expect(seen.page.locator("[data-place=link_chart]")).to_be_hidden()
-    said = seen.text("#instance-detail")
-    assert "Status 9753 1,234 messages" in said
-    assert "to GatewayA 10/s 3 ms" in said
+    text = seen.text("#instance-detail")
+    assert "Status 9753 1,234 messages" in text
+    assert "to GatewayA 10/s 3 ms" in text
     assert "tcp://GatewayA:4022" in seen.text("[data-place=views]")
     seen.page.locator("[id='view-sys.transmission_queue']").click()
     expect(seen.page.locator("[data-place=views]")).to_contain_text("--bootstrap")
@@ -117,7 +117,7 @@ def test_back_and_forth_go_through_what_was_looked_at(seen: Seen, dashboard: str
     expect(page.locator("#instance-detail h2")).to_contain_text("ServerA")
 
 
-def test_where_a_message_would_go_is_said_and_drawn(seen: Seen, dashboard: str) -> None:
+def test_the_path_of_a_message_is_shown_and_drawn(seen: Seen, dashboard: str) -> None:
     page = seen.page
     page.goto(f"{dashboard}/topology?{AT}")
     page.locator("#ask-from").fill("ServerA/DatabaseA/InitiatorService")

@@ -33,7 +33,7 @@ class Real:
 
     @property
     def at(self) -> str:
-        """Return what an address says of the time."""
+        """Return the time span of an address."""
         return "&".join(f"{name}={value}" for name, value in self.span.parameters().items())
 
 
@@ -64,7 +64,7 @@ def monitor(*options: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=500)
 
 
-def test_the_overview_says_what_the_store_says(seen: Seen, real: Real) -> None:
+def test_the_overview_shows_the_figures_of_the_store(seen: Seen, real: Real) -> None:
     seen.page.goto(f"{real.address}/?{real.at}")
     [whole] = real.report.latency()
     delivered = DIALOGS * MESSAGES
@@ -77,14 +77,14 @@ def test_the_overview_says_what_the_store_says(seen: Seen, real: Real) -> None:
         assert seen.text(f"#tile-{share} .figure") == value
     assert seen.text("#tile-p95 .note") == f"half take {wording.duration(whole.p50)}"
     assert seen.text("#tile-repeats") == "Exactly once kept no repeat, no gap"
-    ways = seen.text("[data-place=ways]")
-    for way in real.report.latency("path"):
-        places, count = way.key[0].replace(">", " › "), wording.count(way.count)
-        assert f"{places} {count} {wording.duration(way.p50)}" in ways
+    text = seen.text("[data-place=ways]")
+    for latency in real.report.latency("path"):
+        places, count = latency.key[0].replace(">", " › "), wording.count(latency.count)
+        assert f"{places} {count} {wording.duration(latency.p50)}" in text
     assert seen.complaints == []
 
 
-def test_the_links_say_what_the_store_says(seen: Seen, real: Real) -> None:
+def test_the_links_show_the_figures_of_the_store(seen: Seen, real: Real) -> None:
     links = Situation(real.store).links(*real.span.bounds(0))
     busy = max(links, key=lambda link: link.count)
     assert busy.count >= MESSAGES

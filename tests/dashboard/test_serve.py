@@ -18,7 +18,7 @@ from tests.dashboard.served import Seen, serving
 
 
 def refused(*options: str) -> str:
-    """Return what the command says when it refuses, on one line."""
+    """Return the error of a command that refuses, on one line."""
     command = [sys.executable, "-m", "streams", "dashboard", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2, done.stderr
@@ -27,22 +27,22 @@ def refused(*options: str) -> str:
     return " ".join(done.stderr.split())
 
 
-def test_without_a_store_it_says_who_makes_one(tmp_path: Path) -> None:
-    said = refused("--store", f"sqlite:///{tmp_path}/none.sqlite")
-    assert "There is no store" in said
-    assert "hopline monitor" in said
+def test_without_a_store_the_error_names_the_monitor(tmp_path: Path) -> None:
+    error = refused("--store", f"sqlite:///{tmp_path}/none.sqlite")
+    assert "There is no store" in error
+    assert "hopline monitor" in error
     assert "is no address of a store" in refused("--store", "nonsense")
 
 
-def test_a_port_that_is_taken_is_told(small: str) -> None:
+def test_a_port_in_use_is_reported(small: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = refused("--store", small, "--port", str(port))
-    assert f"Nothing can be served at 127.0.0.1:{port}: Address already in use." in said
-    assert "--port" in said
+        error = refused("--store", small, "--port", str(port))
+    assert f"Nothing can be served at 127.0.0.1:{port}: Address already in use." in error
+    assert "--port" in error
 
 
-def test_a_topology_that_is_none_is_told(small: str, tmp_path: Path) -> None:
+def test_an_invalid_topology_is_reported(small: str, tmp_path: Path) -> None:
     assert "There is no folder or shipped topology 'nowhere'" in refused(
         "--store", small, "--topology", "nowhere"
     )

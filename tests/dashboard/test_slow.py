@@ -1,4 +1,4 @@
-"""What takes long: read beside the page, kept, told when it fails, asked again in any case."""
+"""Slow queries: read beside the page, kept, reported when they fail, retried in any case."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def test_it_is_read_again_after_a_pause_that_grows_with_what_reading_costs() -> 
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (SurroundingsError("Kafka is away."), "Kafka is away."),
         (KeyError("x"), "It could not be read (KeyError), see the log."),
     ],
 )
-def test_what_fails_is_told_since_when_and_asked_again(error: Exception, told: str) -> None:
+def test_a_failure_is_reported_with_its_time_and_retried(error: Exception, message: str) -> None:
     stage = Stage()
     assert stage.again().value == 1
     stage.error = error
     first, second = stage.again(), stage.again()
-    assert first.trouble is not None and first.trouble.message == told
+    assert first.trouble is not None and first.trouble.message == message
     assert second.trouble == first.trouble and second.tried_at != first.tried_at
     assert (second.value, second.reading) == (1, False), "what is known outlives it"
     stage.error = None

@@ -27,7 +27,7 @@ def test_an_address_reads_as_it_was_written(span: Span) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "parameters",
     [
         {"last": "0m"},
         {"last": "minutes"},
@@ -38,18 +38,18 @@ def test_an_address_reads_as_it_was_written(span: Span) -> None:
         {"from": "0001-01-01T00:00:00+14:00", "until": "9999-12-31T23:59:59-14:00", "last": "²m"},
     ],
 )
-def test_what_cannot_be_meant_counts_as_not_said(said: dict[str, str]) -> None:
-    assert span_of(said).bounds(NOON)[0] < NOON
+def test_invalid_parameters_count_as_absent(parameters: dict[str, str]) -> None:
+    assert span_of(parameters).bounds(NOON)[0] < NOON
 
 
 def test_all_of_time_has_a_step_back_and_any_text_is_an_address() -> None:
     """What somebody types must not end in an error: brackets, half a surrogate pair, the year 1."""
-    said = {"from": "1970-01-02T00:00:00Z", "until": "9999-12-31T23:59:59Z"}
-    whole = span_of(said)
+    parameters = {"from": "1970-01-02T00:00:00Z", "until": "9999-12-31T23:59:59Z"}
+    whole = span_of(parameters)
     assert not whole.live
     assert span_of(whole.moved(-1, 2 * whole.until).parameters()).bounds(NOON)[0] >= 0
     assert whole.moved(-1, NOON).parameters()["from"] == "1970-01-01T00:00:00Z"
-    ancient = span_of({**said, "from": "0001-01-01T00:00:00Z"})
+    ancient = span_of({**parameters, "from": "0001-01-01T00:00:00Z"})
     assert ancient == Span("15m")
     assert Address.of("//[") == Address()
     assert str(Address.of("/?find=\ud800")) == "/?find=%3F"
@@ -68,7 +68,7 @@ def test_a_step_is_as_long_as_what_is_shown_and_never_ends_after_now() -> None:
     assert hour.moved(1, NOON) == hour
 
 
-def test_people_are_told_the_day_once() -> None:
+def test_the_day_is_shown_once() -> None:
     assert Span("1h").words == "last hour"
     assert Span("15m").words == "last 15 minutes"
     assert Span("", NOON, NOON + HOUR).words == "2026-11-21 12:00:00 – 13:00:00 UTC"

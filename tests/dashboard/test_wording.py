@@ -8,7 +8,7 @@ from streams.dashboard import wording
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         (0, "0"),
         (999, "999"),
@@ -20,12 +20,12 @@ from streams.dashboard import wording
         (None, "–"),
     ],
 )
-def test_a_count(value: float | None, said: str) -> None:
-    assert wording.count(value) == said
+def test_a_count(value: float | None, text: str) -> None:
+    assert wording.count(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         (0.0, "0 ms"),
         (0.456, "0.46 ms"),
@@ -43,15 +43,15 @@ def test_a_count(value: float | None, said: str) -> None:
         (None, "–"),
     ],
 )
-def test_a_duration(value: float | None, said: str) -> None:
-    assert wording.duration(value) == said
+def test_a_duration(value: float | None, text: str) -> None:
+    assert wording.duration(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0"), (0.0234, "0.02"), (3.14159, "3.1"), (12_345.0, "12.3 k")]
+    ("value", "text"), [(0.0, "0"), (0.0234, "0.02"), (3.14159, "3.1"), (12_345.0, "12.3 k")]
 )
-def test_a_rate(value: float, said: str) -> None:
-    assert wording.rate(value) == said
+def test_a_rate(value: float, text: str) -> None:
+    assert wording.rate(value) == text
 
 
 def test_bytes_shares_and_numbers_of_things() -> None:

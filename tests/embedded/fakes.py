@@ -13,10 +13,10 @@ def no_java(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("PATH", str(folder))
 
 
-def fake_java(monkeypatch: pytest.MonkeyPatch, folder: Path, says: str, code: int = 0) -> Path:
+def fake_java(monkeypatch: pytest.MonkeyPatch, folder: Path, output: str, code: int = 0) -> Path:
     """Put a java on an otherwise empty PATH that prints a text and does nothing else."""
     path = folder / "java"
-    path.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {code}\n")
+    path.write_text(f"#!/bin/sh\necho '{output}' >&2\nexit {code}\n")
     path.chmod(0o755)
     no_java(monkeypatch, folder)
     return path

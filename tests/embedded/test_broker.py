@@ -139,7 +139,7 @@ def test_a_failing_format_leaves_nothing_half_done(
     assert [path.name for path in data.iterdir()] == ["start.lock"]
 
 
-def test_a_broker_that_dies_while_starting_says_why(broker: Broker) -> None:
+def test_the_reason_of_a_failed_broker_start_is_reported(broker: Broker) -> None:
     broker.start()
     broker.stop()
     meta = broker.data.log_dir / "meta.properties"

@@ -86,7 +86,9 @@ def test_another_file_than_the_locked_one_is_refused(mirror: Path, tmp_path: Pat
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_a_jar_that_cannot_be_had_names_the_ways_out(mirror: Path, tmp_path: Path) -> None:
+def test_the_error_for_an_unavailable_jar_names_the_alternatives(
+    mirror: Path, tmp_path: Path
+) -> None:
     with pytest.raises(
         SurroundingsError, match=r"Could not fetch org\.example:thing:1\.0"
     ) as caught:

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said when none will do."""
+"""Which Java is taken, and the error when none is usable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .fakes import fake_java, no_java
 
 
 @pytest.mark.parametrize(
-    ("says", "major"),
+    ("output", "major"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('java version "21" 2023-09-19 LTS', 21),
@@ -21,9 +21,9 @@ from .fakes import fake_java, no_java
     ],
 )
 def test_the_java_on_the_path_is_taken(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, major: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str, major: int
 ) -> None:
-    path = fake_java(monkeypatch, tmp_path, says)
+    path = fake_java(monkeypatch, tmp_path, output)
     java = find_java()
     assert (java.path, java.major) == (path, major)
 

@@ -1,4 +1,4 @@
-"""A broker is told from anything else that listens."""
+"""A broker is distinguished from any other listener."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from streams.embedded.probe import ask, free_ports, is_free
 
 
-def test_a_broker_tells_its_cluster_and_its_port(kafka: str) -> None:
+def test_a_broker_reports_its_cluster_and_its_port(kafka: str) -> None:
     port = int(kafka.rpartition(":")[2])
     answer = ask(port, timeout=10)
     assert answer is not None

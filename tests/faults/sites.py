@@ -82,7 +82,7 @@ def joined(facts: Sequence[Facts]) -> Facts:
         whole.accepted += each.accepted
         whole.delivered += each.delivered
         whole.sides += each.sides
-        whole.said |= each.said
+        whole.end_kinds |= each.end_kinds
         whole.errors |= each.errors
         whole.end_dialogs |= each.end_dialogs
         whole.expired |= each.expired

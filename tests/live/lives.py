@@ -43,8 +43,8 @@ def lived(system: System, conversation: uuid.UUID) -> Life:
     return read_life(system.cluster, conversation)
 
 
-def said(step: Step) -> str:
-    """Return what a step says on a diagram, without its aside."""
+def step_text(step: Step) -> str:
+    """Return the text of a step on a diagram, without its aside."""
     sight = step.sight
     number = f" {sight.number}" if sight.number is not None else ""
     return f"{sight.verb}{number}{sight.rest}"
@@ -53,7 +53,7 @@ def said(step: Step) -> str:
 def arrows(life: Life) -> list[tuple[str, str, str]]:
     """Return from, to and words of the copies."""
     return [
-        (step.sight.ends[0][0], step.sight.ends[1][0], said(step))
+        (step.sight.ends[0][0], step.sight.ends[1][0], step_text(step))
         for step in life.steps
         if step.sight.shape.is_copy
     ]

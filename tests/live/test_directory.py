@@ -63,10 +63,10 @@ def test_a_wrong_address_is_for_who_asks_for_it(write: Write) -> None:
 
 
 @pytest.mark.parametrize("text", ["routes: [", "routes: [{service_name: T}]"])
-def test_what_cannot_be_read_leaves_what_was_said_before(
+def test_an_unreadable_file_leaves_the_last_offers(
     write: Write, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told once, with its place, and counts again when it is mended."""
+    """It is reported once, with its place, and counts again when it is mended."""
     directory = open_directory(str(write(ONE)))
     path = write(text)
     for _ in range(3):
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_leaves_what_was_said_before(
     assert directory.find("S") == ()
 
 
-def test_a_file_that_is_gone_leaves_what_it_said(write: Write) -> None:
+def test_a_deleted_file_leaves_the_last_offers(write: Write) -> None:
     path = write(ONE)
     directory = FileDirectory(path)
     path.unlink()
@@ -100,7 +100,7 @@ def test_a_wrong_address_is_refused_at_the_start(write: Write) -> None:
     assert "tcp://host:port" in caught.value.remedy.casefold()
 
 
-def test_no_file_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         open_directory(str(tmp_path / "directory.yaml"))
     with pytest.raises(UsageError, match="cannot be read: Is a directory"):
@@ -152,7 +152,7 @@ def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> No
     assert "s: 'B' is no address" in caplog.text and "tcp" not in caplog.text
 
 
-def test_a_table_that_is_away_is_told_without_the_password(url: str) -> None:
+def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None:
     directory = open_directory(url)
     execute(url, "ALTER TABLE hopline_directory RENAME TO elsewhere")
     try:
@@ -163,7 +163,7 @@ def test_a_table_that_is_away_is_told_without_the_password(url: str) -> None:
     assert directory.find("S") == ()
 
 
-def test_a_database_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_missing_database_is_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(SurroundingsError, match="cannot be read") as caught:
         open_directory("postgresql+psycopg://me:secret@127.0.0.1:1/shop")
     assert "secret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""`hopline status` says where a statement that nobody can read holds up its partition."""
+"""`hopline status` shows where an unreadable statement holds up its partition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unreadable(made: Rig, schema: object) -> None:
     made.produce(made.topics.cmd("A"), key, value, under(headers, COMMAND, schema))
 
 
-def test_status_says_which_partition_waits_where_and_how_it_goes_on(
+def test_status_shows_the_held_partition_and_the_remedy(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "topology").mkdir()
@@ -58,15 +58,15 @@ def test_status_says_which_partition_waits_where_and_how_it_goes_on(
             text = "\n".join(status_lines(folder, found))
             assert f"Partition 0 of cmd.A (A) waits at offset {held.offset}: {why}." in text
             assert f"hopline skip cmd.A/0@{held.offset}" in text
-            [told] = status_json(folder, found)["held_back"]
-            assert (told["place"], told["remedy"]) == (held.place, held.remedy)
+            [row] = status_json(folder, found)["held_back"]
+            assert (row["place"], row["remedy"]) == (held.place, held.remedy)
             skip_statement(made.cluster, held.place)
             eventually(lambda: worker.worker.held_back == 0 or pause(), "it goes on")
             client.begin("A", "DatabaseA", "InitiatorService", "TargetService", wait=True)
         eventually(lambda: not find_status(folder, 30).held_back, "nothing is held back")
 
 
-def test_a_record_whose_headers_cannot_be_read_is_held_back_by_nobody(
+def test_a_record_with_unreadable_headers_is_not_held_back(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
     """Workers tell of it and pass on; until they have, `status` looks at it."""

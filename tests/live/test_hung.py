@@ -122,7 +122,7 @@ def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
     assert "t.event/0: a transaction is open from offset 1 on; nothing behind it is shown." in err
 
 
-def test_status_is_broken_and_says_which(
+def test_status_is_broken_and_names_the_transaction(
     blind: Blind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.live.local.status.find_hung", partial(find_hung, patience=0.5))
@@ -133,15 +133,15 @@ def test_status_is_broken_and_says_which(
     assert (found.health, found.hung) == (Health.BROKEN, (blind.hung,))
     text = "\n".join(status_lines(folder, found))
     assert str(blind.hung) in text and blind.hung.remedy in text
-    told = {"topic": "t.event", "partition": 0, "offset": 1}
-    assert status_json(folder, found)["hung"] == [told]
+    row = {"topic": "t.event", "partition": 0, "offset": 1}
+    assert status_json(folder, found)["hung"] == [row]
 
 
-def test_the_monitor_says_it_once(blind: Blind, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_the_monitor_reports_it_once(blind: Blind, tmp_path: Path) -> None:
+    lines: list[str] = []
     with Store.open(f"sqlite:///{tmp_path}/store.sqlite") as store:
-        sampler = Sampler(store, Eye(blind.cluster, hung_after=0.0), say=said.append)
+        sampler = Sampler(store, Eye(blind.cluster, hung_after=0.0), say=lines.append)
         sampler.try_to_look()
         sampler.try_to_look()
         assert sampler.failure is None
-    assert said == [f"{blind.hung} {blind.hung.remedy}"]
+    assert lines == [f"{blind.hung} {blind.hung.remedy}"]

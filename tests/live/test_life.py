@@ -22,12 +22,12 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Broken, BrokerEvent, Frame, Record, Said
+from streams.live.life.records import Broken, BrokerEvent, Frame, Issued, Record
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
 from streams.wire import decode_event, encode_event
-from tests.live.lives import MIDDLE, arrows, chosen, lived, said
+from tests.live.lives import MIDDLE, arrows, chosen, lived, step_text
 from tests.running import System, running
 from tests.workers.rig import QUICK
 
@@ -72,8 +72,8 @@ def test_each_arrow_is_a_passage_between_two_instances(combined: Lived) -> None:
     assert combined.life.steps[0].sight.at == 0
 
 
-def test_the_story_is_told_in_order(combined: Lived) -> None:
-    words = [said(step) for step in combined.life.steps]
+def test_the_steps_are_in_order(combined: Lived) -> None:
+    words = [step_text(step) for step in combined.life.steps]
     story = (
         "BEGIN DIALOG to TargetService",
         "SEND 0",
@@ -99,7 +99,7 @@ def test_the_story_is_told_in_order(combined: Lived) -> None:
         at = found + 1
 
 
-def test_every_decision_has_its_rule_and_is_what_the_catalog_says(combined: Lived) -> None:
+def test_every_decision_has_its_rule_and_matches_the_catalog(combined: Lived) -> None:
     life = combined.life
     copies = [s for s in life.steps if s.sight.shape.is_copy]
     assert all(step.decisions for step in copies)
@@ -150,7 +150,7 @@ def test_both_sides_and_who_they_are(combined: Lived) -> None:
     assert life.known
 
 
-def test_its_diagram_says_the_same_as_its_steps(combined: Lived) -> None:
+def test_its_diagram_shows_its_steps(combined: Lived) -> None:
     life = combined.life
     diagram = draw_life(life, fold=False)
     assert [key for row in diagram.rows for key in row.keys] == list(range(len(life.steps)))
@@ -169,14 +169,14 @@ def test_its_diagram_says_the_same_as_its_steps(combined: Lived) -> None:
 
 
 def test_only_what_can_hold_the_dialog_is_read(combined: Lived) -> None:
-    """Another dialog's records are passed over; with few records allowed the rest is told of."""
+    """Another dialog's records are skipped; a limit of records reports the omission."""
     system, life = combined.system, combined.life
     cut = read_dialog(system.cluster, life.conversation, Bounds(records=5))
     assert len(cut.records) == 5
     assert cut.left_out == ["all but the first 5 records that were found"]
 
 
-def test_what_takes_too_long_is_told(combined: Lived) -> None:
+def test_a_timeout_is_reported(combined: Lived) -> None:
     ticks = iter([0.0, *([100.0] * 100)])
     reading = read_dialog(
         combined.system.cluster, combined.life.conversation, clock=lambda: next(ticks)
@@ -199,24 +199,24 @@ def test_what_nobody_can_read_is_drawn_at_an_instance_of_which_nothing_else_is_k
     assert "no text" in svg_text(diagram) and "no text" in mermaid_text(diagram)
 
 
-def test_a_state_that_no_dialog_has_is_told_as_it_is() -> None:
+def test_an_unknown_state_is_shown_as_it_is() -> None:
     event = {"event": int(EventKind.CONVERSATION), "at": 1, "instance": "ServerA", "state": "odd"}
-    told = BrokerEvent(decode_event(encode_event(event)), "event/0@7")
-    life = build_life(uuid.UUID(int=1), [told], Topology({}), 0, [])
+    record = BrokerEvent(decode_event(encode_event(event)), "event/0@7")
+    life = build_life(uuid.UUID(int=1), [record], Topology({}), 0, [])
     assert "odd" in svg_text(draw_life(life))
 
 
-def test_a_cluster_that_is_away_is_told() -> None:
+def test_an_unreachable_cluster_is_reported() -> None:
     with pytest.raises(SurroundingsError, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
         read_dialog(Cluster("127.0.0.1:1"), uuid.uuid4())
 
 
-def test_routes_that_were_changed_since_are_told(combined: Lived) -> None:
+def test_routes_that_were_changed_since_are_reported(combined: Lived) -> None:
     """The catalog of another topology explains none of it, or otherwise."""
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
     nothing = build_life(combined.life.conversation, reading.records, Topology({}))
     assert nothing.steps and not any(step.decisions for step in nothing.steps)
-    assert [said(s) for s in nothing.steps] == [said(s) for s in combined.life.steps]
+    assert [step_text(s) for s in nothing.steps] == [step_text(s) for s in combined.life.steps]
 
 
 def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Lived) -> None:
@@ -224,13 +224,13 @@ def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Li
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
     ahead = [_later(record) for record in reading.records]
     life = build_life(combined.life.conversation, ahead, combined.system.topology)
-    words = [said(step) for step in life.steps]
+    words = [step_text(step) for step in life.steps]
     assert words[:3] == ["BEGIN DIALOG to TargetService", "SEND 0", "message 0"]
     assert words.index("END 1") < words.index("EndDialog 1 into TargetQueue")
     assert all(message.took is not None and message.took >= 0 for message in life.messages)
 
 
-def test_a_message_of_which_only_the_queue_tells_was_not_sent_after_that(combined: Lived) -> None:
+def test_a_message_known_only_from_a_queue_was_not_sent_after_its_arrival(combined: Lived) -> None:
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
     kept = [r for r in reading.records if isinstance(r, Frame) and r.kind == "queue"]
     ahead = [_later(record) for record in kept]
@@ -239,8 +239,8 @@ def test_a_message_of_which_only_the_queue_tells_was_not_sent_after_that(combine
 
 
 def _later(record: Record) -> Record:
-    """Return what the initiator's application says, by a clock that is an hour ahead."""
-    if isinstance(record, Said) and record.command.from_initiator:
+    """Return a record of the initiator's application with a clock that is an hour ahead."""
+    if isinstance(record, Issued) and record.command.from_initiator:
         stored_at = record.command.stored_at + HOUR
         return record._replace(command=record.command._replace(stored_at=stored_at))
     if isinstance(record, Frame) and record.header is not None and record.parties.from_initiator:
@@ -278,7 +278,7 @@ def _copies_of(life: Life, number: int) -> list[Step]:
     return [s for s in life.steps if s.sight.shape is Shape.MESSAGE and s.message == (True, number)]
 
 
-def test_a_message_without_a_route_says_the_number_and_the_rule(kafka: str, unique: str) -> None:
+def test_a_message_without_a_route_has_the_number_and_the_rule(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", limits=QUICK) as system, system.client() as client:
         dialog = client.begin(*AT_A, "InitiatorService", "NobodysService")
         client.send(dialog, b"<hello/>", wait=True)
@@ -307,7 +307,7 @@ def test_several_targets_and_who_was_refused(kafka: str, unique: str) -> None:
         life = read_life(system.cluster, dialog.id)
     there = {s.sight.ends[1][0] for s in _copies_of(life, 0)}
     assert there == {"ServerB", "ServerC"}
-    assert f"locked to {locked['from_broker']}" in [said(s) for s in life.steps]
+    assert f"locked to {locked['from_broker']}" in [step_text(s) for s in life.steps]
     refused = next(s for s in life.steps if s.number == Number.ANOTHER_INSTANCE_CONVERSES)
     assert "several targets" in dict(refused.facts)["why"]
     assert any(s.sight.shape is Shape.ERROR and "-8495" in s.sight.rest for s in life.steps)

@@ -14,26 +14,26 @@ from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics, decode_event, encode_event
-from tests.live.lives import arrows, said
+from tests.live.lives import arrows, step_text
 
 DIALOG = uuid.UUID("6f1c2a04-0000-4000-8000-000000000001")
 MESSAGE = uuid.UUID("6f1c2a04-0000-4000-8000-000000000002")
-BEGUN = 1_700_000_000_000
+START = 1_700_000_000_000
 PARTIES = Parties("TargetService", None, "InitiatorService", "DatabaseA", "DEFAULT", True)
 COMBINED = load(topologies_dir() / "combined", 0.0)
 
 
 def frame(kind: str, home: str, *path: tuple[str, int], attempt: int = 0) -> Frame:
     """Return a copy of message 0 in a topic; the path's times are counted from BEGUN."""
-    visits = tuple((name, BEGUN + at) for name, at in path)
+    visits = tuple((name, START + at) for name, at in path)
     to_broker = None if kind == "out" else "DatabaseB"
     return Frame(
         kind,
         home,
         PARTIES._replace(to_broker=to_broker),
-        Header(MESSAGE, "DEFAULT", 0, BEGUN, BEGUN + 3_600_000),
+        Header(MESSAGE, "DEFAULT", 0, START, START + 3_600_000),
         None,
-        Journey(16 - len(path), BEGUN + 60_000, attempt, BEGUN, 0, visits),
+        Journey(16 - len(path), START + 60_000, attempt, START, 0, visits),
         5,
         b"hello",
         f"ssb.{kind}.{home}/0@{len(path)}",
@@ -61,23 +61,23 @@ def test_an_arrow_ends_when_its_receiver_took_it_up() -> None:
         frame("queue", "ServerB", A, G, B, ("ServerB/DatabaseB", 12)),
     ]
     life = life_of(records)
-    assert [(s.at - BEGUN, s.sight.arrived, s.sight.at) for s in copies(life)] == [
+    assert [(s.at - START, s.sight.arrived, s.sight.at) for s in copies(life)] == [
         (1, 4_000, 1_000),
         (4, 9_000, 4_000),
     ]
     assert life.messages[0].took == 12
-    assert said(life.steps[0]) == "SEND 0", "the statement is told by the first copy"
+    assert step_text(life.steps[0]) == "SEND 0", "the statement is told by the first copy"
     assert "in no log" in dict(life.steps[0].facts)["told by"]
 
 
-def test_a_copy_that_nobody_took_up_is_said_to_be_so() -> None:
+def test_a_copy_that_no_worker_has_read_is_marked() -> None:
     life = life_of([frame("out", "ServerA"), frame("txq", "GatewayA", A)])
     assert arrows(life) == [("ServerA", "GatewayA", "message 0, not taken up")]
     assert not copies(life)[0].sight.is_lost, "it lies in the transmission queue there"
     assert life.messages[0].queued_at is None
 
 
-def test_what_a_forwarder_writes_twice_is_told() -> None:
+def test_redelivery_by_a_forwarder_is_reported() -> None:
     records = [
         frame("out", "ServerA"),
         frame("txq", "GatewayA", A),
@@ -123,7 +123,7 @@ def test_what_goes_round_is_an_arrow_each_time() -> None:
     assert [s.sight.arrived for s in copies(life)[:3]] == [2_000, 3_000, 4_000]
 
 
-def test_routes_of_now_that_lead_elsewhere_are_told() -> None:
+def test_present_routes_that_lead_elsewhere_are_reported() -> None:
     life = life_of([frame("out", "ServerA"), frame("txq", "GatewayX", A)])
     [decided] = copies(life)[0].decisions
     assert not decided.agrees
@@ -133,10 +133,10 @@ def test_routes_of_now_that_lead_elsewhere_are_told() -> None:
 def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
     strange = {**decode_event(encode_event(dropped())), "event": 999}
     records = [
-        Broken("ServerA", "the key is no conversation id (11271)", BEGUN, "ssb.in.ServerA/0@1"),
+        Broken("ServerA", "the key is no conversation id (11271)", START, "ssb.in.ServerA/0@1"),
         BrokerEvent(strange, "ssb.event/0@1"),
     ]
-    assert [said(s) for s in life_of(records).steps] == [
+    assert [step_text(s) for s in life_of(records).steps] == [
         "MALFORMED: the key is no conversation id (11271)"
     ]
 
@@ -146,7 +146,7 @@ def test_an_event_with_a_message_id_that_is_none_is_unreadable() -> None:
     odd = {**decode_event(encode_event(dropped())), "message_id": "x\x04y"}
     message = Message(
         topic="ssb.event", partition=0, offset=3, key=str(DIALOG).encode(), value=encode_event(odd),
-        timestamp=(1, BEGUN),
+        timestamp=(1, START),
     )  # type: ignore[call-arg]  # fmt: skip
     found = Sieve(DIALOG, Topics())(message)
     assert isinstance(found, Broken)
@@ -154,10 +154,10 @@ def test_an_event_with_a_message_id_that_is_none_is_unreadable() -> None:
 
 
 def dropped() -> dict[str, object]:
-    header = Header(MESSAGE, "DEFAULT", 0, BEGUN, BEGUN + 3_600_000)
+    header = Header(MESSAGE, "DEFAULT", 0, START, START + 3_600_000)
     return event(
         EventKind.FORWARDED_MESSAGE_DROPPED,
-        at=BEGUN + 20,
+        at=START + 20,
         instance="GatewayA",
         conversation=DIALOG,
         error=Number.ROUTE_INVALID,
@@ -168,8 +168,8 @@ def dropped() -> dict[str, object]:
 
 
 def test_a_drop_has_its_number_and_its_meaning() -> None:
-    told = BrokerEvent(decode_event(encode_event(dropped())), "ssb.event/0@1")
-    records = [frame("out", "ServerA"), frame("txq", "GatewayA", A), told]
+    event = BrokerEvent(decode_event(encode_event(dropped())), "ssb.event/0@1")
+    records = [frame("out", "ServerA"), frame("txq", "GatewayA", A), event]
     life = life_of(records)
     step = next(s for s in life.steps if s.number)
     assert step.number == Number.ROUTE_INVALID
@@ -201,12 +201,12 @@ def test_the_size_of_a_message_is_counted_once() -> None:
     assert (message.size, message.attempts) == (5, 2)
 
 
-def test_why_a_first_copy_came_twice_follows_from_its_ways() -> None:
+def test_the_cause_of_a_duplicate_follows_from_the_paths() -> None:
     other = ("GatewayB", 4)
-    header = Header(MESSAGE, "DEFAULT", 0, BEGUN, BEGUN + 3_600_000)
+    header = Header(MESSAGE, "DEFAULT", 0, START, START + 3_600_000)
     twice = event(
         EventKind.MESSAGE_UNDELIVERABLE,
-        at=BEGUN + 20,
+        at=START + 20,
         instance="ServerB",
         conversation=DIALOG,
         error=Number.DUPLICATE,
@@ -214,11 +214,11 @@ def test_why_a_first_copy_came_twice_follows_from_its_ways() -> None:
         header=header,
         attempt=0,
     )
-    told = BrokerEvent(decode_event(encode_event(twice)), "ssb.event/0@1")
+    repeated = BrokerEvent(decode_event(encode_event(twice)), "ssb.event/0@1")
     again = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, G, ("ServerB", 11))]
-    ways = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
-    assert "passed the first copy on twice" in why(life_of([*again, told]))
-    assert "several ways" in why(life_of([*ways, told]))
+    copies_by_path = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
+    assert "passed the first copy on twice" in why(life_of([*again, repeated]))
+    assert "several ways" in why(life_of([*copies_by_path, repeated]))
 
 
 def why(life: Life) -> str:

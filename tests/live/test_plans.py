@@ -93,7 +93,7 @@ def test_what_would_break_open_dialogs_is_refused(
 
 
 def test_what_goes_on_is_applied(open_dialog: tuple[System, Conversation], tmp_path: Path) -> None:
-    """A second way instead of the first; and nothing that is not removed breaks anything."""
+    """A second path instead of the first; and nothing that is not removed breaks anything."""
     system, _ = open_dialog
     one = "CREATE ROUTE Other WITH SERVICE_NAME = 'TargetService', ADDRESS = 'tcp://ServerB:4022'"
     other = changed(("ServerA", "DatabaseA", f"DROP ROUTE TargetRoute\n{one}"))

@@ -1,4 +1,4 @@
-"""``hopline sql``: what is said to a running system is what its workers do from then on."""
+"""``hopline sql``: statements that a running system applies change its workers from then on."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def test_a_plan_is_shown_and_not_done(standing: System) -> None:
     assert read_catalog(standing.cluster).version == version
 
 
-def test_what_no_worker_enforces_is_told(standing: System) -> None:
+def test_a_permission_that_no_worker_enforces_is_reported(standing: System) -> None:
     """Whoever denies SEND on a running system would else believe that it is denied."""
     denied = sql(standing, "DENY SEND ON SERVICE::InitiatorService TO public")
-    told = "<sql>:1: not enforced by Hopline: DENY SEND on service InitiatorService"
-    assert (denied.exit_code, told in denied.stderr) == (0, True)
+    warning = "<sql>:1: not enforced by Hopline: DENY SEND on service InitiatorService"
+    assert (denied.exit_code, warning in denied.stderr) == (0, True)
     assert "not enforced" not in denied.stdout
     assert "not enforced" not in sql(standing, "CREATE QUEUE Q9", "--dry-run").stderr
 
@@ -134,7 +134,7 @@ def test_objects_of_another_version_stay(kafka: str, unique: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("CREATE ROUTE R WITH SERVICE_NAME = 'x", 2, "<sql>:1:"),
         ("CREATE RUTE R", 2, "<sql>:1:1: CREATE RUTE is no statement that changes the catalog"),
@@ -143,9 +143,13 @@ def test_objects_of_another_version_stay(kafka: str, unique: str) -> None:
         ("PRINT 'nothing'", 0, "nothing to do"),
     ],
 )
-def test_what_is_no_change_is_told(standing: System, text: str, code: int, said: str) -> None:
+def test_a_script_without_changes_is_reported(
+    standing: System, text: str, code: int, message: str
+) -> None:
     result = sql(standing, text)
-    assert (result.exit_code, said in result.stdout + result.stderr) == (code, True), result.output
+    assert (result.exit_code, message in result.stdout + result.stderr) == (code, True), (
+        result.output
+    )
 
 
 def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> None:
@@ -157,12 +161,12 @@ def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' names no database; write"),
         (("--at", "ServerX/D", "DROP ROUTE R"), "has no ServerX/D"),
     ],
 )
-def test_wrong_places_are_told(standing: System, args: tuple[str, ...], said: str) -> None:
+def test_wrong_places_are_reported(standing: System, args: tuple[str, ...], message: str) -> None:
     result = invoke("sql", *args, *standing.options)
-    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -1,4 +1,4 @@
-"""``hopline trace``: a probe takes the way of a message, and nobody receives it."""
+"""``hopline trace``: a probe takes the path of a message, and nobody receives it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def probes(system: System, *args: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def test_a_probe_walks_the_forwarders_and_is_delivered_to_nobody(kafka: str, unique: str) -> None:
-    """Over gateways, there and back; each id takes the way that `path` has for it."""
+    """Over gateways, there and back; each id takes the path that `path` has for it."""
     with running(kafka, unique, "combined") as system:
         code, found = probes(system, *FROM, "--count", "6", "--timeout", "60")
         assert code == 0, found
@@ -49,7 +49,7 @@ def test_a_probe_walks_the_forwarders_and_is_delivered_to_nobody(kafka: str, uni
             assert system.snapshot(system.cluster.topics.queue(instance, database, queue)) == []
 
 
-def test_a_conversation_has_one_way(kafka: str, unique: str) -> None:
+def test_a_conversation_has_one_path(kafka: str, unique: str) -> None:
     with running(kafka, unique, "load_balanced") as system:
         wanted = str(uuid.UUID(int=7))
         code, found = probes(
@@ -57,11 +57,11 @@ def test_a_conversation_has_one_way(kafka: str, unique: str) -> None:
         )
         assert code == 0
         assert {probe["conversation"] for probe in found} == {wanted}
-        ways = {tuple(hop["instance"] for hop in probe["there"]["hops"]) for probe in found}
-        assert len(ways) == 1
+        paths = {tuple(hop["instance"] for hop in probe["there"]["hops"]) for probe in found}
+        assert len(paths) == 1
 
 
-def test_a_probe_that_is_dropped_says_where(kafka: str, unique: str) -> None:
+def test_a_dropped_probe_reports_the_place(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system:
         lost = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "Nobody")
         code, found = probes(system, *lost, "--count", "1", "--timeout", "30")

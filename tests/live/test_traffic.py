@@ -31,7 +31,7 @@ class Clock:
 
 
 class Slow:
-    """A client whose n-th send takes its time; it notes what it was told, and when."""
+    """A client whose n-th send is slow; it records each call and its time."""
 
     def __init__(self, clock: Clock, takes: dict[int, float]) -> None:
         self.clock, self.takes = clock, takes
@@ -121,7 +121,7 @@ def test_it_arrives(kafka: str, unique: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("--size", "20-10"), "is no size up to"),
         (("--rate", "0"), "0"),
@@ -129,14 +129,16 @@ def test_it_arrives(kafka: str, unique: str) -> None:
         (("--bodies", "nowhere"), "does not exist"),
     ],
 )
-def test_wrong_use_is_told(kafka: str, unique: str, args: tuple[str, ...], said: str) -> None:
+def test_wrong_use_is_reported(
+    kafka: str, unique: str, args: tuple[str, ...], message: str
+) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
         place = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
         result = CliRunner().invoke(main, ["traffic", *place, *args, *system.options])
-        assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
-def test_a_statement_that_is_refused_is_told_and_not_repeated(kafka: str, unique: str) -> None:
+def test_a_refused_statement_is_reported_and_not_repeated(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system:
         place = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
         words = ["traffic", *place, "--type", "Nonsense", *system.options]

@@ -130,7 +130,7 @@ def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("up", "nowhere"), 2, "no folder or shipped topology 'nowhere'"),
         (("up", "broken"), 2, "SERVICE_NAME"),
@@ -140,14 +140,16 @@ def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(
-    here: Path, args: tuple[str, ...], code: int, said: str
+    here: Path, args: tuple[str, ...], code: int, message: str
 ) -> None:
     broken = here / "broken"
     broken.mkdir()
     text = "CREATE ROUTE R WITH SERVICE_NAME = '', ADDRESS = 'LOCAL'"
     (broken / "a.sql").write_text(f"CREATE DATABASE D\nGO\nUSE D\nGO\n{text}\n")
     result = invoke(*args)
-    assert (result.exit_code, said in result.stdout + result.stderr) == (code, True), result.stderr
+    assert (result.exit_code, message in result.stdout + result.stderr) == (code, True), (
+        result.stderr
+    )
 
 
 def test_a_file_of_another_program_and_a_process_id_used_again_say_nothing(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def each_has_one_router(system: System, dialogs: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         (("runs: data-dependent-routing", "runs: data-dependent-routing\n    service: Nobody"),
          "no database has a service Nobody"),
@@ -106,10 +106,10 @@ def each_has_one_router(system: System, dialogs: set[str]) -> None:
     ],
 )  # fmt: skip
 def test_an_agent_that_cannot_run_is_a_sentence(
-    here: Path, kafka: str, unique: str, change: tuple[str, str], says: str
+    here: Path, kafka: str, unique: str, change: tuple[str, str], message: str
 ) -> None:
     text = (FOLDER / "topology.yaml").read_text(encoding="utf-8")
     (here / "t").mkdir()
     (here / "t" / "topology.yaml").write_text(text.replace(*change), encoding="utf-8")
     done = invoke("up", here / "t", "--bootstrap", kafka, "--prefix", unique)
-    assert done.exit_code in (2, 3) and says in " ".join(done.stderr.split()), done.stderr
+    assert done.exit_code in (2, 3) and message in " ".join(done.stderr.split()), done.stderr

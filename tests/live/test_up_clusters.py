@@ -58,7 +58,7 @@ def supplied(at: Shown, count: int) -> list[bytes]:
 
 
 def test_two_clusters_are_started_used_mended_and_stopped(here: Path) -> None:
-    """Each has a broker, workers and a keeper of its own; a broker that has died comes back."""
+    """Each has a broker, workers and a supervisor of its own; a broker that has died comes back."""
     text = up()
     shown = clusters()
     assert list(shown) == ["buyer", "seller"]

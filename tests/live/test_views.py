@@ -69,7 +69,7 @@ def test_what_is_declared_has_rows(live: System) -> None:
     assert group["service_name"] == "InitiatorService"
 
 
-def test_frames_on_their_way_are_forwarded_messages(live: System) -> None:
+def test_in_flight_frames_are_forwarded_messages(live: System) -> None:
     [row] = rows(live, "sys.dm_broker_forwarded_messages")
     assert (row["instance"], row["message_sequence_number"]) == ("ServerB", 3)
     assert (row["to_service_name"], row["adjacent_broker_address"]) == (
@@ -79,7 +79,7 @@ def test_frames_on_their_way_are_forwarded_messages(live: System) -> None:
     assert 0 <= row["time_consumed"] <= row["time_to_live"]
 
 
-def test_connections_are_the_signs_of_life_of_those_whom_routes_name(
+def test_connections_are_the_heartbeats_of_instances_that_routes_name(
     kafka: str, unique: str
 ) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
@@ -141,7 +141,7 @@ def test_a_select_is_a_table_too(live: System) -> None:
 
 
 @pytest.mark.parametrize(
-    ("select", "said"),
+    ("select", "message"),
     [
         ("SELECT * FROM sys.tables", "There is no view sys.tables here."),
         ("SELECT nonsense FROM sys.routes", "no such column: nonsense"),
@@ -153,10 +153,10 @@ def test_a_select_is_a_table_too(live: System) -> None:
         ("WITH x AS (SELECT 1) SELECT * FROM x", "is not one of"),
     ],
 )
-def test_what_cannot_be_answered_is_a_sentence(live: System, select: str, said: str) -> None:
+def test_what_cannot_be_answered_is_a_sentence(live: System, select: str, message: str) -> None:
     code, out, err = query(live, select)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 def test_a_queue_with_a_reading_group_shows_what_it_has_not_received(

@@ -56,7 +56,7 @@ def traffic(count: int, topics: Topics, *, seed: int, span: int) -> list[Stored]
 
 
 def closing(topics: Topics) -> Stored:
-    """Return a sign of life from so much later that all sessions are over."""
+    """Return a heartbeat from so much later that all sessions are over."""
     return Stored([], b"", _CLOSE, topics.presence, b"ServerA")
 
 
@@ -113,8 +113,8 @@ def _records(
             yield removed(replace(first, visits=visits))
         case "all":
             for hop in range(1, chance.randrange(2, 4)):
-                way = (first.visits[0], (f"Gateway{hop}", arrival), *first.visits[-2:])
-                yield removed(replace(first, first_hop=hop, visits=way))
+                visits = (first.visits[0], (f"Gateway{hop}", arrival), *first.visits[-2:])
+                yield removed(replace(first, first_hop=hop, visits=visits))
         case "targets":
             there = (first.visits[0], ("ServerC", arrival), ("ServerC/DatabaseC", arrival + 4))
             yield queued(replace(first, visits=there))

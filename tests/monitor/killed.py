@@ -40,8 +40,8 @@ def read_on(spark: SparkSession, config: MonitorConfig, target: Target) -> None:
         running.awaitTermination()
 
 
-def main(said: str) -> None:
-    values = json.loads(said)
+def main(arguments: str) -> None:
+    values = json.loads(arguments)
     killing, urls = values.pop("killing"), values.pop("urls")
     config = MonitorConfig(**{**values, "checkpoint": Path(values["checkpoint"])})
     spark = open_session(master="local[2]", log=config.checkpoint / "spark.log")

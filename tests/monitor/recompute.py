@@ -24,7 +24,7 @@ def legs(delivery: Delivery) -> Iterable[tuple[int, str, str, int]]:
         yield leg, start, names[leg - 1], instants[leg] - instants[leg - 1]
 
 
-def way(delivery: Delivery) -> list[str]:
+def path_of(delivery: Delivery) -> list[str]:
     """Return the visits without the instance that the target names again."""
     names = [name for name, _ in delivery.visits]
     if len(names) > 1 and names[-1].startswith(names[-2] + "/"):
@@ -39,7 +39,7 @@ def windows(deliveries: Iterable[Delivery], length: int) -> tuple[LatencyWindow,
         if len(delivery.visits) < 2 or delivery.flags & SYSTEM:
             continue
         at = delivery.visits[-1][1]
-        path = way(delivery)
+        path = path_of(delivery)
         for leg, start, end, ms in legs(delivery):
             key = (
                 at - at % length, at - at % length + length, delivery.from_service,

@@ -140,7 +140,7 @@ MALFORMED: dict[str, tuple[str, Headers | None]] = {
         Delivery(visits=(("ServerA", NOON), ("ServerB/DatabaseB", 2**63 - 1))).headers,
     ),
 }
-"""What is wrong with a record: the reason that is told, and its headers."""
+"""A defect of a record: the reason that is reported, and its headers."""
 
 MALFORMED_EVENTS: dict[str, tuple[str, bytes | None]] = {
     "no value": ("value: missing", None),

@@ -46,7 +46,7 @@ _EVENTS = """
     to_service varchar, route varchar
 """
 
-_WAYS = """
+_PATHS = """
 create view ways as select *,
     instants[-1] // {window} * {window} as window_start,
     case when len(names) > 1 and starts_with(names[-1], names[-2] || '/')
@@ -197,7 +197,7 @@ def recounted(cluster: Cluster, folder: Path, *, window: int, horizon: int) -> F
         base.execute(f"create table frames ({_FRAMES}); create table events ({_EVENTS})")
         base.execute(f"copy frames from '{frames}' (format json)")
         base.execute(f"copy events from '{events}' (format json)")
-        for script in (_WAYS, _LIVES):
+        for script in (_PATHS, _LIVES):
             base.execute(script.format(window=window, horizon=horizon))
         return {
             kind: sorted(

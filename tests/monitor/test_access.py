@@ -1,4 +1,4 @@
-"""How Java's Kafka client is told what librdkafka is told."""
+"""Java's Kafka client gets the settings of librdkafka."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_keystore_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "said"),
+    ("properties", "message"),
     [
         ({"sasl.mechanisms": "OAUTHBEARER"}, "mechanism OAUTHBEARER"),
         ({"sasl.mechanisms": "GSSAPI"}, "mechanism GSSAPI"),
@@ -99,10 +99,10 @@ def test_a_keystore_is_one() -> None:
         ({"ssl.certificate.pem": "C", "ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----"}, "PKCS #8"),
     ],
 )
-def test_what_java_cannot_do_is_refused(properties: dict[str, str], said: str) -> None:
+def test_what_java_cannot_do_is_refused(properties: dict[str, str], message: str) -> None:
     """And not left out: a connection would be less safe than was asked for."""
     with pytest.raises(UsageError) as refused:
         java({**SCRAM, **properties})
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert "geheim" not in str(refused.value)
     assert refused.value.remedy

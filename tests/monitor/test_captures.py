@@ -43,11 +43,11 @@ def on_spark(spark: SparkSession, *paths: Path) -> list[DialogRow]:
 
 def test_row_for_row(spark: SparkSession, tmp_path: Path) -> None:
     """The shipped traffic and a second file that goes on with its dialogs, in any partitions."""
-    begun = [begin(n) for n in range(1, 40)]
+    begins = [begin(n) for n in range(1, 40)]
     replies = [
         send(n, at="ServerB", database="DatabaseB", from_initiator=False) for n in range(1, 60)
     ]
-    more = capture(tmp_path / "a [1] {b} é.avro", records([*replies, send(3), *begun], "x."), "x.")
+    more = capture(tmp_path / "a [1] {b} é.avro", records([*replies, send(3), *begins], "x."), "x.")
     local = list(judge_captures((TRAFFIC, more), judge()))
     found = on_spark(spark, TRAFFIC, more)
     assert sorted(found, key=str) == sorted(local, key=str)

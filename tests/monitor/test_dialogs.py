@@ -122,7 +122,7 @@ def _history(chance: random.Random, dialog: Dialog) -> Iterator[tuple[Dialog, bo
 def _recomputed(
     position: int, record: Record, dialog: Dialog, old: DialogSide | None
 ) -> DialogSide:
-    """Return the row after a record, from the row before it: the definitions, said plainly."""
+    """Return the row after a record, from the row before it: the definitions in plain code."""
     depth = dialog.send_sequence - dialog.acknowledged[0]
     if record.value is None:
         assert old is not None
@@ -217,17 +217,23 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
     _feed(spark, store, records)
     (row,) = store.read(DialogSide)
     assert (row.conversation, row.position) == (str(uuid.UUID(int=1)), 0)
-    reported = store.read(MalformedWindow)
-    assert sum(row.count for row in reported) == 3
-    assert {row.topic for row in reported} == {TOPIC}
+    windows = store.read(MalformedWindow)
+    assert sum(row.count for row in windows) == 3
+    assert {row.topic for row in windows} == {TOPIC}
 
 
 def test_events_with_an_error_that_name_a_dialog_are_kept(
     spark: SparkSession, store: Store
 ) -> None:
     def event(at: int, **fields: object) -> Record:
-        reported = {"event": 124, "at": NOON + at, "instance": "ServerA", "error": 8489, **fields}
-        return Record(b"c", encode_event(reported), NOON + at, EVENT)
+        fields_of_event = {
+            "event": 124,
+            "at": NOON + at,
+            "instance": "ServerA",
+            "error": 8489,
+            **fields,
+        }
+        return Record(b"c", encode_event(fields_of_event), NOON + at, EVENT)
 
     failed = {"conversation": "c-1", "from_initiator": True, "database": "D"}
     refused = {"event": 160, "error": 11224, "conversation": "c-2", "to_service": "Target"}

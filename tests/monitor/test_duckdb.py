@@ -99,8 +99,8 @@ def _parts(config: MonitorConfig) -> list[list[Stored]]:
 def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
     """Read on in a process of its own that is killed between the stores' commit and Spark's."""
     values = {name: str(getattr(config, name)) for name in ("bootstrap", "prefix", "checkpoint")}
-    said = json.dumps({**values, "urls": urls, "killing": query})
-    command = [sys.executable, "-m", "tests.monitor.killed", said]
+    arguments = json.dumps({**values, "urls": urls, "killing": query})
+    command = [sys.executable, "-m", "tests.monitor.killed", arguments]
     ended = subprocess.run(command, env={**os.environ, **dict([SHORT_RUN])})
     assert ended.returncode == -signal.SIGKILL
 
@@ -172,10 +172,10 @@ def _agree(store: Store, account: Account) -> None:
     whole = [row for row in store.read(LatencyWindow) if row.leg == 0]
     assert sum(row.count for row in whole) == account.ledger.delivered
     assert not store.read(Repeat) and not [gap for gap in store.read(Gap) if gap.missing]
-    told = Counter[int]()
+    counts = Counter[int]()
     for row in store.read(EventWindow):
         if row.event in (140, 160):
-            told[row.error] += row.count
-    duplicates = told.pop(11218, 0)
+            counts[row.error] += row.count
+    duplicates = counts.pop(11218, 0)
     assert duplicates == account.duplicates.total()
-    assert told == account.drops
+    assert counts == account.drops

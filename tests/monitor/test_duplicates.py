@@ -1,4 +1,4 @@
-"""Superfluous copies by cause, and the alarm where an endpoint let one through."""
+"""Duplicates by cause, and the alarm where an endpoint let one through."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _windows(spark: SparkSession, records: list[Stored]) -> list[EventWindow | M
     return [event_row(row) for row in frame_.collect()]  # type: ignore[misc]
 
 
-def test_the_attempt_tells_why_a_copy_was_removed(spark: SparkSession) -> None:
+def test_the_attempt_is_the_cause_of_a_removed_copy(spark: SparkSession) -> None:
     records = [
         _event(160, 11218, attempt=0),
         _event(160, 11218, attempt=1),
@@ -128,7 +128,7 @@ def test_what_looks_alike_and_is_none_is_no_alarm(spark: SparkSession) -> None:
     ahead = Delivery(enqueued_at=NOON + 10**9)
     records = [
         Stored(Delivery().headers),
-        Stored(Delivery().headers, topic=elsewhere),  # several targets: told by event 11224
+        Stored(Delivery().headers, topic=elsewhere),  # several targets: reported by event 11224
         Stored(Delivery(fragment=1).headers),
         *[Stored(Delivery(flags=Flag.UNSEQUENCED).headers)] * 2,
         *[Stored(ahead.headers)] * 2,

@@ -60,7 +60,7 @@ def test_as_many_repeats_do_not_hide_a_gap(spark: SparkSession, numbers: tuple[i
     assert {row.missing for row in _gaps(spark, _numbers(*numbers))} == {1}
 
 
-def test_more_repeats_do_and_take_back_what_was_told_before(spark: SparkSession) -> None:
+def test_several_repeats_withdraw_a_reported_gap_too(spark: SparkSession) -> None:
     assert {row.missing for row in _gaps(spark, _numbers(0, 1, 3, 3, 3))} == {0}
 
 

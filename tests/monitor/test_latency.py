@@ -1,4 +1,4 @@
-"""Latencies per window and way, held against a plain recomputation."""
+"""Latencies per window and path, held against a plain recomputation."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_clock_that_is_ahead_opens_no_window_in_the_future(spark: SparkSession
     assert rows[0].max == ahead - NOON
 
 
-def test_negative_latencies_of_skewed_clocks_are_told(spark: SparkSession) -> None:
+def test_negative_latencies_of_skewed_clocks_are_reported(spark: SparkSession) -> None:
     visits = (("ServerA", NOON - 5), ("ServerB/DatabaseB", NOON - 2))
     rows = _latencies(_computed(spark, [Stored(Delivery(visits=visits).headers)]))
     assert [row.min for row in rows] == [-2, -5, 3]

@@ -22,7 +22,7 @@ EVENT = {"event": 160, "error": 11218, "at": NOON, "instance": "ServerB"}
 
 
 def _older() -> dict[str, Any]:
-    """The schema as it was before events told of copies."""
+    """The schema as it was before events reported copies."""
     schema = load("Event")
     return {**schema, "fields": [f for f in schema["fields"] if f["name"] != "left_at"]}
 
@@ -59,6 +59,6 @@ def test_ours_comes_first_and_what_is_none_is_left_out() -> None:
 
 
 def test_the_ids_of_an_event_are_text(spark: SparkSession) -> None:
-    told = encode_event({**EVENT, "conversation": "no uuid", "message_id": str(uuid.UUID(int=1))})
-    (row,) = read.events(frame(spark, [Stored(value=told)])).collect()
+    event = encode_event({**EVENT, "conversation": "no uuid", "message_id": str(uuid.UUID(int=1))})
+    (row,) = read.events(frame(spark, [Stored(value=event)])).collect()
     assert (row.conversation, row.message_id) == ("no uuid", str(uuid.UUID(int=1)))

@@ -1,4 +1,4 @@
-"""What is told of single messages: missing, found, copied, and why."""
+"""Reports about single messages: missing, found, copied, and why."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def queued(delivery: Delivery, topic: str = Stored().topic) -> Stored:
     return Stored(delivery.headers, topic=topic)
 
 
-def told(value: bytes) -> Stored:
+def event_record(value: bytes) -> Stored:
     return Stored(value=value, topic="ssb.event")
 
 
 def removed(delivery: Delivery, place: str = "ServerB/DatabaseB", after: int = 50) -> Stored:
-    return told(delivery.removed(at=delivery.visits[-1][1] + after, place=place))
+    return event_record(delivery.removed(at=delivery.visits[-1][1] + after, place=place))
 
 
 def rows(spark: SparkSession, *records: Stored, horizon: int = 10 * MINUTE) -> list[Row]:
@@ -67,7 +67,7 @@ def causes(found: list[Row]) -> dict[Cause, int]:
     return {cause: count for cause, count in counts.items() if count}
 
 
-def test_what_arrives_once_tells_nothing(spark: SparkSession) -> None:
+def test_a_message_that_arrives_once_has_no_row(spark: SparkSession) -> None:
     acknowledgement = [pair for pair in FIRST.transmitted if pair[0] != "sb-message"]
     assert rows(
         spark,
@@ -75,7 +75,7 @@ def test_what_arrives_once_tells_nothing(spark: SparkSession) -> None:
         queued(FIRST),
         queued(Delivery(id=4)),  # transmitted before anybody looked
         Stored(acknowledgement, topic=OUT, key=FIRST.key),
-        told(encode_event({"event": 124, "at": NOON, "instance": "ServerB"})),
+        event_record(encode_event({"event": 124, "at": NOON, "instance": "ServerB"})),
     ) == []  # fmt: skip
 
 
@@ -86,7 +86,9 @@ def test_what_does_not_arrive_is_missing(spark: SparkSession) -> None:
     }  # fmt: skip
     later = encode_event({**drop, "at": NOON + 9 * MINUTE, "attempt": 4})
     again = replace(FIRST, attempt=1, sent_at=NOON + 9 * MINUTE)
-    found = rows(spark, sent(FIRST), sent(again), told(encode_event(drop)), told(later))
+    found = rows(
+        spark, sent(FIRST), sent(again), event_record(encode_event(drop)), event_record(later)
+    )
     assert found == [
         MissingMessage(
             conversation=str(FIRST.conversation),
@@ -98,7 +100,7 @@ def test_what_does_not_arrive_is_missing(spark: SparkSession) -> None:
             sender="ServerA",
             enqueued_at=NOON,
             expires_at=LIFETIME,
-            seen_at=NOON + 70,  # what a sender repeats is no sign of life
+            seen_at=NOON + 70,  # what a sender repeats is no heartbeat
             error=28072,
             error_at=NOON + 70,
             error_by="GatewayA",
@@ -167,13 +169,13 @@ def test_a_retry_is_another_transmission(spark: SparkSession) -> None:
 def test_a_forwarder_that_begins_anew_delivers_again(spark: SparkSession) -> None:
     # The sender's own passes it on once more; a gateway does, later on the way.
     again = moved(FIRST, 300)
-    on_the_way = replace(FIRST, visits=(FIRST.visits[0], *moved(FIRST, 700).visits[1:]))
-    found = rows(spark, queued(FIRST), removed(again), removed(on_the_way))
+    in_flight = replace(FIRST, visits=(FIRST.visits[0], *moved(FIRST, 700).visits[1:]))
+    found = rows(spark, queued(FIRST), removed(again), removed(in_flight))
     assert causes(found) == {Cause.REDELIVERY: 2}
 
 
 def test_all_routes_at_once(spark: SparkSession) -> None:
-    ways = [
+    copies = [
         replace(
             FIRST,
             first_hop=n,
@@ -181,11 +183,11 @@ def test_all_routes_at_once(spark: SparkSession) -> None:
         )
         for n in range(3)
     ]  # fmt: skip
-    found = rows(spark, queued(ways[1]), removed(ways[0]), removed(ways[2]))
+    found = rows(spark, queued(copies[1]), removed(copies[0]), removed(copies[2]))
     assert causes(found) == {Cause.SEVERAL_ROUTES: 2}
 
 
-def test_several_targets_are_told_with_the_dialog(spark: SparkSession) -> None:
+def test_several_targets_are_reported_with_the_dialog(spark: SparkSession) -> None:
     elsewhere = replace(FIRST, visits=(("ServerA", NOON + 2), ("ServerC/DatabaseC", NOON + 8)))
     retry = moved(elsewhere, 90, attempt=1, sent_at=NOON + 77)
     found = rows(
@@ -204,7 +206,7 @@ def test_a_database_that_moves_is_no_second_target(spark: SparkSession) -> None:
     }
 
 
-def test_what_an_application_says_again_has_another_number(spark: SparkSession) -> None:
+def test_a_repeated_statement_has_another_number(spark: SparkSession) -> None:
     replayed = moved(FIRST, 5_000, sequence=9, sent_at=NOON + 5_001)
     assert causes(rows(spark, queued(FIRST), queued(replayed))) == {Cause.REPLAY: 1}
 
@@ -225,7 +227,7 @@ def test_fragments_are_held_against_the_whole_message(spark: SparkSession) -> No
     assert causes(rows(spark, queued(FIRST), *map(removed, again))) == {Cause.REDELIVERY: 3}
 
 
-def test_beyond_the_horizon_nothing_tells_what_a_copy_is_of(spark: SparkSession) -> None:
+def test_beyond_the_horizon_the_cause_of_a_copy_is_unknown(spark: SparkSession) -> None:
     late = moved(FIRST, 30 * MINUTE, attempt=3, sent_at=NOON + 30 * MINUTE)
     assert causes(rows(spark, sent(FIRST), queued(FIRST), removed(late))) == {Cause.UNKNOWN: 1}
 
@@ -240,7 +242,9 @@ def test_what_was_delivered_long_ago_and_is_sent_anew_is_not_missing(spark: Spar
 def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
     nobody = encode_event({"event": 160, "error": 11218, "at": NOON, "instance": "ServerB"})
     odd = Stored(FIRST.transmitted, topic=OUT, key=b"no conversation")
-    assert rows(spark, told(nobody), odd, Stored(None, topic=OUT), Stored([], topic=OUT)) == []
+    assert (
+        rows(spark, event_record(nobody), odd, Stored(None, topic=OUT), Stored([], topic=OUT)) == []
+    )
 
 
 def test_every_header_is_decoded_once(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Sessions of messages while time goes on: they end by signs of life, and the past stays past."""
+"""Sessions of messages while time goes on: they end by heartbeats, and the past stays past."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _sent(config: MonitorConfig, number: int, at: int) -> Stored:
     return Stored(message.transmitted, b"", at, topic, message.key)
 
 
-def _sign(config: MonitorConfig, at: int) -> Stored:
+def _heartbeat(config: MonitorConfig, at: int) -> Stored:
     return Stored([], b"", at, Topics(config.prefix).presence, b"ServerA")
 
 
@@ -48,21 +48,21 @@ def _missing(store: Store) -> list[str]:
     return [row.message_id for row in store.read(MissingMessage)]
 
 
-def test_sessions_end_by_signs_of_life_and_the_past_is_late(
+def test_heartbeats_end_sessions_and_past_records_are_late(
     spark: SparkSession, config: MonitorConfig, tmp_path: Path
 ) -> None:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         first, old, new = (str(uuid.UUID(int=number)) for number in (1, 2, 3))
         _read_on(spark, config, store, _sent(config, 1, NOON + 2 * HOUR))
         assert _missing(store) == []
-        # Nothing else is said: a sign of life, and whatever comes next, end the session.
-        _read_on(spark, config, store, _sign(config, NOON + 3 * HOUR))
-        _read_on(spark, config, store, _sign(config, NOON + 3 * HOUR + 1))
+        # Nothing else is written: a heartbeat, and any next record, end the session.
+        _read_on(spark, config, store, _heartbeat(config, NOON + 3 * HOUR))
+        _read_on(spark, config, store, _heartbeat(config, NOON + 3 * HOUR + 1))
         assert _missing(store) == [first]
         # A record of long ago is late, and moves nothing; one of now is not.
         _read_on(spark, config, store, _sent(config, 2, NOON), _sent(config, 3, NOON + 3 * HOUR))
         assert Report(store).late() == {"messages": 1}
         for later in (4, 5):
-            _read_on(spark, config, store, _sign(config, NOON + later * HOUR))
+            _read_on(spark, config, store, _heartbeat(config, NOON + later * HOUR))
         assert sorted(_missing(store)) == [first, new]
         assert old not in _missing(store)

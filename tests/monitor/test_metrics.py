@@ -1,4 +1,4 @@
-"""What a monitor says of itself over HTTP, from what Spark reports of its queries."""
+"""The figures of a monitor over HTTP, from what Spark reports of its queries."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Running:
         return {"message": self.message, "isTriggerActive": False, "isDataAvailable": False}
 
 
-def test_a_batch_says_how_long_it_took_and_how_late_it_is(tmp_path: Path) -> None:
+def test_a_batch_reports_its_duration_and_its_lateness(tmp_path: Path) -> None:
     running = Running([progress(0), progress(1, timestamp="2026-11-21T13:30:20.000Z")])
     watch = Watch(running)
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:

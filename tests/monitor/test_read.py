@@ -1,4 +1,4 @@
-"""Reading the envelope with columns only; whatever is broken keeps its row and says why."""
+"""Reading the envelope with columns only; a malformed record keeps its row, with the reason."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_malformed_records_keep_their_rows_and_say_why(spark: SparkSession) -> N
     assert [row["reason"] for row in rows[1:-1]] == [reason for reason, _ in MALFORMED.values()]
     assert rows[0]["reason"] is None
     assert rows[-1]["reason"] is None
-    told = ("topic", "stored_at", "reason")
+    kept = ("topic", "stored_at", "reason")
     for row in rows[1:-1]:
-        assert all(value is None for name, value in row.asDict().items() if name not in told)
+        assert all(value is None for name, value in row.asDict().items() if name not in kept)
 
 
 def test_malformed_events_keep_their_rows_and_say_why(spark: SparkSession) -> None:

@@ -108,7 +108,7 @@ def test_a_store_of_other_figures_is_refused(spark: SparkSession, config: Monito
         run(config, stop=threading.Event(), spark=spark)
 
 
-def test_a_cluster_that_does_not_answer_is_told(spark: SparkSession) -> None:
+def test_a_cluster_that_does_not_answer_is_reported(spark: SparkSession) -> None:
     with pytest.raises(SurroundingsError, match=r"No Kafka cluster answers at 127\.0\.0\.1:1:"):
         cluster_id(spark, Cluster("127.0.0.1:1"), timeout_ms=500)
 
@@ -134,12 +134,12 @@ def test_a_signal_stops_the_command_in_order(config: MonitorConfig, tmp_path: Pa
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as monitor:
         _wait(lambda: ready.exists() or monitor.poll() is not None, "the command is ready")
         monitor.send_signal(signal.SIGTERM)
-        _, said = monitor.communicate(timeout=_PATIENCE)
-    assert monitor.returncode == 0, said
-    assert said.splitlines()[0] == "monitor: starting Spark"
-    assert said.splitlines()[-1].startswith("monitor: records read: deliveries 0, ")
-    assert "hopline apply" in said.splitlines()[1]  # there is no topic for figures
-    assert len(said.splitlines()) == 5, said
+        _, output = monitor.communicate(timeout=_PATIENCE)
+    assert monitor.returncode == 0, output
+    assert output.splitlines()[0] == "monitor: starting Spark"
+    assert output.splitlines()[-1].startswith("monitor: records read: deliveries 0, ")
+    assert "hopline apply" in output.splitlines()[1]  # there is no topic for figures
+    assert len(output.splitlines()) == 5, output
 
 
 def test_state_belongs_to_one_cluster_and_one_set_of_windows(config: MonitorConfig) -> None:

@@ -22,7 +22,7 @@ SEEN = Seen(
     homes=("A", "B"),
     lags={("A", "endpoint", "cmd"): 3},
     held={"A": (2, 512)},
-    signs={"A": (True, NOW - 100), "B": (False, NOW - 9_000)},
+    heartbeats={"A": (True, NOW - 100), "B": (False, NOW - 9_000)},
     links=(("A", "B"),),
 )
 
@@ -41,10 +41,10 @@ def sampler(store: Store) -> Sampler:
 def test_what_does_not_change_stays_one_sample(store: Store, sampler: Sampler) -> None:
     for seconds in range(0, 20, 5):
         at = NOW + seconds * 1_000
-        sampler.write(replace(SEEN, signs={"A": (True, at)}), at)
+        sampler.write(replace(SEEN, heartbeats={"A": (True, at)}), at)
     situation = Situation(store)
     assert situation.lags() == (LagSample("A", "endpoint", "cmd", NOW, NOW + 15_000, 3),)
-    assert situation.signs() == (HeartbeatSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
+    assert situation.heartbeats() == (HeartbeatSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
     assert situation.looked_at() == NOW + 15_000
     assert len(samples_in(store, LagSample, 0, NOW * 2)) == 1
 
@@ -108,47 +108,47 @@ def test_a_transmission_queue_is_what_the_dialogs_say(store: Store, sampler: Sam
     assert (of_b.instance, of_b.messages, of_b.oldest_at, of_b.statuses) == ("B", 0, None, ())
 
 
-def _judged(signs: Liveness, now: int) -> dict[str, bool]:
-    return {name: up for name, up, _ in signs.judge(now)}
+def _judged(heartbeats: Liveness, now: int) -> dict[str, bool]:
+    return {name: up for name, up, _ in heartbeats.judge(now)}
 
 
 def test_who_was_silent_for_five_seconds_is_down() -> None:
-    signs = Liveness()
-    signs.seen("A", NOW, 1)
-    signs.seen("B", NOW - 4_999, 1)
-    assert _judged(signs, NOW) == {"A": True, "B": True}
-    signs.seen("A", NOW + 1, 2)
-    assert _judged(signs, NOW + 1) == {"A": True, "B": False}
+    heartbeats = Liveness()
+    heartbeats.seen("A", NOW, 1)
+    heartbeats.seen("B", NOW - 4_999, 1)
+    assert _judged(heartbeats, NOW) == {"A": True, "B": True}
+    heartbeats.seen("A", NOW + 1, 2)
+    assert _judged(heartbeats, NOW + 1) == {"A": True, "B": False}
 
 
 def test_kafkas_clock_counts_and_not_the_readers() -> None:
-    signs = Liveness()
+    heartbeats = Liveness()
     ahead = NOW + 3_600_000
-    signs.seen("A", NOW, 1)
-    assert _judged(signs, NOW - 60_000) == {"A": True}
+    heartbeats.seen("A", NOW, 1)
+    assert _judged(heartbeats, NOW - 60_000) == {"A": True}
     for second in range(1, 4):
-        signs.seen("A", NOW + second * 1_000, 1 + second)
-        assert _judged(signs, ahead + second * 1_000) == {"A": True}
+        heartbeats.seen("A", NOW + second * 1_000, 1 + second)
+        assert _judged(heartbeats, ahead + second * 1_000) == {"A": True}
 
 
-def test_where_nobody_gives_a_sign_the_readers_clock_goes_on() -> None:
-    signs = Liveness()
-    signs.seen("A", NOW, 1)
-    assert _judged(signs, NOW + 20_000) == {"A": True}
-    assert _judged(signs, NOW + 24_000) == {"A": True}
-    assert _judged(signs, NOW + 25_000) == {"A": False}
-    signs.seen("A", NOW + 30_000, 9)
-    assert _judged(signs, NOW + 30_000) == {"A": True}
+def test_without_heartbeats_the_readers_clock_counts() -> None:
+    heartbeats = Liveness()
+    heartbeats.seen("A", NOW, 1)
+    assert _judged(heartbeats, NOW + 20_000) == {"A": True}
+    assert _judged(heartbeats, NOW + 24_000) == {"A": True}
+    assert _judged(heartbeats, NOW + 25_000) == {"A": False}
+    heartbeats.seen("A", NOW + 30_000, 9)
+    assert _judged(heartbeats, NOW + 30_000) == {"A": True}
 
 
-def test_whom_nobody_has_heard_for_long_is_down_at_the_first_look() -> None:
-    signs = Liveness()
-    signs.seen("A", NOW, 1)
-    assert _judged(signs, NOW + 600_000) == {"A": False}
+def test_an_instance_with_an_old_heartbeat_is_down_at_the_first_look() -> None:
+    heartbeats = Liveness()
+    heartbeats.seen("A", NOW, 1)
+    assert _judged(heartbeats, NOW + 600_000) == {"A": False}
 
 
-def test_who_says_that_it_leaves_is_down_at_once() -> None:
-    signs = Liveness()
-    signs.seen("A", NOW, 1)
-    signs.seen("A", NOW + 1, LEFT)
-    assert _judged(signs, NOW + 1) == {"A": False}
+def test_an_instance_that_reports_its_shutdown_is_down_at_once() -> None:
+    heartbeats = Liveness()
+    heartbeats.seen("A", NOW, 1)
+    heartbeats.seen("A", NOW + 1, LEFT)
+    assert _judged(heartbeats, NOW + 1) == {"A": False}

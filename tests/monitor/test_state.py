@@ -1,4 +1,4 @@
-"""What the monitor says of a running system is what its system views say."""
+"""The monitor's figures of a running system match its system views."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ def test_dialogs_and_transmission_queues_are_those_of_the_views(
     def stuck() -> bool:
         _catch_up(query, tmp_path / "checkpoint")
         rows = store.read(DialogSide)
-        told = [row.status for row in rows if row.far_service == "NoService"]
+        statuses = [row.status for row in rows if row.far_service == "NoService"]
         states = {row.state for row in rows if row.conversation == str(dialogs[0].id)}
-        return (told, sum(r.depth for r in rows), states) == ([9750], 2, {"CD", "DI"})
+        return (statuses, sum(r.depth for r in rows), states) == ([9750], 2, {"CD", "DI"})
 
     eventually(stuck, "the monitor knows what waits, and why")
     _same_as_the_views(two, store)
@@ -158,7 +158,10 @@ def test_dialogs_and_transmission_queues_are_those_of_the_views(
     of_a, of_b = situation.queues()
     assert (of_a.instance, of_a.messages, of_a.statuses) == ("A", 2, ((9750, 2),))
     assert (of_b.instance, of_b.messages) == ("B", 0)
-    assert {sign.instance: sign.up for sign in situation.signs()} == {"A": True, "B": True}
+    assert {heartbeat.instance: heartbeat.up for heartbeat in situation.heartbeats()} == {
+        "A": True,
+        "B": True,
+    }
     now = time.time_ns() // 1_000_000
     links = {(link.instance, link.other): link.up for link in situation.links(now - 60_000, now)}
     assert links == {("A", "B"): True, ("B", "A"): True}
@@ -215,8 +218,8 @@ def test_what_a_forwarder_notes_need_not_be_in_its_log(two: Rig, note: str) -> N
     assert seen.held["A"][0] <= 2
 
 
-def test_a_link_whose_end_is_silent_is_down_and_held_for(three: Rig, store: Store) -> None:
-    """B gives no sign of life: its gateway holds what the sender says again and again."""
+def test_a_link_to_a_silent_instance_is_down_and_has_held_copies(three: Rig, store: Store) -> None:
+    """B sends no heartbeat: its gateway buffers the copies that the sender retries."""
     three.endpoint("A", limits=QUICK)
     for name in "AG":
         three.forwarder(name)
@@ -239,16 +242,16 @@ def test_a_link_whose_end_is_silent_is_down_and_held_for(three: Rig, store: Stor
     now = time.time_ns() // 1_000_000
     alarms = {alarm.kind: alarm for alarm in situation.alarms(now)}
     assert alarms[AlarmKind.LINK_DOWN].where == "B"
-    signs = {sign.instance: sign.up for sign in situation.signs()}
-    assert signs == {"A": True, "G": True, "B": False}
+    heartbeats = {heartbeat.instance: heartbeat.up for heartbeat in situation.heartbeats()}
+    assert heartbeats == {"A": True, "G": True, "B": False}
 
 
 def test_where_kafka_does_not_answer_nothing_is_sampled(store: Store) -> None:
-    said: list[str] = []
-    sampler = Sampler(store, Eye(Cluster("127.0.0.1:1"), 0.1), say=said.append)
+    lines: list[str] = []
+    sampler = Sampler(store, Eye(Cluster("127.0.0.1:1"), 0.1), say=lines.append)
     sampler.try_to_look()
     sampler.try_to_look()
-    assert len(said) == 1 and said[0].startswith("nothing is sampled: ")
+    assert len(lines) == 1 and lines[0].startswith("nothing is sampled: ")
     assert sampler.failure is None
     assert Situation(store).looked_at() is None
 
@@ -256,7 +259,7 @@ def test_where_kafka_does_not_answer_nothing_is_sampled(store: Store) -> None:
 def test_before_there_is_a_catalog_nothing_is_sampled(
     kafka: str, unique: str, store: Store
 ) -> None:
-    said: list[str] = []
-    sampler = Sampler(store, Eye(Cluster(kafka, Topics(unique))), say=said.append)
+    lines: list[str] = []
+    sampler = Sampler(store, Eye(Cluster(kafka, Topics(unique))), say=lines.append)
     sampler.try_to_look()
-    assert (said, sampler.failure, Situation(store).looked_at()) == ([], None, None)
+    assert (lines, sampler.failure, Situation(store).looked_at()) == ([], None, None)

@@ -106,10 +106,10 @@ def test_verify_all_figures_of_the_stream_against_a_recomputation(
     reasons = Counter(
         reason for table in (MALFORMED, MALFORMED_EVENTS) for reason, _ in table.values()
     )
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in store.read(MalformedWindow):
-        told[row.reason] += row.count
-    assert told == reasons
+        counts[row.reason] += row.count
+    assert counts == reasons
     assert report.repeats() == ()
 
 
@@ -160,7 +160,7 @@ def test_what_comes_too_late_is_left_out_and_counted(
         _catch_up((query,), tmp_path, store)
     report = Report(store)
     assert [row.count for row in report.latency()] == [2]
-    assert report.late() == {"deliveries": 4}  # the whole way and three legs
+    assert report.late() == {"deliveries": 4}  # the whole path and three legs
 
 
 def test_a_message_that_comes_twice_is_an_alarm_at_once(

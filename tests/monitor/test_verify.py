@@ -35,7 +35,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(kafka: str) -> Iterator[Run]:
-    """Hold dialogs both ways; end some, refuse, expire and time something, leave some waiting."""
+    """Hold dialogs in both directions: some ended, refused, expired, with a timer, or waiting."""
     with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as system:
         with system.client() as client:
             dialogs = [_talk(client) for _ in range(DIALOGS)]
@@ -201,10 +201,10 @@ def test_verify_reads_captures_of_all_topics(spark: SparkSession, run: Run, tmp_
     assert found.notes == ()
 
 
-def test_verify_says_what_a_capture_of_commands_cannot_say(
+def test_verify_reports_what_a_capture_of_commands_lacks(
     spark: SparkSession, run: Run, tmp_path: Path
 ) -> None:
-    """Without any state nobody has read them, by all that the capture says: they wait."""
+    """Without any state they count as not read: they wait."""
     found = verify_captures(spark, [captured(run.system, tmp_path / "said.avro", "cmd")], Asked())
     ledger = found.account.ledger
     assert ledger.outcomes == {Fate.UNREAD: ledger.accepted} and ledger.accepted > 90

@@ -1,4 +1,4 @@
-"""Random traffic from a seed: several ways, retries, disorder, system messages."""
+"""Random traffic from a seed: several paths, retries, disorder, system messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from streams.protocol.frames import Flag
 from tests.monitor.records import NOON, Delivery
 
-_WAYS = (
+_PATHS = (
     ("ServerA", "ServerB", "ServerB/DatabaseB"),
     ("ServerA", "GatewayA", "ServerB", "ServerB/DatabaseB"),
     ("ServerA", "GatewayB", "ServerB", "ServerB/DatabaseB"),
@@ -23,7 +23,7 @@ def deliveries(count: int, *, seed: int = 1, span: int = 45_000) -> list[Deliver
     for number in range(count):
         enqueued_at = NOON + chance.randrange(span)
         at, visits = enqueued_at, []
-        for name in chance.choice(_WAYS):
+        for name in chance.choice(_PATHS):
             at += int(chance.expovariate(1 / 15))
             visits.append((name, at))
         made.append(

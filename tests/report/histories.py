@@ -35,7 +35,7 @@ ENDS = (EndpointKey(PLACES[0], CONVERSATION, True), EndpointKey(PLACES[1], CONVE
 class History(Pair):
     """A pair whose applications may also end WITH ERROR and WITH CLEANUP, and outlive dialogs."""
 
-    said: dict[EndpointKey, Ending] = field(default_factory=dict)
+    end_kinds: dict[EndpointKey, Ending] = field(default_factory=dict)
     errors: dict[EndpointKey, int] = field(default_factory=dict)
     events: dict[EndpointKey, int] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class History(Pair):
             self._ended(who, Ending.WITH_CLEANUP)
 
     def take(self, who: int, effects: list[Effect]) -> None:
-        """Note the Errors, too, that are put into a queue, and what is told of their ends."""
+        """Note the Errors, too, that are put into a queue, and the events of their ends."""
         for effect in effects:
             if isinstance(effect, EnqueueError):
                 self.errors[ENDS[who]] = -effect.number
@@ -70,8 +70,8 @@ class History(Pair):
         """Note an END that was taken, as the reader of commands does."""
         side = self._machine(who)
         taken = self.parties[who].exists and side.refused is None
-        if taken and self.said.get(ENDS[who]) is not Ending.WITH_ERROR:
-            self.said[ENDS[who]] = how
+        if taken and self.end_kinds.get(ENDS[who]) is not Ending.WITH_ERROR:
+            self.end_kinds[ENDS[who]] = how
         side.refused = None
 
     def _machine(self, who: int) -> Machine:
@@ -84,7 +84,7 @@ class History(Pair):
         header = message.header._replace(type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
         return message._replace(header=header)
 
-    # --- what the ledger is told -----------------------------------------------------------------
+    # --- the input of the ledger -----------------------------------------------------------------
 
     def accepted(self) -> list[Accepted]:
         """Return the messages of both sides."""
@@ -129,20 +129,20 @@ class History(Pair):
     def endings(self) -> Endings:
         """Return how it came to its end."""
         ended = {ENDS[who] for who, party in enumerate(self.parties) if END in party.queue}
-        return Endings(self.said, self.errors, ended, events=self.events)
+        return Endings(self.end_kinds, self.errors, ended, events=self.events)
 
     def over(self) -> bool:
         """Tell whether both endpoints are closed."""
         return all(p.side.dialog.state is State.CD for p in self.parties if p.exists)
 
 
-def ends_in_error(told: Report) -> bool:
-    """Tell whether an event says that its endpoint has ended in error, as the reader reads it."""
-    ended = bool(told.error) or told.subclass in (
+def ends_in_error(report: Report) -> bool:
+    """Tell whether an event reports that its endpoint ended in error, by the reader's rules."""
+    ended = bool(report.error) or report.subclass in (
         ConversationEvent.ERROR_RECEIVED,
         ConversationEvent.BROKER_ERROR_RECEIVED,
     )
-    return told.kind is EventKind.CONVERSATION and ended
+    return report.kind is EventKind.CONVERSATION and ended
 
 
 def identity(who: int, sequence: int) -> uuid.UUID:

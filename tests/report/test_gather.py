@@ -1,4 +1,4 @@
-"""From records to facts: what counts as said, as delivered, and what is nobody's message."""
+"""From records to facts: what counts as sent, as delivered, and what is no message."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Log:
         at = len(self.records)
         self.records.append(Record(topic, 0, at, 1_000 * at, key, headers, value, digest))
 
-    def say(
-        self, kind: CommandKind, *, on: uuid.UUID = ONE, job: bytes = b"", **said: Any
+    def issue(
+        self, kind: CommandKind, *, on: uuid.UUID = ONE, job: bytes = b"", **fields: Any
     ) -> Command:
         """Write a command; of a SEND its body."""
         number = uuid.UUID(int=1_000 + len(self.records))
-        command = Command(on, said.pop("id", number), kind, "DatabaseA", **said)
+        command = Command(on, fields.pop("id", number), kind, "DatabaseA", **fields)
         key, value, headers = command_record(command)
         self.add(CMD, (key, value, headers + [(JOB, job)] * bool(job)), command.body or b"")
         return command
@@ -57,31 +57,31 @@ class Log:
         body = command.body or b""
         self.add(QUEUE, queue_record(on, on, PARTIES, header, journey, body), body)
 
-    def tell(self, kind: EventKind, on: object, **told: Any) -> None:
+    def emit(self, kind: EventKind, on: object, **fields: Any) -> None:
         """Write an event."""
         event = {"event": int(kind), "at": 5_000, "instance": "ServerA", "database": "DatabaseA"}
-        value = encode_event({**event, "conversation": str(on), "from_initiator": True, **told})
+        value = encode_event({**event, "conversation": str(on), "from_initiator": True, **fields})
         self.add(EVENT, (b"", value, []))
 
-    def account(self, span: Span = ALWAYS, whose: DialogFilter = EVERYBODY) -> Account:
+    def account(self, span: Span = ALWAYS, dialog_filter: DialogFilter = EVERYBODY) -> Account:
         """Return what is found; dialogs that were refused on others are judged again."""
         refused = frozenset[bytes]()
         while True:
             gatherer = Gatherer(Sites("ssb."), 1_000_000, span, refused)
-            found = Judge(gatherer, Begins(), 100, whose).judge(self._heard().items())
+            found = Judge(gatherer, Begins(), 100, dialog_filter).judge(self._parts().items())
             if found.refused <= refused:
                 return found
             refused = frozenset(found.refused)
 
-    def _heard(self) -> dict[bytes, list[Part]]:
-        ear, heard = (
+    def _parts(self) -> dict[bytes, list[Part]]:
+        ear, by_dialog = (
             Ear(Sites("ssb."), {("ServerA", 0): 1_000}),
             defaultdict[bytes, list[Part]](list),
         )
         for record in self.records:
             for dialog, part in ear.listen(*record):
-                heard[dialog].append(part)
-        return {dialog: list(reversed(parts)) for dialog, parts in heard.items()}
+                by_dialog[dialog].append(part)
+        return {dialog: list(reversed(parts)) for dialog, parts in by_dialog.items()}
 
 
 SEND, BEGIN, END = CommandKind.SEND, CommandKind.BEGIN, CommandKind.END
@@ -90,7 +90,7 @@ SEND, BEGIN, END = CommandKind.SEND, CommandKind.BEGIN, CommandKind.END
 def test_messages_are_numbered_as_they_stand_in_the_log_in_whatever_order_they_come() -> None:
     log = Log()
     for n in range(3):
-        log.deliver(log.say(SEND, body=b"%d" % n), n)
+        log.deliver(log.issue(SEND, body=b"%d" % n), n)
     account = log.account()
     assert account.ledger.outcomes == {Fate.DELIVERED: 3}
     assert (account.ledger.verdict, account.dialogs) == ("nothing lost", 1)
@@ -99,29 +99,29 @@ def test_messages_are_numbered_as_they_stand_in_the_log_in_whatever_order_they_c
 def test_a_dialog_timer_was_sent_by_nobody() -> None:
     """It stands in the queue, and is no message of the dialog."""
     log = Log()
-    log.deliver(log.say(SEND, body=b"x"), 0)
+    log.deliver(log.issue(SEND, body=b"x"), 0)
     header = Header(uuid.UUID(int=9), DIALOG_TIMER, 0, 0, 9_999, Flag.UNSEQUENCED)
     log.add(QUEUE, queue_record(ONE, ONE, PARTIES, header, Journey(0, 0, 0, 0), b""))
     assert log.account().ledger.verdict == "nothing lost"
 
 
-def test_what_is_said_again_counts_once() -> None:
-    """By its cause: an application that died says it once more, under the same id."""
+def test_a_repeated_statement_counts_once() -> None:
+    """By its cause: an application that crashed repeats it, under the same id."""
     log, cause = Log(), Cause(SOURCE, 4)
-    first = log.say(SEND, body=b"x", id=cause.id, cause=cause)
-    log.say(SEND, body=b"x", id=cause.id, cause=cause)
+    first = log.issue(SEND, body=b"x", id=cause.id, cause=cause)
+    log.issue(SEND, body=b"x", id=cause.id, cause=cause)
     log.deliver(first, 0)
-    log.deliver(log.say(SEND, body=b"y", cause=cause.following, id=cause.following.id), 1)
+    log.deliver(log.issue(SEND, body=b"y", cause=cause.following, id=cause.following.id), 1)
     assert log.account().ledger.outcomes == {Fate.DELIVERED: 2}
 
 
-def test_what_was_moved_or_refused_was_not_said() -> None:
+def test_moved_and_refused_commands_do_not_count() -> None:
     log = Log()
-    sent = log.say(SEND, body=b"x")
+    sent = log.issue(SEND, body=b"x")
     key, value, headers = command_record(sent)
     log.add(CMD, (key, value, [*headers, (MOVED, b"")]))
-    refused = log.say(SEND, body=b"y")
-    log.tell(
+    refused = log.issue(SEND, body=b"y")
+    log.emit(
         EventKind.CONVERSATION, ONE, error=int(Number.SEND_STATE),
         message_id=str(refused.command_id),
     )  # fmt: skip
@@ -130,15 +130,15 @@ def test_what_was_moved_or_refused_was_not_said() -> None:
 
 
 def test_a_statement_on_several_conversations_is_refused_on_all() -> None:
-    """The event that says so names the first: the others' next messages keep their numbers."""
+    """The event that reports it names the first: the others' next messages keep their numbers."""
     log = Log()
-    both = log.say(SEND, body=b"both", also=(OTHER,))
-    refused = log.say(SEND, body=b"none", also=(OTHER,))
-    log.tell(
+    both = log.issue(SEND, body=b"both", also=(OTHER,))
+    refused = log.issue(SEND, body=b"none", also=(OTHER,))
+    log.emit(
         EventKind.CONVERSATION, ONE, error=int(Number.SEND_STATE),
         message_id=str(refused.command_id),
     )  # fmt: skip
-    for n, message in enumerate((both, log.say(SEND, on=OTHER, body=b"next"))):
+    for n, message in enumerate((both, log.issue(SEND, on=OTHER, body=b"next"))):
         log.deliver(message, n, on=OTHER)
     log.deliver(both, 0)
     account = log.account()
@@ -149,10 +149,10 @@ def test_a_statement_on_several_conversations_is_refused_on_all() -> None:
 def test_copies_are_counted_beside_the_ledger_within_the_time() -> None:
     log = Log()
     duplicate = {"error": int(Number.DUPLICATE), "attempt": 1}
-    log.tell(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate)
-    log.tell(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate | {"attempt": 0})
-    log.tell(EventKind.FORWARDED_MESSAGE_DROPPED, "nobody's", error=11292)
-    log.tell(EventKind.MESSAGE_CLASSIFY, ONE, error=28052)
+    log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate)
+    log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate | {"attempt": 0})
+    log.emit(EventKind.FORWARDED_MESSAGE_DROPPED, "nobody's", error=11292)
+    log.emit(EventKind.MESSAGE_CLASSIFY, ONE, error=28052)
     account = log.account()
     causes = {"retries": 1, "sent again after a retry, or by a forwarder": 1}
     assert (account.duplicates, account.drops, account.delays) == (causes, {11292: 1}, {28052: 1})
@@ -162,9 +162,9 @@ def test_copies_are_counted_beside_the_ledger_within_the_time() -> None:
 def test_exceptions_are_in_order_and_have_a_limit_and_counts_have_none() -> None:
     log = Log()
     for n in range(5):
-        log.say(SEND, on=uuid.UUID(int=9 - n), body=b"x")
+        log.issue(SEND, on=uuid.UUID(int=9 - n), body=b"x")
     gatherer = Gatherer(Sites("ssb."), 0)
-    dialogs = sorted(log._heard().items())
+    dialogs = sorted(log._parts().items())
     account = Judge(gatherer, Begins(), 3).judge(dialogs)
     assert account.ledger.faults == {Fault.LOST: 5}
     answer = account.to_json()
@@ -176,30 +176,30 @@ def test_exceptions_are_in_order_and_have_a_limit_and_counts_have_none() -> None
 def test_sums_of_some_dialogs_are_those_of_all() -> None:
     log = Log()
     for n in range(6):
-        message = log.say(SEND, on=uuid.UUID(int=1 + n), body=b"x")
+        message = log.issue(SEND, on=uuid.UUID(int=1 + n), body=b"x")
         if n % 2:
             log.deliver(message, 0, on=uuid.UUID(int=1 + n))
     judge = Judge(Gatherer(Sites("ssb."), 0), Begins(), 100)
-    dialogs = list(log._heard().items())
+    dialogs = list(log._parts().items())
     parts = [judge.judge(dialogs[:2]), judge.judge(dialogs[2:])]
     assert judge.plus(*parts).to_json() == judge.judge(dialogs).to_json()
 
 
-def test_what_a_replay_says_is_told_apart_from_what_applications_say() -> None:
+def test_commands_of_a_replay_are_distinguished_from_those_of_applications() -> None:
     """By its BEGIN; by the id that the replay gave the dialog where the log begins later."""
     log, late = Log(), renewed(ONE, "nightly", 0)
     for on, job in ((ONE, b""), (OTHER, b"nightly"), (late, b"nightly")):
         if on != late:
-            log.say(BEGIN, on=on, job=job, from_service="a", to_service="b")
-        log.say(SEND, on=on, job=job, body=b"x")
+            log.issue(BEGIN, on=on, job=job, from_service="a", to_service="b")
+        log.issue(SEND, on=on, job=job, body=b"x")
     everybody = log.account()
     tag = tag_of("nightly")
     assert (everybody.dialogs, everybody.replayed) == (3, {"nightly": 1, tag: 1})
     assert everybody.to_json()["replayed"] == {"nightly": 1, tag: 1}
     live, nightly = (
-        log.account(whose=DialogFilter(LIVE)),
-        log.account(whose=DialogFilter("nightly")),
+        log.account(dialog_filter=DialogFilter(LIVE)),
+        log.account(dialog_filter=DialogFilter("nightly")),
     )
     assert (live.dialogs, live.ledger.accepted, live.replayed) == (1, 1, {})
     assert (nightly.dialogs, nightly.ledger.accepted) == (2, 2)
-    assert log.account(whose=DialogFilter("weekly")).dialogs == 0
+    assert log.account(dialog_filter=DialogFilter("weekly")).dialogs == 0

@@ -29,7 +29,7 @@ limits = st.builds(Limits, window=st.sampled_from([2, 5, 64]))
 stories = st.lists(st.one_of(steps, steps, steps, endings, expiry), max_size=60)
 
 
-def told(window: Limits, story: list[tuple[str, int]]) -> History:
+def replayed(window: Limits, story: list[tuple[str, int]]) -> History:
     """Live through a story; it begins with a message of the initiator."""
     history = History(window)
     history.send(0)
@@ -56,8 +56,8 @@ def account(history: History, **hidden: int) -> Ledger:
 def test_nothing_is_lost_at_any_moment_of_any_history(
     window: Limits, story: list[tuple[str, int]]
 ) -> None:
-    """Whatever is said, lost under way, repeated, ended, outlived: every message has a place."""
-    history = told(window, story)
+    """Whatever is sent, lost in transit, repeated, ended, outlived: every message has a place."""
+    history = replayed(window, story)
     ledger = account(history)
     assert ledger.verdict == "nothing lost"
     assert ledger.accepted == len(history.accepted())
@@ -73,7 +73,7 @@ def test_what_is_forgotten_has_its_reasons_still(
     window: Limits, story: list[tuple[str, int]]
 ) -> None:
     """Where a closed side is forgotten, its events and both queues say why it ended."""
-    history = told(window, story)
+    history = replayed(window, story)
     kept = [side for side in history.sides() if side.state != "CD"]
     ledger = balance(history.accepted(), history.delivered(), kept, history.endings())
     assert ledger.verdict == "nothing lost"
@@ -85,7 +85,7 @@ def test_a_gap_is_found_in_every_history(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     """Without a row that is not its side's last, exactly that message is lost, whatever ended."""
-    history = told(window, [("send", 0), ("deliver", 0), ("deliver", 0), *story])
+    history = replayed(window, [("send", 0), ("deliver", 0), ("deliver", 0), *story])
     rows = history.delivered()
     inner = [n for n in range(len(rows) - 1) if rows[n].place == rows[n + 1].place]
     chosen = data.draw(st.sampled_from(inner))
@@ -99,7 +99,7 @@ def test_any_hidden_row_is_found_in_a_dialog_that_ended_well(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     """The last message, too: both sides know that it was stored, and nobody ended too early."""
-    history = told(window, story)
+    history = replayed(window, story)
     history.heal()
     history.end(0)
     history.heal()
@@ -121,7 +121,11 @@ def trimmed(
     the last of them an END may go.
     """
     accepted, delivered, endings = [], [], history.endings()
-    said, errors, ended = dict(endings.said), dict(endings.errors), set(endings.end_dialogs)
+    end_kinds, errors, ended = (
+        dict(endings.end_kinds),
+        dict(endings.errors),
+        set(endings.end_dialogs),
+    )
     commands, queues = set(), set()
     for who, party in enumerate(history.parties):
         place, instance = PLACES[who], PLACES[who].partition("/")[0]
@@ -135,11 +139,11 @@ def trimmed(
         commands |= {instance} if cut else set()
         queues |= {place} if gone else set()
         if cut == len(mine) > 0:
-            said.pop(ENDS[who], None)
+            end_kinds.pop(ENDS[who], None)
         if gone == len(rows) > 0:
             errors.pop(ENDS[who], None)
             ended.discard(ENDS[who])
-    left = replace(endings, said=said, errors=errors, end_dialogs=ended)
+    left = replace(endings, end_kinds=end_kinds, errors=errors, end_dialogs=ended)
     return accepted, delivered, left, Begins(frozenset(commands), frozenset(queues))
 
 
@@ -149,7 +153,7 @@ def test_what_was_trimmed_is_never_missed(
     window: Limits, story: list[tuple[str, int]], forgotten: bool, data: st.DataObject
 ) -> None:
     """Wherever logs begin, and whether closed sides are forgotten: no false alarm."""
-    history = told(window, story)
+    history = replayed(window, story)
     accepted, delivered, endings, begins = trimmed(history, data)
     sides = [side for side in history.sides() if side.state != "CD" or not forgotten]
     ledger = balance(accepted, delivered, sides, endings, begins)
@@ -163,7 +167,7 @@ def test_a_gap_is_found_between_what_is_left(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     """Trimming takes beginnings only: without a row that is neither first nor last, it is lost."""
-    history = told(window, [("send", 0)] * 3 + [("deliver", 0)] * 3 + story)
+    history = replayed(window, [("send", 0)] * 3 + [("deliver", 0)] * 3 + story)
     accepted, delivered, endings, begins = trimmed(history, data)
     ids = {m.message_id for m in accepted}
     inner = [

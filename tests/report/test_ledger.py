@@ -126,7 +126,7 @@ def test_the_order_is_that_of_offsets_and_not_of_reading() -> None:
     assert balance(messages, reversed(delivered(messages)), [SIDE]).balanced
 
 
-def test_changed_on_the_way() -> None:
+def test_changed_in_transit() -> None:
     messages = accepted()
     rows = delivered(messages)
     rows[1] = replace(rows[1], digest=b"another body")
@@ -270,7 +270,7 @@ def test_what_is_parked_waits() -> None:
     ],
 )
 def test_a_forgotten_endpoint(endings: Endings, outcome: Fate) -> None:
-    """What was said, what came, and the lifetime excuse; a dialog that ended well does not."""
+    """Sent commands, arrivals, and the lifetime excuse; a dialog that ended well does not."""
     assert balance(accepted(), [], [], endings).outcomes == {outcome: 3}
 
 
@@ -303,7 +303,7 @@ def test_what_the_receiver_has_put_into_its_queue_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "counted", "endings", "verdict"),
+    ("commands", "counted", "endings", "verdict"),
     [
         (2, 2, Endings(), "nothing lost"),
         (2, 3, Endings(), "1 miscounted by a side"),
@@ -321,11 +321,11 @@ def test_what_the_receiver_has_put_into_its_queue_is_there() -> None:
     ],
 )
 def test_a_side_counts_as_many_as_its_commands_say(
-    said: int, counted: int, endings: Endings, verdict: str
+    commands: int, counted: int, endings: Endings, verdict: str
 ) -> None:
     """An END has a number too, but for one that ends what the other side has ended."""
     side = replace(SIDE, sent=counted, acknowledged=0)
-    assert balance(accepted(said), [], [side], endings).verdict == verdict
+    assert balance(accepted(commands), [], [side], endings).verdict == verdict
 
 
 def test_a_side_counts_what_was_trimmed_too() -> None:
@@ -361,7 +361,7 @@ def test_only_at_a_refused_target_is_lost() -> None:
     assert (ledger.lost, ledger.at_refused_targets) == ([missing(messages[0])], 1)
 
 
-def test_what_nobody_sent_is_told() -> None:
+def test_messages_without_a_command_are_reported() -> None:
     messages = accepted()
     foreign = delivered(accepted(1, INITIATOR._replace(conversation=OTHER)), offset=9)
     invented = [replace(delivered(messages[:1], offset=8)[0], message_id=uuid.uuid4(), sequence=3)]

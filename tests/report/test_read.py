@@ -19,7 +19,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run that is over, and what was said in it."""
+    """A run that is over, and its statements."""
 
     system: System
     dialog: Conversation
@@ -30,7 +30,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(kafka: str) -> Iterator[Run]:
-    """Hold dialogs: both ways, ended in error, expired and then ended, on the way, not begun."""
+    """Hold dialogs: in both directions, in error, expired and then ended, in flight, not begun."""
     with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as system:
         with system.client() as client:
             dialog = client.begin(*INITIATOR, *SERVICES)
@@ -84,7 +84,7 @@ def test_every_message_is_accounted_for(run: Run) -> None:
     }
     assert ledger.locked == {"ServerB/DatabaseB": 2}
     place = "/".join(INITIATOR)
-    assert found.said == {
+    assert found.end_kinds == {
         EndpointKey(place, run.discarded.id, True): Ending.WITH_ERROR,
         EndpointKey(place, run.expired.id, True): Ending.PLAIN,
     }
@@ -95,7 +95,7 @@ def test_every_message_is_accounted_for(run: Run) -> None:
     assert found.delays, "the message that waits has a number that says why"
 
 
-def test_what_was_delivered_says_when_and_by_which_way(run: Run) -> None:
+def test_deliveries_have_time_and_path(run: Run) -> None:
     rows = [d for d in facts(run).delivered if d.conversation == run.dialog.id]
     outward = sorted((d for d in rows if d.from_initiator), key=lambda d: d.offset)
     assert [d.sequence for d in outward] == [0, 1, 2, 3]
@@ -106,7 +106,7 @@ def test_what_was_delivered_says_when_and_by_which_way(run: Run) -> None:
 
 
 def test_a_message_that_is_hidden_is_found_missing(run: Run) -> None:
-    """The account notices exactly the one message, and says which: the last of its dialog, too."""
+    """The account reports exactly the one message: the last of its dialog, too."""
     ledger = facts(run).hiding(run.sent[3]).balance()
     assert ledger.verdict == "1 lost"
     assert ledger.lost == [Missing(run.dialog.id, True, 3, run.sent[3])]

@@ -18,11 +18,11 @@ from streams.protocol import Limits
 from streams.report import Accepted, Delivered, Fault, Ledger, balance
 
 from .histories import ENDS, History
-from .test_histories import limits, stories, told
+from .test_histories import limits, replayed, stories
 
 thoroughly = settings(max_examples=300)
 
-begun = [("send", 0), ("deliver", 0), ("deliver", 0)]
+prefix = [("send", 0), ("deliver", 0), ("deliver", 0)]
 """With what a history must begin for something to be in a queue."""
 
 
@@ -32,7 +32,7 @@ def account(history: History, rows: Sequence[Delivered]) -> Ledger:
 
 def histories(window: Limits, story: list[tuple[str, int]]) -> tuple[History, list[Delivered]]:
     """Live through a story; return it with what is in both queues."""
-    history = told(window, [*begun, *story])
+    history = replayed(window, [*prefix, *story])
     return history, history.delivered()
 
 
@@ -105,7 +105,7 @@ def test_verify_finds_any_message_that_is_altered_or_made_up(
 # --- commands ------------------------------------------------------------------------------------
 
 
-def said(history: History, commands: Sequence[Accepted]) -> Ledger:
+def ledger_of(history: History, commands: Sequence[Accepted]) -> Ledger:
     """Return the account of a history whose commands are these: numbers count them."""
     numbers = Counter[object]()
     numbered = []
@@ -118,7 +118,7 @@ def said(history: History, commands: Sequence[Accepted]) -> Ledger:
 def missed(history: History, command: Accepted) -> bool:
     """Tell whether anybody could miss a command: it has arrived, or its side still counts."""
     arrived = command.message_id in {row.message_id for row in history.delivered()}
-    return arrived or not (history.said or history.errors)
+    return arrived or not (history.end_kinds or history.errors)
 
 
 @thoroughly
@@ -127,12 +127,12 @@ def test_verify_finds_any_command_that_is_taken_away_or_doubled(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject, twice: bool
 ) -> None:
     """But for one that was discarded with a dialog that has ended: nobody has missed it."""
-    history = told(window, [*begun, *story])
+    history = replayed(window, [*prefix, *story])
     commands = history.accepted()
     at = data.draw(st.integers(0, len(commands) - 1))
     assume(missed(history, commands[at]))
     commands[at : at + 1] = [commands[at]] * 2 if twice else []
-    assert not said(history, commands).balanced
+    assert not ledger_of(history, commands).balanced
 
 
 @thoroughly
@@ -141,9 +141,9 @@ def test_verify_finds_any_two_commands_that_change_places(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     """Once one of them has arrived: else nobody knows which was first."""
-    history = told(window, [*begun, ("send", 0), *story])
+    history = replayed(window, [*prefix, ("send", 0), *story])
     commands = [c for c in history.accepted() if c.sender.is_initiator]
     at = data.draw(st.integers(1, len(commands) - 1))
     commands[0], commands[at] = commands[at], commands[0]
     others = [c for c in history.accepted() if not c.sender.is_initiator]
-    assert not said(history, [*commands, *others]).balanced
+    assert not ledger_of(history, [*commands, *others]).balanced

@@ -64,7 +64,7 @@ def database(
     enabled: bool = True,
     is_mirror: bool = False,
 ) -> Database:
-    """Create a database; its broker id is its name unless said otherwise."""
+    """Create a database; its broker id is its name by default."""
     on, table = enabled and not is_mirror, RoutingTable(routes)
     return Database(name, broker or name, frozenset(services), on, table, is_mirror)
 
@@ -94,7 +94,7 @@ def instance(
 # --- The question --------------------------------------------------------------------------------
 
 
-def begun_in(
+def sent_from(
     home: str, *, to: str, broker: str | None = None, dialog: uuid.UUID | None = None
 ) -> Query:
     """Ask for a message of the initiator, begun in a database of this instance."""

@@ -18,7 +18,7 @@ def rows_that_show(ruling: Ruling) -> tuple[RoutingExample, ...]:
 
 
 def in_words(decision: Decision) -> str:
-    """Say a decision as the page says it."""
+    """Format a decision as on the page."""
     where = [str(a) for a in decision.addresses] or list(decision.candidates)
     error = [str(int(decision.error))] if decision.error else []
     return " ".join([decision.verdict.value, *error, ", ".join(where)]).strip()

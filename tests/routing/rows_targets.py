@@ -12,7 +12,6 @@ from .build import (
     TAKES_FIRST,
     TAKES_SECOND,
     answered_in,
-    begun_in,
     database,
     delivered,
     dropped,
@@ -22,6 +21,7 @@ from .build import (
     reply_from_outside,
     route,
     sent,
+    sent_from,
 )
 from .rows import DOC, DRV, RoutingExample
 
@@ -49,7 +49,7 @@ def server(letter: str, *routes: Route, msdb: tuple[Route, ...] = (ACL,)) -> Ins
 
 
 def gateway(*, on: bool = True) -> Instance:
-    """Build a gateway between A and B: routes both ways, no service."""
+    """Build a gateway between A and B: routes in both directions, no service."""
     there = to_target("ForwardingRoute", "DatabaseB", B)
     back = route("ForwardingReturnRoute", "InitiatorService", "DatabaseA", to=A)
     return instance("GatewayA", msdb=(there, back), forwarding=on)
@@ -85,7 +85,7 @@ ROWS = (
         "EX-24a", DOC, f"{POST}: load balancing",
         "A dialog without broker id takes one of the broker ids that the routes name.",
         at=server_a(*BALANCED, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent("M3", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
         shows="R4.3 U-07 U-18 C-14",
     ),
@@ -93,7 +93,7 @@ ROWS = (
         "EX-24b", DOC, f"{POST}: load balancing",
         "Another dialog takes the other one.",
         at=server_a(*BALANCED, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R4.3 U-18 C-14",
     ),
@@ -125,7 +125,7 @@ ROWS = (
         "EX-25", DOC, f"{POST}: load balancing",
         "A broker id in BEGIN DIALOG prevents balancing.",
         at=server_a(*BALANCED, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
         expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
         shows="R4.1",
     ),
@@ -133,7 +133,7 @@ ROWS = (
         "EX-25b", DOC, f"{POST}: load balancing",
         "A route without broker id prevents balancing: it outranks those that have one.",
         at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M2", by="Plain", to=GATE_A),
         shows="R4.2",
     ),
@@ -141,7 +141,7 @@ ROWS = (
         "EX-27", DOC, f"{POST}: unfair load balancing",
         "A route given twice counts once: a broker's share does not grow with its routes.",
         at=server_a(*UNFAIR, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R5.0 U-18",
     ),
@@ -191,7 +191,7 @@ ROWS = (
         "EX-29a", DOC, f"{POST}: high availability",
         "Several routes to one broker id: all their addresses go to the transport.",
         at=server_a(*TWO_GATEWAYS),
-        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB"),
+        asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB"),
         expects=sent(
             "M1",
             by="HighAvailabilityRoute1 HighAvailabilityRoute2",
@@ -222,7 +222,7 @@ ROWS = (
         "EX-31", DOC, f"{POST}: high availability",
         "Several routes without broker id go to the transport together as well.",
         at=server_a(to_target("R1", None, GATE_A), to_target("R2", None, GATE_B)),
-        asks=begun_in("DatabaseA", to="TargetService"),
+        asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{GATE_A} {GATE_B}"),
         shows="R4.2 C-08",
     ),
@@ -230,7 +230,7 @@ ROWS = (
         "EX-32a", DOC, f"{POST}: putting it all together",
         "Both at once: the hash chooses the broker id, then all routes to it go to the transport.",
         at=server_a(*COMBINED),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent(
             "M3", by="LoadBal1Fwd1 LoadBal1Fwd2", to=f"{GATE_A} {GATE_B}", broker="DatabaseB"
         ),
@@ -240,7 +240,7 @@ ROWS = (
         "EX-32b", DOC, f"{POST}: putting it all together",
         "A dialog for the other broker id only ever uses the other two gateways.",
         at=server_a(*COMBINED),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent(
             "M3", by="LoadBal2Fwd1 LoadBal2Fwd2", to=f"{GATE_C} {GATE_D}", broker="DatabaseC"
         ),
@@ -251,7 +251,7 @@ ROWS = (
         "Two routes without broker id to different copies: both addresses, and no id to tell them "
         "apart.",
         at=server_a(*SEVERAL_TARGETS),
-        asks=begun_in("DatabaseA", to="TargetService"),
+        asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{B} {C}"),
         shows="R4.2 C-08",
     ),
@@ -260,7 +260,7 @@ ROWS = (
         "After the first acknowledgement the same two routes match again, and the message carries "
         "the broker id.",
         at=server_a(*SEVERAL_TARGETS),
-        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB"),
+        asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB"),
         expects=sent("M2", by="R1 R2", to=f"{B} {C}", broker="DatabaseB"),
         shows="R4.2 U-07",
     ),
@@ -292,7 +292,7 @@ ROWS = (
         "EX-52a", DOC, "Routes",
         "A second dialog of the same conversation group may go elsewhere than the first (EX-24a).",
         at=server_a(*BALANCED, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R4.3",
     ),
@@ -300,7 +300,7 @@ ROWS = (
         "EX-52b", DOC, "Routes",
         "With a broker id given, the second dialog goes where the first one went.",
         at=server_a(*BALANCED, ACL),
-        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
+        asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
         expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
         shows="R4.1",
     ),

@@ -1,4 +1,4 @@
-"""Every row of the conformance table answers as its source says, and every rule has its row."""
+"""Every row of the conformance table answers as its source states, and every rule has its row."""
 
 from __future__ import annotations
 

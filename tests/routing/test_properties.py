@@ -28,7 +28,7 @@ from streams.routing import (
 )
 
 from . import oracle
-from .build import G1, G2, NOW, begun_in, database, instance, route
+from .build import G1, G2, NOW, database, instance, route, sent_from
 from .instances import ROUTES, dialogs, instances, questions, times
 
 everywhere = settings(max_examples=150)
@@ -121,7 +121,9 @@ def test_the_trace_ends_in_the_decision(
 
 @everywhere
 @given(instances, questions, times, times)
-def test_a_plan_holds_until_it_says(at: Instance, asks: Query, now: float, later: float) -> None:
+def test_a_plan_holds_until_its_stated_time(
+    at: Instance, asks: Query, now: float, later: float
+) -> None:
     """The plan is the same at every instant before ``valid_until``."""
     planned = plan(at, asks, now)
     assert planned.valid_until > now
@@ -149,7 +151,7 @@ def test_a_plan_ends_with_the_route_that_it_rests_on() -> None:
     late = route("Late", "Svc", to="tcp://S2", expires=NOW + 9)
     elsewhere = route("Elsewhere", "Other", to="tcp://S", expires=NOW + 1)
     at = instance("I1", database("AW", soon, late, elsewhere))
-    asks = begun_in("AW", to="Svc")
+    asks = sent_from("AW", to="Svc")
     assert plan(at, asks, NOW).valid_until == NOW + 5
     assert plan(at, asks, NOW + 5).valid_until == NOW + 9
     assert plan(at, asks, NOW + 9).valid_until == FOREVER
@@ -161,7 +163,7 @@ def test_a_plan_that_loops_back_ends_with_the_routes_of_msdb() -> None:
     other = route("Other", "Svc", "C", to="tcp://S", expires=NOW + 8)
     onwards = route("Onwards", "Svc", "B", to="tcp://S", expires=NOW + 5)
     at = instance("I1", database("AW", myself, other), msdb=[onwards])
-    asks = begun_in("AW", to="Svc")
+    asks = sent_from("AW", to="Svc")
     assert plan(at, asks, NOW).valid_until == NOW + 5
     assert plan(at, asks, NOW + 5).valid_until == NOW + 8
 
@@ -225,7 +227,7 @@ def test_the_choice_is_even(brokers_: int) -> None:
     """Of 20,000 dialogs each broker id gets its share, within four standard deviations."""
     dialogs_ = 20_000
     planned = plan(
-        balanced(*(f"Database{n}" for n in range(brokers_))), begun_in("AW", to="Svc"), NOW
+        balanced(*(f"Database{n}" for n in range(brokers_))), sent_from("AW", to="Svc"), NOW
     )
     shares = Counter(chosen_by(planned, dialogs_))
     fair = dialogs_ / brokers_
@@ -235,7 +237,7 @@ def test_the_choice_is_even(brokers_: int) -> None:
 
 def test_more_routes_do_not_weigh() -> None:
     """Neither a route given twice nor another address changes what any dialog chooses."""
-    asks = begun_in("AW", to="Svc")
+    asks = sent_from("AW", to="Svc")
     fair = plan(balanced("B", "C"), asks, NOW)
     unfair = plan(balanced("B", "C", "C", "C"), asks, NOW)
     assert list(chosen_by(fair, 1000)) == list(chosen_by(unfair, 1000))
@@ -245,7 +247,7 @@ def test_more_routes_do_not_weigh() -> None:
 @given(st.permutations([G1, G2, G3, "DatabaseB", "databaseb"]), dialogs)
 def test_the_choice_is_stable(ids: list[str], dialog: uuid.UUID) -> None:
     """A dialog chooses the same broker id however the routes are ordered."""
-    asks = begun_in("AW", to="Svc", dialog=dialog)
+    asks = sent_from("AW", to="Svc", dialog=dialog)
     planned = plan(balanced(*ids), asks, NOW)
     assert planned.alternatives == (G1, G2, G3, "DatabaseB", "databaseb")
     again = plan(balanced(*sorted(ids)), asks, NOW)
@@ -254,7 +256,7 @@ def test_the_choice_is_stable(ids: list[str], dialog: uuid.UUID) -> None:
 
 def test_the_hash_is_blake2b() -> None:
     """The choice is the same on every machine and in every version: its values are pinned."""
-    planned = plan(balanced(*"BCDEFGH"), begun_in("AW", to="Svc"), NOW)
+    planned = plan(balanced(*"BCDEFGH"), sent_from("AW", to="Svc"), NOW)
     assert "".join(str(broker) for broker in chosen_by(planned, 16)) == "FFDCFFEGGDDCHDFD"
 
 
@@ -279,7 +281,7 @@ def test_databases_take_turns() -> None:
 
 def test_decisions_are_values() -> None:
     """Two plans of the same question are equal and can be keys."""
-    asks = begun_in("AW", to="Svc")
+    asks = sent_from("AW", to="Svc")
     one, other = plan(balanced("B"), asks, NOW), plan(balanced("B"), asks, NOW)
     assert {one: 1}[other] == 1
     assert isinstance(one.decision(None), Decision)

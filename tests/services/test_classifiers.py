@@ -132,7 +132,7 @@ def test_a_body_of_another_kind_is_a_failure(tmp_path: Path, classifier: str, bo
 
 
 @pytest.mark.parametrize(
-    ("classifier", "says"),
+    ("classifier", "message"),
     [
         ("{xpath: '/order['}", ":4:25: unusable xpath: "),
         ("{xpath: '/s:order'}", "prefix 's' is not declared"),
@@ -145,15 +145,15 @@ def test_a_body_of_another_kind_is_a_failure(tmp_path: Path, classifier: str, bo
         ("{python: 'nothing at all'}", ":4:26: unusable python: "),
     ],
 )
-def test_what_can_be_no_classifier_is_told_with_its_place(
-    tmp_path: Path, classifier: str, says: str
+def test_an_invalid_classifier_is_reported_with_its_place(
+    tmp_path: Path, classifier: str, message: str
 ) -> None:
     agent = stated(tmp_path, classifier)
     with pytest.raises(InputError) as caught:
         make_classifier(agent.classifier)
-    assert says in str(caught.value) and caught.value.remedy
+    assert message in str(caught.value) and caught.value.remedy
 
 
-def test_what_the_command_line_said_has_no_place() -> None:
+def test_a_value_from_the_command_line_has_no_place() -> None:
     with pytest.raises(UsageError, match="unusable jmespath"):
         make_classifier(Classification(Language.JMESPATH, Stated("a..b")))

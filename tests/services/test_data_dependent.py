@@ -71,7 +71,7 @@ class Bench:
         return turn.actions
 
 
-def begun(bench: Bench) -> Handle:
+def begin_dialog(bench: Bench) -> Handle:
     """Return the outbound dialog of a bench that has received m1 on D3."""
     begin, _ = bench.receive(D3, "Order", M1, 0)
     assert isinstance(begin, Begin)
@@ -102,7 +102,7 @@ def test_ex_68_a_dialog_is_classified_once() -> None:
 def test_ex_69_a_reply_is_passed_back_without_classification() -> None:
     """S4 answers on D4: the answer is sent on D3."""
     bench = Bench()
-    d4 = begun(bench)
+    d4 = begin_dialog(bench)
     (reply,) = bench.receive(d4, "Reply", b"<done/>", 0)
     assert isinstance(reply, Send)
     assert (reply.handle, reply.type, reply.body) == (D3, "Reply", b"<done/>")
@@ -114,7 +114,7 @@ def test_ex_69_a_reply_is_passed_back_without_classification() -> None:
 def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     """S4 ends D4, or S3 ends D3: the router ends both, and keeps no row."""
     bench = Bench()
-    d4 = begun(bench)
+    d4 = begin_dialog(bench)
     ended, other = (d4, D3) if by_target else (D3, d4)
     actions = bench.receive(ended, END_DIALOG, b"", 1)
     assert [(a.handle, a.code) for a in actions if isinstance(a, End)] == [
@@ -138,7 +138,7 @@ def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
 def test_ex_70_an_error_is_wrapped(body: bytes, code: int, text: str) -> None:
     """Error on D4: D3 ends with that error, a broker's code without its sign; D4 just ends."""
     bench = Bench()
-    d4 = begun(bench)
+    d4 = begin_dialog(bench)
     there, here = bench.receive(d4, ERROR, body, 0)
     assert isinstance(there, End) and isinstance(here, End)
     assert (there.handle, there.code, there.text) == (D3, code, text)
@@ -267,7 +267,7 @@ def test_the_sample_classifier_never_raises(body: bytes) -> None:
 def test_what_is_received_after_the_end_is_left_alone() -> None:
     """It was in the queue when the dialogs ended: neither a new dialog nor an error comes of it."""
     bench = Bench()
-    d4 = begun(bench)
+    d4 = begin_dialog(bench)
     bench.receive(d4, END_DIALOG, b"", 0)
     assert bench.receive(D3, "Order", M1, 1) == bench.receive(d4, "Reply", M1, 0) == ()
     assert bench.calls == [M1] and bench.rows == {}
@@ -276,7 +276,7 @@ def test_what_is_received_after_the_end_is_left_alone() -> None:
 def test_a_timer_is_not_passed_on() -> None:
     """It is the router's own, and no message of the other side."""
     bench = Bench()
-    d4 = begun(bench)
+    d4 = begin_dialog(bench)
     for handle in (D3, d4, Handle(uuid.UUID(int=99), False)):
         assert bench.receive(handle, DIALOG_TIMER, b"", 0) == ()
 
@@ -303,7 +303,7 @@ def test_who_dies_between_two_rows_has_both_after_the_message_comes_again(
 ) -> None:
     """A table's rows are written one after the other, behind the statements and before the offset.
 
-    Answers find their way back, and in the end no row is left.
+    Answers find their return path, and in the end no row is left.
     """
     first = Incoming(D3, uuid.UUID(int=1), 0, "Order", M1, "C")
     router = Router("Routing", "R", to_service_name)

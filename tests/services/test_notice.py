@@ -42,17 +42,17 @@ def asked(
     *offers: Offer, of: Topology = ASKING, at: float = NOW, broker: str | None = None
 ) -> Topology:
     """Return the topology when a request was answered; the engine refuses nothing of it."""
-    said = answer(MissingRoute(TARGET, broker), offers, routes(of), at)
-    assert said.refusal is None
-    after = apply_sql(of, "ServerA", "DatabaseA", said.sql, at)
+    found = answer(MissingRoute(TARGET, broker), offers, routes(of), at)
+    assert found.refusal is None
+    after = apply_sql(of, "ServerA", "DatabaseA", found.sql, at)
     assert after.findings == of.findings
     return after
 
 
 def refused(*offers: Offer, broker: str | None = None) -> tuple[int, str]:
-    said = answer(MissingRoute(TARGET, broker), offers, routes(ASKING), NOW)
-    assert said.sql == "" and said.refusal is not None
-    return said.refusal
+    found = answer(MissingRoute(TARGET, broker), offers, routes(ASKING), NOW)
+    assert found.sql == "" and found.refusal is not None
+    return found.refusal
 
 
 def verdict(of: Topology, at: float = NOW, broker: str | None = None) -> tuple[Verdict, list[str]]:
@@ -136,7 +136,7 @@ def test_what_has_expired_is_dropped_and_created_anew() -> None:
     assert len(made(moved)) == 1 and made(moved) != made(old)
 
 
-def test_every_way_to_the_service_is_created() -> None:
+def test_every_route_to_the_service_is_created() -> None:
     """Two broker ids, one of them with two addresses: nobody has to ask for the others."""
     b, c = Offer(TARGET, HOP, "B"), Offer(TARGET, "tcp://ServerC:4022", "C")
     second = Offer(TARGET, "tcp://ServerC2:4022", "C")
@@ -146,7 +146,7 @@ def test_every_way_to_the_service_is_created() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offers", "broker", "code", "says"),
+    ("offers", "broker", "code", "message"),
     [
         ((), None, UNKNOWN, "no address of TargetService"),
         ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
@@ -159,14 +159,14 @@ def test_every_way_to_the_service_is_created() -> None:
 )
 @shows("N3")
 def test_what_cannot_be_created_is_refused(
-    offers: tuple[Offer, ...], broker: str | None, code: int, says: str
+    offers: tuple[Offer, ...], broker: str | None, code: int, message: str
 ) -> None:
     found = refused(*offers, broker=broker)
-    assert found[0] == code and says in found[1]
+    assert found[0] == code and message in found[1]
 
 
 def test_an_error_can_be_written_as_xml() -> None:
-    """Whatever the directory says: an Error that nobody can read would never end the request."""
+    """Whatever the directory has: an unreadable Error would never end the request."""
     code, text = refused(Offer(TARGET, "Server\x00\ud800"))
     assert code == UNUSABLE and "'Server??' is no address" in text
 
@@ -182,16 +182,16 @@ def test_a_guid_is_the_same_however_it_is_written() -> None:
     st.none() | st.text(min_size=1, max_size=20),
     st.integers(-5, 2**31 + 5),
 )
-def test_whatever_a_directory_says_is_created_or_refused(
+def test_any_offer_of_a_directory_is_created_or_refused(
     service: str, broker: str | None, lifetime: int
 ) -> None:
     """Quotes, brackets and line ends are part of a name, and no T-SQL."""
     offer = Offer(service, HOP, broker, None, lifetime)
-    said = answer(MissingRoute(service, broker), [offer], routes(ASKING), NOW)
-    if said.refusal is not None:
+    found = answer(MissingRoute(service, broker), [offer], routes(ASKING), NOW)
+    if found.refusal is not None:
         assert offer.breaches
         return
-    after = apply_sql(ASKING, "ServerA", "DatabaseA", said.sql, NOW)
+    after = apply_sql(ASKING, "ServerA", "DatabaseA", found.sql, NOW)
     assert after.findings == ()
     route = routes(after)[-1]
     assert (route.service, route.broker, route.address) == (service, broker, HOP)

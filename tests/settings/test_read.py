@@ -45,7 +45,7 @@ def test_every_value_knows_the_line_on_which_it_begins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('\nbootstrp = "x"', "f:2: There is no setting bootstrp.\n  Did you mean 'bootstrap'?"),
         (
@@ -72,10 +72,10 @@ def test_every_value_knows_the_line_on_which_it_begins() -> None:
         ("[kafka.error_cb]\nx = 1\n[kafka]\nstats_cb = 1", "f:4: stats_cb cannot be set: "),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_place(text: str, said: str) -> None:
+def test_what_cannot_be_meant_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_settings(text, "f")
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_lines_may_end_as_windows_writes_them() -> None:
@@ -110,7 +110,7 @@ def test_variables_set_properties_and_log_level_is_written_with_an_underscore() 
     }
 
 
-def test_variables_that_nothing_reads_are_told_with_the_nearest_that_is() -> None:
+def test_unknown_variables_are_reported_with_the_nearest_known() -> None:
     environment = dict.fromkeys(["HOPLINE_BOOTSTRP", "HOPLINE_Q", "HOPLINE_KAFKA_X", "PATH"], "")
     environment |= {s.variable: "" for s in settings_of()}
     assert list(unknown_variables(environment)) == [
@@ -165,5 +165,5 @@ def test_what_would_lose_messages_is_refused_for_other_clusters_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["[clusters.dmz]", "[clusters]"])
-def test_a_table_of_nothing_says_nothing(text: str) -> None:
+def test_an_empty_table_sets_nothing(text: str) -> None:
     assert list(credentials_of(read_settings(text, "f"), {})) == []

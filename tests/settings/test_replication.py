@@ -19,7 +19,7 @@ def test_auto_takes_three_replicas_or_what_the_cluster_has(
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_what_is_said_holds_on_any_cluster_and_warns_of_nothing(brokers: int) -> None:
+def test_stated_replication_holds_on_any_cluster_without_a_warning(brokers: int) -> None:
     assert Replication("5/3").wanted(brokers) == Replicas(5, 3)
     assert Replication("as-is").wanted(brokers) is None
     assert Replication("1/1").warning(brokers) == Replication("as-is").warning(brokers) == ""

@@ -18,12 +18,15 @@ def secret(tmp_path: Path) -> Path:
 
 
 def test_a_file_stands_for_a_password(secret: Path) -> None:
-    said = {"sasl.password.file": Sourced(str(secret), "f:3"), "linger.ms": Sourced("5", "f:4")}
-    assert with_files_read(said) == {
+    properties = {
+        "sasl.password.file": Sourced(str(secret), "f:3"),
+        "linger.ms": Sourced("5", "f:4"),
+    }
+    assert with_files_read(properties) == {
         "sasl.password": Sourced("geheim", "f:3"), "linger.ms": Sourced("5", "f:4"),
     }  # fmt: skip
-    said["sasl.password"] = Sourced("said", "f:5")
-    assert with_files_read(said)["sasl.password"].value == "said"
+    properties["sasl.password"] = Sourced("said", "f:5")
+    assert with_files_read(properties)["sasl.password"].value == "said"
 
 
 def test_only_one_newline_at_the_end_is_none_of_it(tmp_path: Path) -> None:
@@ -47,7 +50,7 @@ def test_what_librdkafka_reads_itself_is_left_to_it(name: str, filed: bool) -> N
     assert is_filed(name) is filed
 
 
-def test_a_file_that_is_not_there_or_empty_is_told_with_its_source(tmp_path: Path) -> None:
+def test_a_missing_or_empty_file_is_reported_with_its_source(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     for name, why in (("gone", "No such file"), ("empty", "is empty")):
         with pytest.raises(UsageError, match=why) as refused:
@@ -62,7 +65,7 @@ def test_other_clusters_have_files_too(secret: Path) -> None:
     assert credentials_of(read_settings("", "f"), variable).named("dmz") == {
         "sasl.password": "geheim"
     }
-    said = '[clusters.dmz]\nsasl.password = "former"'
-    assert credentials_of(read_settings(said, "f"), variable).named("dmz") == {
+    text = '[clusters.dmz]\nsasl.password = "former"'
+    assert credentials_of(read_settings(text, "f"), variable).named("dmz") == {
         "sasl.password": "geheim"
     }

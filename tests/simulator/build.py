@@ -1,4 +1,4 @@
-"""Run scenarios the short way."""
+"""Run scenarios in short form."""
 
 from __future__ import annotations
 

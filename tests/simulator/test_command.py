@@ -22,18 +22,18 @@ def hopline(*args: str | Path) -> Result:
 def test_the_contract_keys() -> None:
     done = hopline(path_of("local", "request_reply"), "--format", "json")
     assert done.exit_code == 0
-    said = json.loads(done.stdout)
-    assert list(said)[:6] == [
+    answer = json.loads(done.stdout)
+    assert list(answer)[:6] == [
         "seed", "events", "queues", "endpoints", "transmission_queue", "summary",
     ]  # fmt: skip
-    row = said["queues"]["ServerA/DatabaseB/TargetQueue"][0]
+    row = answer["queues"]["ServerA/DatabaseB/TargetQueue"][0]
     assert {"conversation", "sequence", "type", "body"} <= row.keys()
-    assert said["endpoints"][0].keys() >= {"instance", "database", "conversation_id", "state"}
-    assert said["summary"] == {
+    assert answer["endpoints"][0].keys() >= {"instance", "database", "conversation_id", "state"}
+    assert answer["summary"] == {
         "sent": 7, "delivered": 7, "waiting": 0, "discarded": 0, "lost": 0,
         "duplicates": 0, "delivered_twice": 0, "dropped": {},
     }  # fmt: skip
-    assert said["violation"] is None
+    assert answer["violation"] is None
 
 
 def test_the_text_fits_a_terminal() -> None:
@@ -71,9 +71,9 @@ def test_a_broken_invariant_is_bad_news(monkeypatch: pytest.MonkeyPatch) -> None
     done = hopline(path_of("local", "request_reply"))
     assert done.exit_code == 1
     assert "BROKEN: invariant 1 at 0.0" in done.stdout
-    said = hopline(path_of("local", "request_reply"), "--format", "json")
-    assert said.exit_code == 1
-    assert json.loads(said.stdout)["violation"]["invariant"] == 1
+    result = hopline(path_of("local", "request_reply"), "--format", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["violation"]["invariant"] == 1
 
 
 def test_a_scenario_that_cannot_be_read_is_wrong_use(tmp_path: Path) -> None:

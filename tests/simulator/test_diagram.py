@@ -1,4 +1,4 @@
-"""A run as a sequence diagram: what is on it, what is folded, what is said to be left out."""
+"""A run as a sequence diagram: what is on it, what is folded, what is marked as left out."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def test_the_order_is_that_of_the_whole_run_whatever_is_drawn_of_it() -> None:
 
 
 def test_a_dialog_within_one_instance_has_its_statements_and_its_queues() -> None:
-    said = texts(drawn("local/request_reply"))
-    assert said[:2] == ["BEGIN DIALOG to TargetService", "SEND 0–2"]
-    assert "messages 0–2 into TargetQueue" in said
-    assert 'SEND 0–2 "thanks"' in said
-    assert said[-1] == "DatabaseA: CLOSED"
+    rows = texts(drawn("local/request_reply"))
+    assert rows[:2] == ["BEGIN DIALOG to TargetService", "SEND 0–2"]
+    assert "messages 0–2 into TargetQueue" in rows
+    assert 'SEND 0–2 "thanks"' in rows
+    assert rows[-1] == "DatabaseA: CLOSED"
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_what_matters_is_on_it(scenario: str, words: str) -> None:
     assert any(words in text for text in texts(drawn(scenario)))
 
 
-def test_an_acknowledgement_says_what_is_stored_and_what_is_held() -> None:
-    said = texts(drawn("load_balanced/dialogs", Choice("d/39")), Shape.ACK)
-    assert said[:2] == ["ack 0–1", "ack of nothing, holds 1"]
+def test_an_acknowledgement_shows_stored_and_buffered_messages() -> None:
+    rows = texts(drawn("load_balanced/dialogs", Choice("d/39")), Shape.ACK)
+    assert rows[:2] == ["ack 0–1", "ack of nothing, holds 1"]
 
 
 def test_fragments_have_their_own_numbers() -> None:
@@ -158,8 +158,8 @@ def test_what_several_dialogs_do_alike_is_one_row() -> None:
 
 
 def test_dialogs_with_different_messages_are_not_one_row() -> None:
-    said = texts(drawn("load_balanced/table_change"), Shape.STATEMENT)
-    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in said[3:]] == [
+    statements = texts(drawn("load_balanced/table_change"), Shape.STATEMENT)
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in statements[3:]] == [
         'SEND 1 "second" of 40 dialogs',
         'SEND 0 "third" of 40 dialogs',
     ]
@@ -181,8 +181,8 @@ def test_nothing_is_folded_across_a_fault() -> None:
         """,
     )
     run.play()
-    said = [row.text for row in diagram_of(run).rows if row.shape in (Shape.STATEMENT, Shape.FAULT)]
-    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in said[1:]] == [
+    rows = [row.text for row in diagram_of(run).rows if row.shape in (Shape.STATEMENT, Shape.FAULT)]
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in rows[1:]] == [
         'SEND 0 "x" of 2 dialogs',
         "link goes down",
         'e: SEND 0 "x"',
@@ -244,14 +244,14 @@ def test_a_span_of_time() -> None:
     assert diagram.left_out == ("17 things before 5.000 s", "9 things after 20.000 s")
 
 
-def test_a_long_diagram_ends_and_says_what_would_follow() -> None:
+def test_a_long_diagram_is_cut_with_a_note() -> None:
     run = played("load_balanced/dialogs")
     whole, part = diagram_of(run, most=100_000), diagram_of(run)
     assert part.rows == whole.rows[:MOST_ROWS]
     rest = whole.rows[MOST_ROWS:]
     copies = sum(row.count for row in rest if row.shape.is_copy)
-    (told,) = part.left_out
-    assert told.startswith(f"... {copies:,} more copies and ")
+    (omission,) = part.left_out
+    assert omission.startswith(f"... {copies:,} more copies and ")
 
 
 def test_where_nothing_happened_the_instances_stand_alone() -> None:
@@ -265,7 +265,7 @@ def test_where_nothing_happened_the_instances_stand_alone() -> None:
 # --- Mermaid -------------------------------------------------------------------------------------
 
 
-def test_mermaid_says_what_is_lost_and_what_is_late() -> None:
+def test_mermaid_marks_lost_and_late_copies() -> None:
     assert "p1-xp2: 6.002 message 1, lost\n" in mermaid_text(drawn("several_targets/no_progress"))
     text = mermaid_text(drawn("several_targets/two_targets"))
     assert "p1->>p2: 0.001 message 0\n" in text

@@ -1,4 +1,4 @@
-"""The page about the simulator says what is so."""
+"""The page about the simulator matches its output."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_the_scenario_on_the_page_can_be_read() -> None:
 
 
 def test_the_output_on_the_page_is_real() -> None:
-    (said,) = re.findall(r"two_targets\n(.*?)```", PAGE, re.S)
-    assert said == result_text(shipped("several_targets/two_targets"))
+    (output,) = re.findall(r"two_targets\n(.*?)```", PAGE, re.S)
+    assert output == result_text(shipped("several_targets/two_targets"))
 
 
 def test_the_diagram_on_the_page_is_real() -> None:

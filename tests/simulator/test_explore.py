@@ -69,7 +69,7 @@ def test_pairs_are_drawn_and_move() -> None:
     assert PARTNER in principals and len(principals) > 2
 
 
-def test_the_same_seeds_tell_the_same_whatever_the_number_of_processes() -> None:
+def test_the_same_seeds_give_the_same_results_with_any_number_of_processes() -> None:
     alone, together = (list(explore(7, 60, processes)) for processes in (1, 3))
     assert alone == together
     assert explored_text(alone) == explored_text(together)
@@ -139,7 +139,7 @@ def hopline(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["simulate", *map(str, arguments)])
 
 
-def test_the_command_tells_medians_and_totals() -> None:
+def test_the_command_prints_medians_and_totals() -> None:
     done = hopline("--explore", 5, "--seed", 40)
     assert done.exit_code == 0, done.output
     assert "5 runs, 0 broke an invariant" in done.stdout
@@ -148,7 +148,7 @@ def test_the_command_tells_medians_and_totals() -> None:
     assert "runs per second" in done.stderr and "runs per second" not in done.stdout
 
 
-def test_the_command_says_how_to_replay_what_failed(broken: None, tmp_path: Path) -> None:
+def test_the_command_prints_how_to_replay_a_failure(broken: None, tmp_path: Path) -> None:
     done = hopline("--explore", 4, "--seed", 4, "--processes", 1, "--output", tmp_path)
     assert done.exit_code == 1
     command = done.stdout.partition("replay it: hopline simulate ")[2].split()

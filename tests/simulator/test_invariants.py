@@ -197,7 +197,7 @@ def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_5_a_backlog_that_moves_by_retries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was acknowledged meanwhile gives the time of its way, not that of a retry."""
+    """What was acknowledged meanwhile gives the time of its path, not that of a retry."""
     text = """
         until: 60s
         limits: {window: 1, wider: 1, time_to_live: 8s, retries: [2s]}

@@ -88,7 +88,7 @@ def test_ex_09_without_a_claim_nothing_goes_to_either(seed: int) -> None:
 
 @shows("EX-10")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ex_10_the_principal_says_that_it_no_longer_is(seed: int) -> None:
+def test_ex_10_a_former_principal_reports_its_demotion(seed: int) -> None:
     result = shipped("mirrored/failover", seed)
     assert sorted(bodies(result, SECOND_PARTNER)) == ["after 0"] * 5 + ["after 1"] * 5
     assert list(numbers(result, FIRST, SECOND_PARTNER).values()) == [[0, 1, 2, 3, 4, 5, 6]] * 5
@@ -142,7 +142,7 @@ def test_failovers_on_a_rough_network_lose_and_double_nothing(seed: int) -> None
     assert len(numbers(result, FIRST, SECOND_PARTNER)) == 5
 
 
-def test_a_deposed_principal_that_has_not_heard_does_nothing_more() -> None:
+def test_a_deposed_principal_that_does_not_know_it_does_nothing_more() -> None:
     """From the claim on only the new principal writes; the old one learns of it by the catalog."""
     text = """
         network: {latency: 1ms}
@@ -176,7 +176,7 @@ def test_the_partners_are_one_database() -> None:
         Simulation(topology, scenario)
 
 
-def test_what_is_said_to_one_partner_is_said_to_the_other() -> None:
+def test_a_statement_at_one_partner_applies_to_the_other() -> None:
     """A queue that is off stays off at the new principal; what changes nothing is noted once."""
     text = """
         steps:
@@ -195,7 +195,7 @@ def test_what_is_said_to_one_partner_is_said_to_the_other() -> None:
 
 
 def test_nobody_begins_under_an_epoch_that_is_over() -> None:
-    """A deposed principal that restarts before it has heard does not take the pair back."""
+    """A deposed principal that restarts before it knows does not take the pair back."""
     text = """
         network: {latency: 1ms}
         steps:

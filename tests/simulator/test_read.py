@@ -1,4 +1,4 @@
-"""A scenario's file: what it may say, and what is said about one that says it wrongly."""
+"""A scenario's file: what it may contain, and the errors about an invalid one."""
 
 from __future__ import annotations
 

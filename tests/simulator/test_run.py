@@ -40,7 +40,7 @@ def test_another_seed_gives_another_run() -> None:
 
 def test_the_bytes_do_not_depend_on_how_the_process_hashes() -> None:
     hopline = Path(sys.executable).with_name("hopline")
-    said = []
+    outputs = []
     for hashing in ("1", "2"):
         command = [
             hopline, "simulate", path_of("load_balanced", "dialogs"),
@@ -52,9 +52,9 @@ def test_the_bytes_do_not_depend_on_how_the_process_hashes() -> None:
             capture_output=True,
             check=True,
         )
-        said.append(done.stdout)
-    assert said[0] == said[1]
-    assert json.loads(said[0])["summary"]["lost"] == 0
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+    assert json.loads(outputs[0])["summary"]["lost"] == 0
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -88,17 +88,17 @@ def test_commands_wait_for_an_instance_that_is_down() -> None:
     assert row["at"] > 9
 
 
-def test_an_event_says_when_where_and_what() -> None:
+def test_an_event_has_time_place_and_kind() -> None:
     result = run("local", "steps: []")
     assert result.events == ()
-    begun = shipped("local/request_reply").events[0]
-    assert begun["name"] == "Broker:Conversation"
-    assert begun["event"] == 124
-    assert begun["instance"] == "ServerA"
-    assert 0 <= begun["at"] < 1
+    event = shipped("local/request_reply").events[0]
+    assert event["name"] == "Broker:Conversation"
+    assert event["event"] == 124
+    assert event["instance"] == "ServerA"
+    assert 0 <= event["at"] < 1
 
 
-def test_every_shipped_scenario_says_what_it_shows() -> None:
+def test_every_shipped_scenario_states_what_it_shows() -> None:
     assert SHIPPED
     for path in SHIPPED:
         lines = path.read_text(encoding="utf-8").splitlines()

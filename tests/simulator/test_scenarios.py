@@ -104,11 +104,11 @@ def test_ex_29_a_gateway_is_lost(seed: int) -> None:
     result = shipped("high_availability/gateway_loss", seed)
     for rows in conversations(result, TARGET_B).values():
         assert numbers(rows) == list(range(13))
-    ways = {row["body"][:6]: set() for row in result.queues[TARGET_B]}
+    gateways = {row["body"][:6]: set() for row in result.queues[TARGET_B]}
     for row in result.queues[TARGET_B]:
-        ways[row["body"][:6]].add(row["path"][1])
-    assert ways["before"] == {"GatewayA"}
-    assert ways["during"] == ways["later "] == {"GatewayB"}
+        gateways[row["body"][:6]].add(row["path"][1])
+    assert gateways["before"] == {"GatewayA"}
+    assert gateways["during"] == gateways["later "] == {"GatewayB"}
     replies = result.queues[INITIATOR]
     assert {row["path"][1] for row in replies if 10 < row["at"] < 60} == {"GatewayB"}
     assert len(replies) == 60

@@ -38,9 +38,9 @@ def by_dialog(result: Result, queue: str) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ex_68_the_first_message_is_classified_and_the_others_follow(seed: int) -> None:
     result = before(seed, 20)
-    said = [FIRST, "no XML at all 0", "no XML at all 1"]
+    bodies = [FIRST, "no XML at all 0", "no XML at all 1"]
     north, south = by_dialog(result, NORTH), by_dialog(result, SOUTH)
-    assert [[row["body"] for row in rows] for rows in north.values()] == [said] * 20
+    assert [[row["body"] for row in rows] for rows in north.values()] == [bodies] * 20
     # The second message names North, and is not asked.
     assert [[row["body"] for row in rows] for rows in south.values()] == [
         [FIRST.replace("North", "South"), FIRST]

@@ -51,7 +51,7 @@ def test_a_dialog_joins_the_group_of_a_related_one() -> None:
     assert len(set(groups(steps(f"at: 1s, begin: {BEGIN % 'e'}")).values())) == 2
 
 
-def test_a_message_travels_in_fragments_of_the_size_that_is_said() -> None:
+def test_a_message_travels_in_fragments_of_the_stated_size() -> None:
     standing = simulation("two_brokers", steps())
     assert standing.run().summary["delivered"] == 2
     frames = [entry for entry in standing.instances["ServerA"].topics.out if entry.message]
@@ -67,6 +67,6 @@ def test_a_message_travels_in_fragments_of_the_size_that_is_said() -> None:
         ("at: 1s, begin: {related: x, " + BEGIN[1:] % "e", "no dialog 'x'"),
     ],
 )
-def test_what_is_wrong_with_a_step_is_said(line: str, what: str) -> None:
+def test_an_invalid_step_is_reported(line: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         simulation("two_brokers", steps(line))

@@ -52,13 +52,13 @@ TROUBLE = Trouble(
 )
 QUEUE = QueueSample("ServerA", 10_000, 20_000, 7, 2, 0, 9_000, ((0, 4), (9753, 3)))
 LAG = LagSample("ServerA", "endpoint", "cmd", 10_000, 20_000, 12)
-SIGN = HeartbeatSample("ServerB", 10_000, 20_000, True, 19_900)
+HEARTBEAT = HeartbeatSample("ServerB", 10_000, 20_000, True, 19_900)
 HELD = HeldSample("GatewayA", 10_000, 20_000, 3, 1_200)
 LINK = LinkSample("ServerA", "ServerB", 10_000, 20_000)
-STATE_ROWS: tuple[Row, ...] = (DIALOG, TROUBLE, QUEUE, LAG, SIGN, HELD, LINK)
+STATE_ROWS: tuple[Row, ...] = (DIALOG, TROUBLE, QUEUE, LAG, HEARTBEAT, HELD, LINK)
 
 
 def dialog(number: int, **changes: Any) -> DialogSide:
-    """Return the initiator's side of dialog ``number``, changed as told."""
+    """Return the initiator's side of dialog ``number``, with changes."""
     conversation = f"00000000-0000-0000-0000-{number:012d}"
     return replace(DIALOG, conversation=conversation, **changes)

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Whereabouts, str, tuple[DialogSide, ...]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_state_of_its_dialog_tells_where_a_message_is(store: Store, case: str) -> None:
+def test_the_state_of_a_dialog_locates_its_message(store: Store, case: str) -> None:
     where, why, sides = CASES[case]
     store.write("messages", "run", 0, [MISSING, *sides])
     (found,) = Report(store).missing(NOW)
@@ -84,7 +84,7 @@ def test_the_lifetime_of_its_dialog_ends_it(store: Store) -> None:
     assert "lifetime" in found.why
 
 
-def test_who_dropped_a_copy_is_said(store: Store) -> None:
+def test_the_instance_that_dropped_a_copy_is_reported(store: Store) -> None:
     dropped = replace(MISSING, error=28072, error_at=11_900, error_by="GatewayA")
     store.write("messages", "run", 0, [dropped])
     (found,) = Report(store).missing(NOW)

@@ -30,15 +30,15 @@ def test_an_empty_store_has_an_empty_report(store: Store) -> None:
 
 def test_verify_overall_percentiles_against_all_values(store: Store) -> None:
     chance = random.Random(7)
-    ways = ("A>G1>B/D", "A>G2>B/D")
-    values: dict[str, list[int]] = {way: [] for way in ways}
+    paths = ("A>G1>B/D", "A>G2>B/D")
+    values: dict[str, list[int]] = {path: [] for path in paths}
     rows: list[Row] = []
     for window in range(12):
-        for way in ways:
+        for path in paths:
             some = [int(chance.expovariate(1 / 40)) for _ in range(chance.randint(1, 300))]
-            values[way] += some
+            values[path] += some
             start = window * 10_000
-            rows.append(latency(some, window_start=start, window_end=start + 10_000, path=way))
+            rows.append(latency(some, window_start=start, window_end=start + 10_000, path=path))
     rows.append(latency([9_999], leg=1, leg_from="", leg_to="A"))
     store.write("deliveries", "run", 0, rows)
 
@@ -46,7 +46,7 @@ def test_verify_overall_percentiles_against_all_values(store: Store) -> None:
     for summary in report.latency("path"):
         _equal(summary, values[summary.key[0]])
     (overall,) = report.latency()
-    _equal(overall, values[ways[0]] + values[ways[1]])
+    _equal(overall, values[paths[0]] + values[paths[1]])
     (leg,) = report.legs()
     assert leg.key == ("", "A")
     assert leg.max == 9_999
@@ -59,7 +59,7 @@ def _equal(summary: object, values: list[int]) -> None:
         assert getattr(summary, name) == pytest.approx(recomputed(values, share))
 
 
-def test_duplicates_are_told_by_cause(store: Store) -> None:
+def test_duplicates_are_counted_by_cause(store: Store) -> None:
     rows = [
         EVENT,
         replace(EVENT, window_start=20_000, window_end=30_000, count=2),
@@ -81,7 +81,7 @@ def test_duplicates_are_told_by_cause(store: Store) -> None:
     assert EventTotal(140, 11291, "ServerB", 7) in report.events()
 
 
-def test_what_must_not_be_is_told(store: Store) -> None:
+def test_violations_are_reported(store: Store) -> None:
     store.write("deliveries", "run", 0, [MALFORMED])
     store.write("repeats", "run", 0, [REPEAT])
     store.add_late("deliveries", "run", 0, 3)

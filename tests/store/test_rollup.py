@@ -37,7 +37,7 @@ def window(at: int, ms: int, count: int, **changed: object) -> LatencyWindow:
 
 
 def hours() -> list[LatencyWindow]:
-    """Return windows of more than the time from which on stretches are read: two ways, gaps."""
+    """Return windows of more than the time from which on stretches are read: two paths, gaps."""
     return [
         window(at, ms=1 + at // WINDOW % 97, count=1 + at // WINDOW % 5, path=path)
         for at in range(START - HOUR, END + HOUR, 7 * WINDOW)
@@ -46,18 +46,18 @@ def hours() -> list[LatencyWindow]:
     ]
 
 
-def told(store: Store, between: tuple[int, int]) -> Sequence[object]:
+def latencies_of(store: Store, between: tuple[int, int]) -> Sequence[object]:
     return Report(store, between).latency("path")
 
 
-def test_long_times_are_told_as_from_the_windows_by_fewer_rows(store: Store) -> None:
+def test_long_times_give_the_same_figures_from_fewer_rows(store: Store) -> None:
     times = [(START, END), (START - 5 * WINDOW, END + 9 * WINDOW), (START - HOUR, END + HOUR)]
     store.write("deliveries", "run", 0, hours())
-    before = [told(store, between) for between in times]
+    before = [latencies_of(store, between) for between in times]
     many = len(Report(store, times[2]).latency_windows())
     while roll_up(store, SETTLED):
         pass
-    assert [told(store, between) for between in times] == before
+    assert [latencies_of(store, between) for between in times] == before
     assert len(Report(store, times[2]).latency_windows()) < many / 5
     short = START, START + HOUR
     assert {type(row) for row in Report(store, short).latency_windows()} == {LatencyWindow}
@@ -108,8 +108,8 @@ def test_windows_that_are_as_long_are_left_alone(store: Store) -> None:
 
 def test_a_window_that_is_not_over_is_of_no_link_yet(store: Store) -> None:
     """With percentiles or without, and where a time is long enough for stretches or not."""
-    crossing = window(END - WINDOW // 2, 5, 7, leg=2, leg_from="ServerA", leg_to="ServerB/D")
-    store.write("deliveries", "run", 0, [crossing])
+    hop = window(END - WINDOW // 2, 5, 7, leg=2, leg_from="ServerA", leg_to="ServerB/D")
+    store.write("deliveries", "run", 0, [hop])
     for start in (START, END - WINDOW):
         for latency in (True, False):
             links = Situation(store).links(start, END, latency=latency)

@@ -1,4 +1,4 @@
-"""What a store says about a cluster's state is what was written into it."""
+"""A store returns the cluster state that was written into it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streams.store import (
 )
 from streams.store.tables import METADATA
 from tests.store.build import EVENT, MALFORMED, REPEAT, latency
-from tests.store.build_state import DIALOG, GONE, HELD, LAG, LINK, QUEUE, SIGN, TROUBLE, dialog
+from tests.store.build_state import DIALOG, GONE, HEARTBEAT, HELD, LAG, LINK, QUEUE, TROUBLE, dialog
 
 NOW = 100_000_000
 MINUTE = 60_000
@@ -133,12 +133,12 @@ def test_a_link_is_what_passed_it_and_whether_its_end_lives(store: Store) -> Non
         latency([5], leg=3, leg_from="GatewayA", leg_to="ServerB/DatabaseB"),
         latency([1], leg=4, leg_from="ServerB", leg_to="ServerB/DatabaseB"),
     ]
-    signs = [
+    heartbeats = [
         HeartbeatSample("ServerB", 10_000, 20_000, True, 19_900),
         HeartbeatSample("ServerB", 25_000, 30_000, False, 19_900),
     ]
     held = replace(HELD, until=30_000)
-    situation = _write(store, *legs, *signs, replace(LINK, until=30_000), held)
+    situation = _write(store, *legs, *heartbeats, replace(LINK, until=30_000), held)
     found = {(link.instance, link.other): link for link in situation.links(10_000, 30_000)}
     assert list(found) == [("GatewayA", "ServerB"), ("ServerA", "GatewayA"), ("ServerA", "ServerB")]
     first = found["ServerA", "GatewayA"]
@@ -152,7 +152,7 @@ def test_a_link_is_what_passed_it_and_whether_its_end_lives(store: Store) -> Non
     assert before.up and before.up_share == 1.0
 
 
-def test_drops_and_delays_are_told_by_reason_and_place(store: Store) -> None:
+def test_drops_and_delays_are_grouped_by_reason_and_place(store: Store) -> None:
     rows = [
         replace(EVENT, event=141, error=9753, cause=None, count=3),
         replace(EVENT, window_start=20_000, window_end=30_000, event=141, error=9753, cause=None),
@@ -177,7 +177,7 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
         replace(TROUBLE, event=160, error=11224, last_at=NOW - 5),
         replace(TROUBLE, event=160, error=11224, conversation="elsewhere", last_at=NOW - 5),
         replace(DIALOG, depth=0, waiting_since=None, progress_at=NOW),
-        replace(SIGN, at=at, until=until, up=False, seen_at=at),
+        replace(HEARTBEAT, at=at, until=until, up=False, seen_at=at),
         replace(LINK, at=at, until=until),
         replace(HELD, instance="ServerA", at=at, until=until),
         dialog(1, waiting_since=NOW - 2 * MINUTE, status=9753, progress_at=NOW),
@@ -233,5 +233,5 @@ def test_a_lag_is_an_alarm_while_it_never_shrinks(
 
 
 def test_old_figures_are_an_alarm(store: Store) -> None:
-    (alarm,) = _write(store, replace(SIGN, up=True)).alarms(NOW)
-    assert (alarm.kind, alarm.since) == (AlarmKind.STALE, SIGN.until)
+    (alarm,) = _write(store, replace(HEARTBEAT, up=True)).alarms(NOW)
+    assert (alarm.kind, alarm.since) == (AlarmKind.STALE, HEARTBEAT.until)

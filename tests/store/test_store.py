@@ -168,7 +168,7 @@ def test_a_store_belongs_to_one_monitor(store: Store) -> None:
         ("sqlite:///:memory:", "needs a file"),
     ],
 )
-def test_what_cannot_be_a_store_is_told(url: str, words: str) -> None:
+def test_an_invalid_store_is_reported(url: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         Store.open(url)
 
@@ -179,19 +179,19 @@ def test_a_report_does_not_make_an_empty_store(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_driver_is_told_without_the_password() -> None:
+def test_a_missing_driver_is_reported_without_the_password() -> None:
     with pytest.raises(SurroundingsError, match=r"driver for postgresql\+nosuch://u:\*\*\*@h/d"):
         Store.open("postgresql+nosuch://u:secret@h/d")
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database, but long enough to be looked at\n" * 20)
     with pytest.raises(SurroundingsError, match="not a database"):
         Store.open(f"sqlite:///{tmp_path}/text")
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_postgresql_is_spoken_to_in_its_own_words(kind: type) -> None:
+def test_postgresql_gets_statements_in_its_dialect(kind: type) -> None:
     made: Any = upsert(KINDS[kind], "postgresql")
     text = str(made.compile(dialect=postgresql.dialect()))
     assert "ON CONFLICT (key) DO UPDATE SET" in text

@@ -1,1 +1,1 @@
-"""What a topology reads, keeps and says about itself."""
+"""What a topology reads, keeps and reports."""

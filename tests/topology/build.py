@@ -1,4 +1,4 @@
-"""Write a topology the short way."""
+"""Write a topology in short form."""
 
 from __future__ import annotations
 

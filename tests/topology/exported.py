@@ -20,6 +20,6 @@ def through_a_folder(topology: Topology) -> Topology:
 
 
 def explicit(topology: Topology) -> Topology:
-    """Return it as export says it: endpoints have names and ports, queues are declared."""
+    """Return it as export writes it: endpoints have names and ports, queues are declared."""
     instances = {name: explicit_instance(i) for name, i in topology.instances.items()}
     return replace(topology, instances=instances)

@@ -39,11 +39,14 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
         ShippedService.DATA_DEPENDENT_ROUTING,
         "//shop/Router",
     )
-    said = routers.classifier
-    assert said is not None and said.language is Language.XPATH
-    assert (said.expression.text, said.expression.source.line) == ("/s:order/s:region", 8)
-    assert said.services == {"north": "//shop/North"}
-    assert (said.otherwise, said.namespaces) == ("//shop/Elsewhere", {"s": "urn:shop"})
+    classifier = routers.classifier
+    assert classifier is not None and classifier.language is Language.XPATH
+    assert (classifier.expression.text, classifier.expression.source.line) == (
+        "/s:order/s:region",
+        8,
+    )
+    assert classifier.services == {"north": "//shop/North"}
+    assert (classifier.otherwise, classifier.namespaces) == ("//shop/Elsewhere", {"s": "urn:shop"})
     assert redirecting.setting("redirect") == "//shop/Redirect"
     schema = redirecting.classifier and redirecting.classifier.schema
     assert schema is not None and schema.text == "order.avsc"
@@ -56,7 +59,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "place", "says"),
+    ("agent", "place", "message"),
     [
         ("{service: S}", "2:5", "an agent without runs"),
         ("{runs: data-dependent-rooting}", "2:15", "Did you mean 'data-dependent-routing'?"),
@@ -77,13 +80,13 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
         ("{runs: data-dependent-routing, classifier: {xpath: 1}}", "2:59", "a text"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
-    tmp_path: Path, agent: str, place: str, says: str
+def test_errors_are_reported_with_their_place(
+    tmp_path: Path, agent: str, place: str, message: str
 ) -> None:
     write(tmp_path, f"agents:\n    n: {agent}\n")
     with pytest.raises(InputError) as caught:
         load(tmp_path, NOW)
-    assert f"topology.yaml:{place}: " in str(caught.value) and says in str(caught.value)
+    assert f"topology.yaml:{place}: " in str(caught.value) and message in str(caught.value)
 
 
 def test_a_name_must_do_for_a_file(tmp_path: Path) -> None:

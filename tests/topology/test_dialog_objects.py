@@ -24,7 +24,7 @@ XSD = '<xsd:schema xmlns:xsd="http://www.w3.org/2001/XMLSchema"/>'
 
 
 def test_broker_priorities(tmp_path: Path) -> None:
-    """CREATE, ALTER and DROP BROKER PRIORITY; ANY and DEFAULT are what is not said (4.12)."""
+    """CREATE, ALTER and DROP BROKER PRIORITY; ANY and DEFAULT stand for absent clauses (4.12)."""
     topology, database = from_sql(
         tmp_path,
         """

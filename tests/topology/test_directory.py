@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_route_says_what_a_route_of_a_topology_says(tmp_path: Path) -> None:
+def test_a_route_has_the_fields_of_a_topologys_route(tmp_path: Path) -> None:
     text = """
         lifetime: 60
         routes:
@@ -36,7 +36,7 @@ def test_a_route_says_what_a_route_of_a_topology_says(tmp_path: Path) -> None:
     assert not one.breaches and not other.breaches
 
 
-def test_what_says_no_lifetime_lasts_an_hour(tmp_path: Path) -> None:
+def test_an_offer_without_lifetime_lasts_an_hour(tmp_path: Path) -> None:
     [offer] = load_offers(written(tmp_path, "routes: [{service_name: S, address: LOCAL}]"))
     assert offer.lifetime == OFFER_LIFETIME == 3600
 
@@ -47,7 +47,7 @@ def test_nothing_names_nobody(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "says"),
+    ("text", "place", "message"),
     [
         ("routes:\n- a: b: c", "2:7", "no YAML"),
         ("- a", "1:1", "a mapping"),
@@ -60,15 +60,15 @@ def test_nothing_names_nobody(tmp_path: Path, text: str) -> None:
         ("lifetime: soon", "1:11", "a whole number"),
     ],
 )
-def test_a_mistake_has_its_place(tmp_path: Path, text: str, place: str, says: str) -> None:
+def test_a_mistake_has_its_place(tmp_path: Path, text: str, place: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError) as caught:
         load_offers(path)
-    assert str(caught.value).startswith(f"{path}:{place}:") and says in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{place}:") and message in str(caught.value)
 
 
 def test_what_breaks_a_rule_is_kept_and_known(tmp_path: Path) -> None:
-    """Whoever asks for it is told; the others are answered."""
+    """A request for it gets the error; the others are answered."""
     [bad] = load_offers(written(tmp_path, "routes: [{service_name: S, address: ServerB}]"))
     assert [breach.rule.name for breach in bad.breaches] == ["V6"]
 

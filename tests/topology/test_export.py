@@ -1,4 +1,4 @@
-"""What is exported is imported as the same topology; what cannot be said is said to be left out."""
+"""An export is imported as the same topology; what T-SQL cannot express is reported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_topology_yaml_loads_as_the_topology(topology: Topology) -> None:
 
 @ROUND
 @given(topologies())
-def test_a_script_alone_loads_as_what_a_server_can_be_told(topology: Topology) -> None:
+def test_a_script_alone_loads_as_what_tsql_can_express(topology: Topology) -> None:
     """Not the broker ids, the mirrored pairs, and what only other instances and Kafka know."""
     for instance in topology.instances.values():
         script = instance_script(instance, NOW)
@@ -75,8 +75,8 @@ def fresh(name: str, text: str) -> Instance:
 def without(instance: Instance) -> Instance:
     return Instance(
         instance.name,
-        told(instance.msdb, instance.name),
-        {name: told(d, instance.name) for name, d in instance.databases.items()},
+        exported(instance.msdb, instance.name),
+        {name: exported(d, instance.name) for name, d in instance.databases.items()},
         endpoint=replace(
             instance.endpoint,
             transport=type(instance.endpoint)().transport,
@@ -86,7 +86,7 @@ def without(instance: Instance) -> Instance:
     )
 
 
-def told(database: Database, instance: str) -> Database:
+def exported(database: Database, instance: str) -> Database:
     queues = {name: replace(q, group=None, partitions=1) for name, q in database.queues.items()}
     created = empty_database(instance, database.name)
     return replace(database, broker_id=created.broker_id, mirror=None, queues=queues)
@@ -118,7 +118,7 @@ def unnumbered(instances: Mapping[str, Instance]) -> dict[str, Instance]:
 
 
 @pytest.mark.parametrize("expires", [0.0, NOW, NOW + 0.25, NOW + 1e-7, 1e14, 1e17])
-def test_topology_yaml_says_instants_exactly(tmp_path: Path, expires: float) -> None:
+def test_topology_yaml_has_exact_instants(tmp_path: Path, expires: float) -> None:
     """As a date where a date says it, else in seconds."""
     route = f"{{name: R, address: LOCAL, expires: {expires:.7f}}}"
     topology, written = from_yaml(tmp_path, f"{{routes: [{route}]}}")
@@ -126,7 +126,7 @@ def test_topology_yaml_says_instants_exactly(tmp_path: Path, expires: float) -> 
     assert again.routes[1].expires == written.routes[1].expires == expires
 
 
-def test_topology_yaml_says_what_procedures_do(tmp_path: Path) -> None:
+def test_topology_yaml_has_the_effects_of_procedures(tmp_path: Path) -> None:
     """Evidence is no T-SQL of export's, but the file has words for it."""
     database = """{procedures: {
         P: {begins: [{service: S, to: T, broker: B, contract: C, related: true, encryption: off}]},
@@ -134,13 +134,13 @@ def test_topology_yaml_says_what_procedures_do(tmp_path: Path) -> None:
     topology, written = from_yaml(tmp_path, database)
     text = write_document(topology)
     again = read_document(text, "", NOW).instances["I1"].databases["DB"]
-    assert [told_of(p) for p in again.procedures.values()] == [
-        told_of(p) for p in written.procedures.values()
+    assert [exported_procedure(p) for p in again.procedures.values()] == [
+        exported_procedure(p) for p in written.procedures.values()
     ]
     assert set(again.procedures) == {"P", "Q"}
 
 
-def told_of(procedure: Procedure) -> tuple[object, ...]:
+def exported_procedure(procedure: Procedure) -> tuple[object, ...]:
     """Return what a procedure does; where it ends conversations is not kept."""
     p = procedure
     return p.name, p.begins, len(p.ends), p.receives, p.calls
@@ -153,16 +153,16 @@ def test_an_activation_that_is_off_is_exported_with_its_procedure(tmp_path: Path
     assert "ACTIVATION (STATUS = OFF, PROCEDURE_NAME = [dbo].[Read]," in script.text
 
 
-def test_what_is_guessed_of_an_activation_is_told(tmp_path: Path) -> None:
+def test_guesses_about_an_activation_are_reported(tmp_path: Path) -> None:
     """The topology keeps which procedure is activated, and how often, and not as whom."""
     queues = "{Q: {activation: dbo.Read, max_readers: 7}}"
     topology, database = from_yaml(tmp_path, f"{{queues: {queues}}}")
     script = database_script(topology.instances["I1"], database, NOW)
-    [told] = [left for left in script.left if left.what == "queue Q"]
-    assert told.lost and "EXECUTE AS OWNER" in told.why
+    [exported] = [left for left in script.left if left.what == "queue Q"]
+    assert exported.lost and "EXECUTE AS OWNER" in exported.why
 
 
-def test_what_is_kafkas_of_a_queue_is_told_and_kept(tmp_path: Path) -> None:
+def test_the_kafka_settings_of_a_queue_are_reported_and_kept(tmp_path: Path) -> None:
     """Its reading group and its partitions are no clauses of CREATE QUEUE."""
     topology, database = from_yaml(tmp_path, "{queues: {Q: {group: readers, partitions: 4}}}")
     script = database_script(topology.instances["I1"], database, NOW)

@@ -1,4 +1,4 @@
-"""Generated estates: as many as asked for, the same for a seed, healthy unless told otherwise."""
+"""Generated estates: as many as asked for, the same for a seed, healthy by default."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def routes(topology: Topology) -> int:
 
 @pytest.mark.parametrize(("instances", "wanted"), SIZES)
 def test_an_estate_is_as_large_as_asked_for_and_healthy(instances: int, wanted: int) -> None:
-    """Every flow arrives and is acknowledged, by every way and without hazard."""
+    """Every flow arrives and is acknowledged, by every path and without hazard."""
     estate = generate_estate(Wish(instances, wanted, seed=instances))
     assert len(estate.topology.instances) == instances
     assert routes(estate.topology) == wanted
@@ -42,9 +42,14 @@ def test_an_estate_is_as_large_as_asked_for_and_healthy(instances: int, wanted: 
         assert paths(estate.topology, expected.sender, expected.to).good
 
 
-def test_an_estate_has_every_kind_of_way() -> None:
+def test_an_estate_has_every_kind_of_path() -> None:
     estate = generate_estate(Wish(120, 1_500, seed=3))
-    assert {flow.way.value for flow in estate.flows} == {"local", "direct", "gateways", "hubs"}
+    assert {flow.path_kind.value for flow in estate.flows} == {
+        "local",
+        "direct",
+        "gateways",
+        "hubs",
+    }
     assert {len(flow.offer.homes) for flow in estate.flows} >= {1, 2}
     assert {flow.offer.by_name for flow in estate.flows} == {True, False}
 
@@ -83,7 +88,7 @@ HARMLESS = {"duplicate route", "expired route"}
 """Defects that keep no dialog from going on."""
 
 
-def test_every_kind_is_planted_and_breaks_what_it_says(damaged: GeneratedEstate) -> None:
+def test_every_kind_is_planted_and_breaks_what_it_states(damaged: GeneratedEstate) -> None:
     assert [d.kind for d in damaged.defects] == 2 * [kind.name for kind in KINDS]
     assert len({d.subject for d in damaged.defects}) == len(damaged.defects)
     for defect in damaged.defects:
@@ -107,7 +112,7 @@ def test_flows_that_meet_no_defect_are_healthy(damaged: GeneratedEstate) -> None
     assert apart > len(damaged.defects)
 
 
-def test_the_page_tells_every_kind() -> None:
+def test_the_page_lists_every_kind() -> None:
     page = (Path(__file__).parents[2] / "docs" / "estates.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| (TA-\d\d) \|", page, re.MULTILINE) == [k.code for k in KINDS]
 

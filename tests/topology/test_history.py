@@ -54,7 +54,7 @@ def test_a_folder_does_not_fail_back(tmp_path: Path) -> None:
     )
 
 
-def test_what_the_folder_says_otherwise_counts(tmp_path: Path) -> None:
+def test_settings_of_the_folder_take_precedence(tmp_path: Path) -> None:
     """Before any failover the folder's roles; another pair; what is new, and what is gone."""
     folder = load(write(tmp_path, FOLDER), NOW)
     a = folder.instances["A"]

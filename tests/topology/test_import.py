@@ -1,4 +1,4 @@
-"""What an argument of an import means, what the folder holds, and what the report says."""
+"""What an argument of an import means, what the folder holds, and the report."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_scripts_without_use_begin_in_a_database_that_is_named(tmp_path: Path) -
     assert set(load(tmp_path / "made", NOW).instances["A"].databases["Shop"].queues) == {"Q"}
 
 
-def test_the_report_says_what_scripts_without_use_need(tmp_path: Path) -> None:
+def test_the_report_names_the_database_that_scripts_without_use_need(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("CREATE QUEUE Q", encoding="utf-8")
     output = tmp_path / "made"
     write_folder(output, imported_instances([f"A={tmp_path}/a.sql"]))
@@ -138,14 +138,14 @@ def test_the_report(tmp_path: Path) -> None:
         "  note: typographic quotes are read as plain ones, once, first at A/a.sql:207",
         f"Next: hopline check {output}",
     ]
-    told = report.to_json()
+    document = report.to_json()
     assert not report.good
-    assert told["summary"] == {
+    assert document["summary"] == {
         "understood": 4, "skipped": 201, "unresolved": 1, "not_understood": 1,
     }  # fmt: skip
-    assert told["instances"] == {"A": {"understood": {"CREATE QUEUE": 3, "USE": 1}}}
-    assert len(told["skipped"]) == 201 and len(told["findings"]) == 2
-    assert told["scripts"] == [{"file": str(output / "A" / "a.sql"), "encoding": "utf-8"}]
+    assert document["instances"] == {"A": {"understood": {"CREATE QUEUE": 3, "USE": 1}}}
+    assert len(document["skipped"]) == 201 and len(document["findings"]) == 2
+    assert document["scripts"] == [{"file": str(output / "A" / "a.sql"), "encoding": "utf-8"}]
 
 
 def test_a_long_report_fits_a_screen(tmp_path: Path) -> None:

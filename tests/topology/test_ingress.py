@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streams.analysis import Estate, find_paths, flows_of
-from streams.analysis.paths.ways import Way
+from streams.analysis.paths.path_graph import MessagePath
 from streams.node import catalog_of
 from streams.protocol import DEFAULT, Parties
 from streams.routing import SYSTEM_SERVICE, broker_key
@@ -151,7 +151,7 @@ def test_a_route_that_leaves_and_comes_back_lets_nobody_write_as_ones_own(tmp_pa
     assert entrances(hub, "hub")["Hub", "one"] == ({"One"}, {"D1"})
 
 
-def test_where_no_way_back_is_known_routes_say_who_is_there(tmp_path: Path) -> None:
+def test_without_a_known_return_path_routes_name_the_senders(tmp_path: Path) -> None:
     """A topology may have nothing but the address of the other company's gateway."""
     text = """
     instances:
@@ -196,7 +196,7 @@ def test_claims_are_read_and_written_strictly(tmp_path: Path) -> None:
     assert topology.clusters["one"].properties == {}
 
 
-# --- every way that a topology has ---------------------------------------------------------------
+# --- every path that a topology has ---------------------------------------------------------------
 
 
 def divided(topology: Topology, seed: int) -> Topology:
@@ -221,17 +221,17 @@ def parties(service: str, broker: str) -> Parties:
 
 
 class Border:
-    """Checks ways as the forwarders of all clusters would."""
+    """Checks paths as the forwarders of all clusters would."""
 
     def __init__(self, topology: Topology) -> None:
         self.instances = topology.instances
         self.catalogs = {c: catalog_of(share_of(topology, c), 1) for c in clusters_of(topology)}
         self.passed = 0
 
-    def refused(self, way: Way, sender: Parties) -> Iterator[str]:
-        """Yield where a way is closed that has not been in that cluster before."""
+    def refused(self, path: MessagePath, sender: Parties) -> Iterator[str]:
+        """Yield where a path is closed that has not been in that cluster before."""
         met: set[str | None] = set()
-        hops = [self.instances[state.instance] for state, _ in way.hops]
+        hops = [self.instances[state.instance] for state, _ in path.hops]
         for here, following in pairwise(hops):
             met.add(here.cluster)
             if here.cluster != following.cluster and following.cluster not in met:
@@ -246,7 +246,7 @@ class Border:
 
 
 def closed(topology: Topology) -> tuple[list[str], int]:
-    """Return the ways of a topology that a claim check would close, and how many were looked at."""
+    """Return the paths that a claim check would close, and how many were checked."""
     if not clusters_of(topology):
         return [], 0
     border, found = Border(topology), []

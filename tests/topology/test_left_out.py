@@ -1,4 +1,4 @@
-"""What T-SQL has no words for: a comment in the script, told, and kept by topology.yaml."""
+"""What T-SQL cannot express: a comment in the script, reported, and kept by topology.yaml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.topology.exported import explicit, through_a_folder
 
 
 def exported(folder: Path, database: str) -> tuple[str, list[str], Topology]:
-    """Return the script of database DB, what is told, and what the folder loads as."""
+    """Return the script of database DB, the reasons of omissions, and what the folder loads as."""
     topology, db = from_yaml(folder, database)
     script = database_script(topology.instances["I1"], db, NOW)
     return script.text, [str(left) for left in script.left], through_a_folder(topology)
@@ -22,9 +22,9 @@ def exported(folder: Path, database: str) -> tuple[str, list[str], Topology]:
 def test_what_the_engine_would_refuse_is_a_comment_with_the_reason(tmp_path: Path) -> None:
     """V4 here; the folder's topology.yaml still has the record (C-06)."""
     route = "{name: R, service_name: S, address: 'tcp://a', mirror_address: 'tcp://b'}"
-    text, told_, again = exported(tmp_path, f"{{routes: [{route}]}}")
+    text, reasons, again = exported(tmp_path, f"{{routes: [{route}]}}")
     assert "CREATE ROUTE" not in text
-    [why] = told_
+    [why] = reasons
     assert why.startswith("I1/DB: route R: MIRROR_ADDRESS is given without")
     assert "(V4: 9661" in why
     assert "-- left out: route R: MIRROR_ADDRESS" in text
@@ -34,9 +34,9 @@ def test_what_the_engine_would_refuse_is_a_comment_with_the_reason(tmp_path: Pat
 
 def test_of_two_routes_of_one_name_the_first_is_created(tmp_path: Path) -> None:
     rows = "[{name: R, address: 'tcp://a'}, {name: r, address: 'tcp://b'}]"
-    text, told_, again = exported(tmp_path, f"{{routes: {rows}}}")
+    text, reasons, again = exported(tmp_path, f"{{routes: {rows}}}")
     assert text.count("CREATE ROUTE") == 1 and "N'tcp://a'" in text
-    assert ["V14" in why for why in told_] == [True]
+    assert ["V14" in why for why in reasons] == [True]
     assert [r.address for r in again.instances["I1"].databases["DB"].routes] == ["LOCAL", "tcp://a"]
 
 
@@ -87,9 +87,9 @@ def test_the_broker_id_is_a_comment_and_stays_in_the_folder(tmp_path: Path) -> N
 def test_an_object_without_words_stays_in_the_folder(
     tmp_path: Path, database: str, what: str
 ) -> None:
-    text, told_, again = exported(tmp_path, database)
+    text, reasons, again = exported(tmp_path, database)
     assert "CREATE" not in text
-    assert [why.split(": ")[1] for why in told_] == what.split("; ")
+    assert [why.split(": ")[1] for why in reasons] == what.split("; ")
     assert not again.findings
     assert again == explicit(from_yaml(tmp_path, database)[0])
 
@@ -97,18 +97,18 @@ def test_an_object_without_words_stays_in_the_folder(
 def test_the_schema_dbo_need_not_be_written(tmp_path: Path) -> None:
     """YAML may write it, T-SQL's names are without it: both mean one queue."""
     database = "{services: {S: {queue: dbo.Q}}, queues: {dbo.Q: {retention: on}}}"
-    text, told_, again = exported(tmp_path, database)
-    assert "CREATE QUEUE [dbo].[Q] WITH RETENTION = ON;" in text and not told_
+    text, reasons, again = exported(tmp_path, database)
+    assert "CREATE QUEUE [dbo].[Q] WITH RETENTION = ON;" in text and not reasons
     assert again == explicit(from_yaml(tmp_path, database)[0])
     assert again.instances["I1"].databases["DB"].services["S"].queue == "Q"
 
 
 def test_users_are_made_but_for_those_that_every_database_has(tmp_path: Path) -> None:
     grants = "{grants: [{service: S, to: public}, {service: S, to: u}]}"
-    text, told_, again = exported(tmp_path, grants)
+    text, reasons, again = exported(tmp_path, grants)
     assert text.count("CREATE USER") == 1 and "CREATE USER [u] WITHOUT LOGIN;" in text
     assert "GRANT SEND ON SERVICE::[S] TO [public];" in text
-    assert not told_ and len(again.instances["I1"].databases["DB"].grants) == 2
+    assert not reasons and len(again.instances["I1"].databases["DB"].grants) == 2
 
 
 def test_of_two_priorities_with_one_criteria_the_first_is_created(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_pair_stands_for_its_partners() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "message"),
     [
         ("pair: Group", "pair: Two", "called like an instance"),
         ("  Two:\n    partitions: 3", "  Two:\n    partitions: 2", "differ in their cluster"),
@@ -79,7 +79,7 @@ def test_the_pair_stands_for_its_partners() -> None:
          "Stock/Q of the pair Group has 4 partitions at One and 1 at Two"),
     ],
 )  # fmt: skip
-def test_what_cannot_share_topics_is_refused(old: str, new: str, says: str) -> None:
+def test_what_cannot_share_topics_is_refused(old: str, new: str, message: str) -> None:
     """A name that two would have, and topics that could not be one's."""
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=message):
         specs_of(topology(old, new), Topics())

@@ -12,7 +12,7 @@ from .build import NOW, from_sql
 
 
 def procedure(folder: Path, body: str, head: str = "CREATE PROC p") -> Procedure:
-    """Return what a procedure's body says."""
+    """Return the procedure that a body makes."""
     topology, database = from_sql(folder, f"{head} AS\n{body}")
     assert not topology.findings
     [found] = database.procedures.values()

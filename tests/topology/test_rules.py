@@ -1,4 +1,4 @@
-"""V1 to V14: what the engine refuses is left out (T-SQL) or kept (YAML), and found either way."""
+"""V1 to V14: what the engine refuses is left out (T-SQL) or kept (YAML), with a finding."""
 
 from __future__ import annotations
 

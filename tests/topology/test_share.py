@@ -47,7 +47,7 @@ def test_a_cluster_gets_its_own_instances_and_addresses_of_those_it_writes_to(
     assert set(share.clusters) == {"buyer", "seller"}
 
 
-def test_of_what_is_behind_a_neighbour_a_catalog_says_nothing(two: Topology) -> None:
+def test_a_catalog_has_nothing_from_behind_a_neighbour(two: Topology) -> None:
     """Neither ServerB nor its services, routes and queues are known to the buyer."""
     text = str(flatten(share_of(two, "buyer")))
     assert "GatewayB" in text
@@ -67,7 +67,7 @@ def test_most_topologies_are_not_divided(tmp_path: Path) -> None:
     assert clusters_of(read(tmp_path, "instances: {A: {cluster: one}, B: {cluster: one}}")) == ()
 
 
-def test_who_does_not_say_its_cluster_where_others_do_is_told(tmp_path: Path) -> None:
+def test_an_instance_without_cluster_among_others_with_one_is_reported(tmp_path: Path) -> None:
     topology = read(tmp_path, "instances: {A: {cluster: one}, B: {}}")
     with pytest.raises(UsageError, match="B does not say its cluster"):
         clusters_of(topology)
@@ -78,7 +78,7 @@ def test_a_cluster_without_instances_gets_nothing(two: Topology) -> None:
         share_of(two, "elsewhere")
 
 
-def test_every_way_to_name_a_next_hop_counts(tmp_path: Path) -> None:
+def test_every_form_of_a_next_hop_counts(tmp_path: Path) -> None:
     """Alias, mirror address and TRANSPORT, which takes the address from a service's name."""
     share = share_of(
         read(

@@ -215,7 +215,7 @@ def test_unknown_statements_are_recorded(tmp_path: Path) -> None:
 
 
 def test_what_has_no_effect_is_a_warning(tmp_path: Path) -> None:
-    """A second object of a name and a route that is not there are said, not obeyed."""
+    """A second object of a name and a route that is not there are reported and not applied."""
     topology, database = from_sql(
         tmp_path,
         "CREATE QUEUE Q; CREATE QUEUE Q; CREATE QUEUE Q WITH STATUS = OFF; DROP ROUTE No;"

@@ -52,14 +52,14 @@ def test_guards(tmp_path: Path, script: str, address: str | None) -> None:
     assert found == ({} if address is None else {"R": address})
 
 
-def test_an_unguarded_statement_without_effect_is_told(tmp_path: Path) -> None:
+def test_an_unguarded_statement_without_effect_is_reported(tmp_path: Path) -> None:
     """The same statements without their guard, or behind it, are warnings."""
     topology, _ = from_sql(tmp_path, f"{CREATE} {THERE} DROP ROUTE R DROP ROUTE R")
     assert [f.message for f in topology.findings] == ["there is no route R in I1/DB"]
 
 
 def test_a_condition_about_anything_else_is_unresolved(tmp_path: Path) -> None:
-    """Once, with its place; what it guards is applied. Without a declaration, nothing is said."""
+    """Once, with its place; what it guards is applied. Without a declaration: no report."""
     topology, database = from_sql(
         tmp_path,
         f"""
@@ -175,7 +175,7 @@ def test_dynamic_sql_inside_dynamic_sql(tmp_path: Path) -> None:
     assert [s.kind for s in topology.skipped if s.why] == ["EXECUTE"]
 
 
-def test_an_error_in_dynamic_sql_is_told_at_its_string(tmp_path: Path) -> None:
+def test_an_error_in_dynamic_sql_is_reported_at_its_string(tmp_path: Path) -> None:
     topology, _ = as_found(tmp_path, b"DECLARE @s varchar(99) =\n 'CREATE ROUTE R'\n\nEXEC (@s)")
     [finding] = topology.findings
     assert (finding.line, finding.column) == (2, 2)
@@ -221,7 +221,7 @@ def test_go_in_a_string_is_text_where_every_string_ends(tmp_path: Path) -> None:
     assert set(instance(topology).databases["DB"].queues) == {"Q"}
 
 
-def test_a_dialog_with_whom_only_a_run_would_tell_is_unresolved(tmp_path: Path) -> None:
+def test_a_dialog_with_a_target_known_only_at_run_time_is_unresolved(tmp_path: Path) -> None:
     """No flow can be concluded from it, so nobody shall believe that all were."""
     code = "CREATE PROC p @to sysname AS\nBEGIN DIALOG @h FROM SERVICE S TO SERVICE @to"
     topology, _ = as_found(tmp_path, f"USE DB\nGO\n{code}\nGO".encode())

@@ -76,7 +76,7 @@ def test_a_long_batch_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_that_is_broken_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the parts before it said is kept."""
+    """What the parts before it stated is kept."""
     monkeypatch.setattr(lexer, "_PART", 5)
     text = "CREATE PROC p AS END CONVERSATION @h\nPRINT 1\nPRINT 'no end\nGO\nCREATE QUEUE Q"
     found, notes = read(text, Reading.AS_FOUND)

@@ -154,7 +154,7 @@ def test_what_sqlcmd_does(tmp_path: Path) -> None:
         ("utf-16-le", "utf-16-le"), ("utf-16-be", "utf-16-be"), ("cp1252", "cp1252"),
     ],
 )  # fmt: skip
-def test_any_encoding_is_read_and_told(tmp_path: Path, encoding: str, taken: str) -> None:
+def test_any_encoding_is_read_and_reported(tmp_path: Path, encoding: str, taken: str) -> None:
     text = "USE [Größe]\r\nGO\r\nCREATE QUEUE [Käufe’s]\r\nGO\r\n"
     topology, notes = as_found(tmp_path, text.encode(encoding))
     queue = instance(topology).databases["Größe"].queues["Käufe’s"]

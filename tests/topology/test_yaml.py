@@ -92,7 +92,7 @@ def test_everything(tmp_path: Path) -> None:
 
 
 def test_defaults(tmp_path: Path) -> None:
-    """What is not said has the contract's defaults."""
+    """Absent keys have the contract's defaults."""
     topology, database = from_yaml(tmp_path, "{services: [S, T]}")
     instance = topology.instances["I1"]
     assert instance.endpoint == Endpoint(
@@ -198,16 +198,16 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("yaml", "line", "column", "said"), ERRORS)
+@pytest.mark.parametrize(("yaml", "line", "column", "message"), ERRORS)
 def test_errors_have_their_place(
-    tmp_path: Path, yaml: str, line: int | None, column: int | None, said: str
+    tmp_path: Path, yaml: str, line: int | None, column: int | None, message: str
 ) -> None:
     """What cannot be read says file, line, column, what was expected and what to do."""
     (tmp_path / "topology.yaml").write_text(yaml, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         load(tmp_path, NOW)
     error = caught.value
-    assert said in f"{error.message} {error.remedy}" and error.file.endswith("topology.yaml")
+    assert message in f"{error.message} {error.remedy}" and error.file.endswith("topology.yaml")
     if line is not None:
         assert (error.line, error.column) == (line, column)
 

@@ -97,11 +97,11 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("yaml", "said"), ERRORS)
-def test_errors_have_their_place(tmp_path: Path, yaml: str, said: str) -> None:
+@pytest.mark.parametrize(("yaml", "message"), ERRORS)
+def test_errors_have_their_place(tmp_path: Path, yaml: str, message: str) -> None:
     (tmp_path / "topology.yaml").write_text(f"instances:\n  A: {{{yaml}}}", encoding="utf-8")
     with pytest.raises(InputError) as caught:
         load(tmp_path, NOW)
     error = caught.value
-    assert said in f"{error.message} {error.remedy}"
+    assert message in f"{error.message} {error.remedy}"
     assert error.line == 2 and error.column > 6

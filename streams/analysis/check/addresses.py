@@ -78,7 +78,7 @@ def _no_address(
         )  # fmt: skip
 
 
-def one_way(estate: Estate) -> Iterator[Finding]:
+def initiators_without_address(estate: Estate) -> Iterator[Finding]:
     """Find initiators whose names hold no address where TRANSPORT leads to the target (2.3)."""
     for answer in answers_of(estate):
         passage, service = answer.passage, answer.flow.sender.service
@@ -179,7 +179,7 @@ CHECKS = (
         "the name of the service that began. If that holds no address, every target needs a route "
         "back to it, which is what TRANSPORT was to spare.",
         "Give the initiator's service a name that begins with its address.",
-        one_way,
+        initiators_without_address,
     ),
     Check(
         "TA-29",

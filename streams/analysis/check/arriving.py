@@ -101,7 +101,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
         if [_outcome(d) for d in _decisions(before)] != [_outcome(d) for d in _decisions(after)]:
             return ""
         steps |= {decision.step for decision in _decisions(after)}
-    # That replies find their way says little where the service is a target too.
+    # That replies find their return path says little where the service is a target too.
     steps = steps - {"REPLY"} or steps
     return "; ".join(_WHY[step] for step in sorted(steps & set(_WHY)))
 

@@ -33,7 +33,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def no_return(estate: Estate) -> Iterable[Finding]:
-    """Find targets from which acknowledgements have no way back to the initiator (4.5)."""
+    """Find targets from which acknowledgements have no return path to the initiator (4.5)."""
     answered = {_pair(answer) for answer in answers_of(estate) if answer.returns}
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
@@ -154,13 +154,13 @@ def _over(names: frozenset[str]) -> str:
 def stale_returns(estate: Estate) -> Iterable[Finding]:
     """Find return routes that lead nowhere while others bring the acknowledgement back (EX-62)."""
     groups: dict[tuple[str, str], list[tuple[FlowAnswer, Back, Failure]]] = {}
-    told = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
+    reported = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
     for answer in answers_of(estate):
         for back in answer.backs:
             for failure in back.failures if back.arrives else ():
                 routes = routes_on(estate, failure.hops)
                 trouble = diagnose(estate, Phase.BACK, failure, answer.flow.sender.service)
-                if routes and (trouble.cause, at_fault(estate, trouble).name) not in told:
+                if routes and (trouble.cause, at_fault(estate, trouble).name) not in reported:
                     key = (back.at, str(routes[0]))
                     groups.setdefault(key, []).append((answer, back, failure))
     for group in groups.values():

@@ -10,7 +10,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answer_flow
 from streams.analysis.flows.flows import Clue, Evidence, Flow
-from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.places import find_sender
 from streams.errors import UsageError
 from streams.topology import Expectation, Finding, Severity, finding_at
@@ -50,7 +50,7 @@ def _differing(expected: Expectation, answer: FlowAnswer) -> Iterator[str]:
 def _evidence(estate: Estate, answer: FlowAnswer) -> dict[str, object]:
     hops = answer.failures[0].hops if answer.failures else ()
     if not hops:
-        hops = way_to(answer.forth.ways, answer.forth.ways.start)
+        hops = shortest_path_to(answer.forth.graph, answer.forth.graph.start)
     found = answer.to_json()
     return shown(
         routes_on(estate, hops), [state.instance for state, _ in hops],

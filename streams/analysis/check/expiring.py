@@ -31,10 +31,10 @@ def _as_of(route: Route) -> str:
     return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
-def _route(at: Home, route: Route, expires: float, said: str) -> Finding:
+def _route(at: Home, route: Route, expires: float, template: str) -> Finding:
     return finding(
         "TA-19", Severity.WARNING, at, route.source,
-        f"route {route.name} {said.format(day(expires))}",
+        f"route {route.name} {template.format(day(expires))}",
         "Give it a new LIFETIME with ALTER ROUTE, or drop it and create it without one.",
         route=route.name, service=route.service, broker=route.broker, expires=expires,
     )  # fmt: skip
@@ -51,8 +51,8 @@ def certificates(estate: Estate) -> Iterator[Finding]:
             elif one.starts is not None and one.starts > estate.now:
                 yield _certificate(at, one, severity, used, f"is not valid until {day(one.starts)}")
             elif one.expires is not None and one.expires <= estate.now + estate.soon:
-                said = f"expires on {day(one.expires)}"
-                yield _certificate(at, one, Severity.WARNING, used, said)
+                what = f"expires on {day(one.expires)}"
+                yield _certificate(at, one, Severity.WARNING, used, what)
 
 
 def _use(at: Home, one: Certificate) -> str:
@@ -64,11 +64,11 @@ def _use(at: Home, one: Certificate) -> str:
     return "the endpoint proves who it is by it" if one.name.casefold() in words else ""
 
 
-def _certificate(at: Home, one: Certificate, severity: Severity, used: str, said: str) -> Finding:
+def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what: str) -> Finding:
     use = f"; {used}" if used else ""
     return finding(
         "TA-42", severity, at, one.source,
-        f"certificate {one.name} {said}{use}",
+        f"certificate {one.name} {what}{use}",
         "Create its successor, give it to the other side, and let bindings and endpoints use it.",
         certificate=one.name, user=one.user, starts=one.starts, expires=one.expires,
     )  # fmt: skip

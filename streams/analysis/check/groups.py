@@ -9,7 +9,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.known import Home
 from streams.analysis.objects import finding, live_routes, user_databases
 from streams.analysis.paths.network import Ending, State
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 from streams.prose import listed
 from streams.routing import broker_key
 from streams.topology import BeginDialog, Finding, Procedure, Severity
@@ -82,8 +82,8 @@ def _names_no_broker(begin: BeginDialog) -> bool:
 def _related(
     estate: Estate, at: Home, procedure: Procedure, begin: BeginDialog, to: str
 ) -> Iterator[Finding]:
-    ways = Ways(estate.network(to), State(at.instance.name, at.database.name, None))
-    ends = {broker_key(e.broker): _place(e) for e in ways.endings() if e.broker is not None}
+    graph = PathGraph(estate.network(to), State(at.instance.name, at.database.name, None))
+    ends = {broker_key(e.broker): _place(e) for e in graph.endings() if e.broker is not None}
     if len(ends) > 1:
         yield finding(
             "TA-44", Severity.WARNING, at, begin.source,

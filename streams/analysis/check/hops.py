@@ -109,7 +109,7 @@ def loops(estate: Estate) -> Iterable[Finding]:
 
 
 def too_far(estate: Estate) -> Iterable[Finding]:
-    """Find ways with more forwarders than a message has hops (U-34)."""
+    """Find paths with more forwarders than a message has hops (U-34)."""
     for trouble in caused_by(estate, Cause.HOPS):
         home = table_of(estate, trouble)
         routes = routes_on(estate, trouble.failure.hops)

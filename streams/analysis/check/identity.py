@@ -15,8 +15,8 @@ _E, _W = Severity.ERROR, Severity.WARNING
 def in_two_places(estate: Estate) -> Iterable[Finding]:
     """Find broker ids of several databases that nothing keeps apart (1.5)."""
     for homes in alike(estate):
-        told = {str(home) for group in in_one_instance(homes) for home in group}
-        if not {str(home) for home in homes} <= told:
+        reported = {str(home) for group in in_one_instance(homes) for home in group}
+        if not {str(home) for home in homes} <= reported:
             yield same(
                 "TA-16", _W, homes,
                 "messages for one may arrive at the other, and nothing detects it",

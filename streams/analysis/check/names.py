@@ -88,7 +88,7 @@ def _near(
 
 
 def stale_brokers(estate: Estate) -> Iterable[Finding]:
-    """Find broker ids that no database has, where the way does not leave the topology (1.5)."""
+    """Find broker ids that no database has, where the path does not leave the topology (1.5)."""
     brokers = known(estate).brokers
     for at in _live(estate):
         broker = at.route.broker

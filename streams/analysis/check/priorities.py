@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import passages
-from streams.analysis.hazards.contracts import begun_contracts
+from streams.analysis.hazards.contracts import contracts_of_dialogs
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
 from streams.analysis.objects import finding
@@ -50,7 +50,7 @@ def _note(
     names: tuple[str, str],
 ) -> None:
     """Note the priorities of one side that a flow takes; ``names``: local and remote service."""
-    contracts = begun_contracts(passage)
+    contracts = contracts_of_dialogs(passage)
     for priority in _matching(here.database.priorities, contracts, *names):
         use = uses.setdefault((str(here), priority.name), _Use(here, priority))
         if here.instance is not there.instance:

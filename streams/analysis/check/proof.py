@@ -56,7 +56,7 @@ def shown(routes: Iterable[At], path: Sequence[str], **more: Any) -> dict[str, A
 
 
 def routes_on(estate: Estate, hops: Hops) -> tuple[At, ...]:
-    """Return the routes that a way follows, in its order."""
+    """Return the routes that a path follows, in its order."""
     index = routes_of(estate)
     found = (index.behind(state, step) for state, step in hops)
     return tuple(at for at in found if at is not None)
@@ -83,7 +83,7 @@ def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
 
 
 def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:
-    """Return evidence: the way that fails, and the flows that take it."""
+    """Return evidence: the path that fails, and the flows that take it."""
     failure = trouble.failure
     return shown(
         routes_on(estate, failure.hops), failure.instances,

@@ -16,8 +16,8 @@ def queues(estate: Estate) -> Iterator[Finding]:
     """Find queues that are off, keep what was received, or spin on a poison message (4.11)."""
     for at in user_databases(estate):
         for queue in at.database.queues.values():
-            for said, remedy in _settings(queue):
-                yield _finding(at, queue, said, remedy)
+            for what, remedy in _settings(queue):
+                yield _finding(at, queue, what, remedy)
 
 
 def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
@@ -36,13 +36,13 @@ def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
         )
 
 
-def _finding(at: Home, queue: Queue, said: str, remedy: str) -> Finding:
+def _finding(at: Home, queue: Queue, what: str, remedy: str) -> Finding:
     folded = queue.name.casefold()
     services = [s.name for s in at.database.services.values() if s.queue.casefold() == folded]
     of = f" of {listed(services)}" if services else ""
     return finding(
         "TA-33", Severity.WARNING, at, queue.source,
-        f"queue {queue.name}{of} {said}", remedy,
+        f"queue {queue.name}{of} {what}", remedy,
         queue=queue.name, services=services, status=queue.status, retention=queue.retention,
         poison_message_handling=queue.poison_message_handling, activation=queue.activated,
     )  # fmt: skip

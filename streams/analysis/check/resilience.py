@@ -15,8 +15,8 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer, Forth
-from streams.analysis.flows.flow_answer import ways_there
-from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.flow_answer import outbound_answers
+from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.flows.redundancy import Redundancy
 from streams.analysis.known import known
 from streams.prose import counted, listed
@@ -27,8 +27,8 @@ _W, _I = Severity.WARNING, Severity.INFO
 
 
 def degrees(estate: Estate) -> Iterable[Finding]:
-    """Tell by how many ways broker ids are reached over forwarders, and where that deceives."""
-    for forth, answers in ways_there(estate):
+    """Tell by how many paths broker ids are reached over forwarders, and where that deceives."""
+    for forth, answers in outbound_answers(estate):
         if any(r.disjoint > 1 or r.instances for r in forth.redundancy.values()):
             yield _degree(estate, forth, answers)
 
@@ -37,12 +37,12 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
     place, service = answers[0].flow.sender, answers[0].flow.to
     single = any(found.instances for found in forth.redundancy.values())
     deceptive = single and not forth.failures and _several_addresses(forth)
-    routes = routes_on(estate, way_to(forth.ways, forth.ways.start))
-    said = listed([_said(estate, key, found) for key, found in forth.redundancy.items()])
+    routes = routes_on(estate, shortest_path_to(forth.graph, forth.graph.start))
+    reach = listed([_reach_text(estate, key, found) for key, found in forth.redundancy.items()])
     although = ", although there are several routes" if deceptive else ""
     return finding_at(
         "TA-15", _W if deceptive else _I,
-        f"{place.database.name} reaches {service} {said}{although}",
+        f"{place.database.name} reaches {service} {reach}{although}",
         _remedy(single=single, deceptive=deceptive),
         place_of(place.instance, place.database),
         written(*(where(at) for at in routes[:1]), place.database.source, place.instance.source),
@@ -63,7 +63,7 @@ def _remedy(*, single: bool, deceptive: bool) -> str:
     return "Nothing is to be done: any one of the instances between may fail."
 
 
-def _said(estate: Estate, key: str, found: Redundancy) -> str:
+def _reach_text(estate: Estate, key: str, found: Redundancy) -> str:
     homes = known(estate).brokers.get(broker_key(key), ())
     target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
@@ -72,12 +72,12 @@ def _said(estate: Estate, key: str, found: Redundancy) -> str:
 
 
 def _several_addresses(forth: Forth) -> bool:
-    """Tell whether somebody gave the transport a choice: several addresses at once."""
-    ways = forth.ways
+    """Tell whether the transport can choose among several addresses at some step."""
+    graph = forth.graph
     return any(
         len(step.decision.addresses) > 1 and step.decision.verdict is not Verdict.PROBE
-        for state in {key.state for key in ways.reached()}
-        for step in ways.network.steps(state)
+        for state in {key.state for key in graph.reached()}
+        for step in graph.network.steps(state)
     )
 
 

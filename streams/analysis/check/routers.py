@@ -29,7 +29,7 @@ class _Routers:
 
 
 def routers(estate: Estate) -> Iterator[Finding]:
-    """Find what a router lacks for a target: the way, a contract, a message type (section 6)."""
+    """Find what a router lacks for a target: the path, a contract, a message type (section 6)."""
     homes = _homes(estate)
     for name, router in _routers(estate).items():
         for at in router.copies:
@@ -93,7 +93,7 @@ def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
 def _lacks(
     estate: Estate, at: Home, router: Service, target: str, homes: list[Home]
 ) -> Iterator[Finding]:
-    if not _has_way(estate, at, target):
+    if not _has_route(estate, at, target):
         yield _finding(
             at, router, target, Severity.ERROR, "a route to it",
             f"Create a route to {target}, as the other routers have one.",
@@ -124,7 +124,7 @@ def _lacks(
         )  # fmt: skip
 
 
-def _has_way(estate: Estate, at: Home, target: str) -> bool:
+def _has_route(estate: Estate, at: Home, target: str) -> bool:
     query = Query(target, Origin.INSIDE, None, at.database.name)
     plan = routing.plan(estate.instances[at.instance.name], query, estate.now)
     return any(

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer
-from streams.analysis.flows.flow_answer import routes_of, ways_there
-from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.flow_answer import outbound_answers, routes_of
+from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.flows.route_index import At
 from streams.analysis.known import Home
 from streams.analysis.paths.network import State, Step
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 from streams.routing import Route
 
 
 @dataclass(slots=True)
 class Stop:
-    """A decision on the way of some flows, with the table that makes it."""
+    """A decision on the path of some flows, with the table that makes it."""
 
-    ways: Ways
+    graph: PathGraph
     state: State
     step: Step
     home: Home
@@ -29,11 +29,11 @@ class Stop:
     @property
     def service(self) -> str:
         """Return what the message looks for."""
-        return self.ways.network.service
+        return self.graph.network.service
 
     def path(self) -> tuple[str, ...]:
-        """Return the instances on the way to it."""
-        return tuple(state.instance for state, _ in way_to(self.ways, self.state))
+        """Return the instances on the path to it."""
+        return tuple(state.instance for state, _ in shortest_path_to(self.graph, self.state))
 
 
 def stops_of(estate: Estate) -> tuple[Stop, ...]:
@@ -43,13 +43,13 @@ def stops_of(estate: Estate) -> tuple[Stop, ...]:
 
 def _find_stops(estate: Estate) -> tuple[Stop, ...]:
     found: dict[tuple[str, State], Stop] = {}
-    for forth, answers in ways_there(estate):
-        service = forth.ways.network.service
-        for state in {key.state for key in forth.ways.reached() if key.state.broker is None}:
+    for forth, answers in outbound_answers(estate):
+        service = forth.graph.network.service
+        for state in {key.state for key in forth.graph.reached() if key.state.broker is None}:
             stop = found.get((service, state))
             if stop is None:
-                step = forth.ways.network.steps(state)[0]
-                stop = Stop(forth.ways, state, step, _home(estate, state, step), [])
+                step = forth.graph.network.steps(state)[0]
+                stop = Stop(forth.graph, state, step, _home(estate, state, step), [])
                 found[service, state] = stop
             stop.answers.extend(answers)
     return tuple(stop for _, stop in sorted(found.items(), key=_order))

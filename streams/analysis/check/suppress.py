@@ -58,7 +58,7 @@ def suppress(
     wrong = [s for s in suppressions if s.code.upper() not in codes]
     left += (_no_such(one) for one in wrong)
     others = [s for s in suppressions if s not in wrong]
-    left += _superfluous(others, [t.finding for t in taken], left, now)
+    left += _unused(others, [t.finding for t in taken], left, now)
     return left, taken
 
 
@@ -67,7 +67,7 @@ def _no_such(one: Suppression) -> Finding:
     return _finding(one, what, "Correct the code: hopline check says the one that is meant.")
 
 
-def _superfluous(
+def _unused(
     suppressions: Sequence[Suppression], taken: list[Finding], left: list[Finding], now: float
 ) -> Iterator[Finding]:
     for one in suppressions:

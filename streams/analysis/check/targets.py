@@ -15,8 +15,8 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.stops import Stop, named_routes, routes_with_ids, stops_of
 from streams.analysis.estate import Estate
-from streams.analysis.flows.flow_answer import ways_there
-from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.flow_answer import outbound_answers
+from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.splits import split_finding
 from streams.prose import listed
@@ -31,13 +31,13 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 def several_targets(estate: Estate) -> Iterable[Finding]:
     """Find name-only routes that lead one dialog to different databases (3.4)."""
-    for forth, answers in ways_there(estate):
+    for forth, answers in outbound_answers(estate):
         for split in forth.splits:
-            found = split_finding(estate.topology, split, forth.ways.network.service)
-            way = way_to(forth.ways, split.state)
+            found = split_finding(estate.topology, split, forth.graph.network.service)
+            hops = shortest_path_to(forth.graph, split.state)
             more = {
                 "places": [found.subject] * len(split.decision.routes),
-                "path": [state.instance for state, _ in way],
+                "path": [state.instance for state, _ in hops],
                 "targets": sorted(
                     reached.at
                     for reached in forth.reached
@@ -139,8 +139,8 @@ def arbitrary(estate: Estate) -> Iterable[Finding]:
             places[1],
             written(second.services[stop.service].source, second.source, instance.source),
             shown(
-                routes_on(estate, way_to(stop.ways, stop.state)), path, service=stop.service,
-                targets=places, **flows_in(stop.answers),
+                routes_on(estate, shortest_path_to(stop.graph, stop.state)), path,
+                service=stop.service, targets=places, **flows_in(stop.answers),
             ),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Every way on which a message of some flow, or an acknowledgement, does not arrive, and why.
+"""Every path on which a message of some flow, or an acknowledgement, does not arrive, and why.
 
 One failure has one cause, and one cause often breaks many flows: here each failure is given the
 code of its cause, and failures of one cause are put together.

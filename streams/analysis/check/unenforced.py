@@ -103,8 +103,8 @@ def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
 
 
 def _finding(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:
-    said = f"not enforced by Hopline: {message}"
-    return finding("TA-47", Severity.INFO, at, source, said, _REMEDY, **evidence)
+    text = f"not enforced by Hopline: {message}"
+    return finding("TA-47", Severity.INFO, at, source, text, _REMEDY, **evidence)
 
 
 CHECKS = (

@@ -12,7 +12,7 @@ from streams.topology import Finding, Severity, finding_at
 
 
 def dead_routes(estate: Estate) -> Iterable[Finding]:
-    """Find routes on no way of any flow, there or back."""
+    """Find routes on no path of any flow, there or back."""
     for at in unused_routes(estate):
         place = place_of(at.instance, at.database)
         what = at.route.service or "any service"

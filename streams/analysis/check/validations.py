@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import passages
-from streams.analysis.hazards.contracts import begun_contracts, shared_contracts, type_of
+from streams.analysis.hazards.contracts import contracts_of_dialogs, shared_contracts, type_of
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
 from streams.analysis.objects import finding
@@ -27,9 +27,9 @@ def validations(estate: Estate) -> Iterator[Finding]:
     """Find message types that the receiver validates in another way than the sender (CM)."""
     seen: set[tuple[str, str, str]] = set()
     for passage in passages(estate):
-        begun = begun_contracts(passage)
+        contracts = contracts_of_dialogs(passage)
         for end in passage.ends(estate):
-            for name, here, there in shared_contracts(passage, end, begun):
+            for name, here, there in shared_contracts(passage, end, contracts):
                 words = {**here.messages, **there.messages}
                 for word, sender in words.items():
                     key = (str(passage.begins), str(end), word)
@@ -52,14 +52,14 @@ def _validation(
     more = f"{other.at} may refuse what {one.at} sends" if refused else "the receiver demands less"
     yield finding(
         "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
-        f"message type {word} is {_said(one)} in {one.at} and {_said(other)} in {other.at}: {more}",
+        f"message type {word} is {_text(one)} in {one.at} and {_text(other)} in {other.at}: {more}",
         "Validate alike on both sides: the sender then learns of a bad body from its own SEND.",
         type=word, contract=contract, flow=str(passage.flow),
         validation={str(side.at): side.type.validation.value for side in (ours, theirs)},
     )  # fmt: skip
 
 
-def _said(side: _Side) -> str:
+def _text(side: _Side) -> str:
     schema = f" ({side.type.schema})" if side.type.schema else ""
     return side.type.validation.value.upper() + schema
 

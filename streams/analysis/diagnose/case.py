@@ -1,4 +1,4 @@
-"""A stuck message with everything that the snapshot knows about its way: what causes look at."""
+"""A stuck message with everything that the snapshot knows about its path: what causes look at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.analysis.diagnose.status import Status
 from streams.analysis.estate import Estate
 from streams.analysis.explain_text import failure_text
 from streams.analysis.paths.network import Ending, State, Step
-from streams.analysis.paths.ways import PathClass, Way, Ways
+from streams.analysis.paths.path_graph import MessagePath, PathClass, PathGraph
 from streams.routing import Explanation, Origin, Query, Verdict, broker_key
 from streams.topology import Database, Instance, Source
 from streams.topology.snapshot import (
@@ -30,7 +30,7 @@ class Target:
 
     instance: Instance
     database: Database
-    back: Way | None
+    back: MessagePath | None
     acknowledged: bool
 
     def __str__(self) -> str:
@@ -111,40 +111,40 @@ class Case:
         return self.explanation.decision.verdict in _LEAVING
 
     @cached_property
-    def ways(self) -> Ways:
-        """Return every way that it can take."""
+    def graph(self) -> PathGraph:
+        """Return the graph of all paths that the message can take."""
         network = self.estate.network(self.message.to_service, from_initiator=self.initiator)
-        return Ways(network, State(self.instance.name, self.database.name, self.broker))
+        return PathGraph(network, State(self.instance.name, self.database.name, self.broker))
 
     @cached_property
-    def failure(self) -> Way | None:
-        """Return a way that fails and has no other one to fall back on; ``None`` if there is none.
+    def failure(self) -> MessagePath | None:
+        """Return a path that fails and has no fallback; ``None`` if there is none.
 
         The choice among broker ids is the dialog's for good; another address is tried with the
         next retry.
         """
-        kinds = list(self.ways.totals())
+        kinds = list(self.graph.totals())
         good = [kind for kind in kinds if kind.ending.delivered]
         lost = {k.ending for k in kinds if not k.ending.delivered and not _covered(k, good)}
-        return next((way for way in self.ways.listed() if way.ending in lost), None)
+        return next((path for path in self.graph.listed() if path.ending in lost), None)
 
     @property
     def failed_step(self) -> Step | None:
-        """Return the step at which the failing way ends."""
+        """Return the step at which the failing path ends."""
         return None if self.failure is None else self.failure.hops[-1][1]
 
     @property
     def failed_end(self) -> Ending | None:
-        """Return how the failing way ends."""
+        """Return how the failing path ends."""
         return None if self.failure is None else self.failure.ending
 
     @property
     def failed_here(self) -> bool:
-        """Tell whether the way ends before it leaves the sender."""
+        """Tell whether the path ends before it leaves the sender."""
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:
-        """Say where and how the way ends."""
+        """Say where and how the path ends."""
         if self.failure is None:
             return ""
         between = [state.instance for state, _ in self.failure.hops]
@@ -153,12 +153,12 @@ class Case:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """Return the databases that it reaches, each with the way back."""
+        """Return the databases that it reaches, each with the return path."""
         return tuple(self._targets())
 
     def _targets(self) -> Iterator[Target]:
         name = self.message.from_service
-        for ending in sorted(self.ways.endings(), key=lambda end: end.at):
+        for ending in sorted(self.graph.endings(), key=lambda end: end.at):
             instance = self.estate.topology.instance(ending.instance)
             database = None
             if ending.delivered and instance is not None and ending.database is not None:
@@ -168,12 +168,12 @@ class Case:
             back = None if name is None else self._back(ending, name)
             yield Target(instance, database, back, back is None or self._home(back.ending))
 
-    def _back(self, ending: Ending, service: str) -> Way | None:
+    def _back(self, ending: Ending, service: str) -> MessagePath | None:
         network = self.estate.network(service, from_initiator=not self.initiator)
-        ways = Ways(network, State(ending.instance, ending.database, self.database.broker_id))
-        if any(self._home(end) for end in ways.endings()):
-            return next(way for way in ways.listed() if self._home(way.ending))
-        return next(ways.listed(), None)
+        graph = PathGraph(network, State(ending.instance, ending.database, self.database.broker_id))
+        if any(self._home(end) for end in graph.endings()):
+            return next(path for path in graph.listed() if self._home(path.ending))
+        return next(graph.listed(), None)
 
     def _home(self, ending: Ending) -> bool:
         at = (ending.instance, ending.database)
@@ -183,11 +183,11 @@ class Case:
 
     @property
     def next_hop(self) -> Instance | None:
-        """Return the instance that comes next on the first way."""
-        way = self.failure or next(self.ways.listed(), None)
-        if way is None or len(way.hops) < 2:
+        """Return the instance that comes next on the first path."""
+        path = self.failure or next(self.graph.listed(), None)
+        if path is None or len(path.hops) < 2:
             return None
-        return self.estate.topology.instance(way.hops[1][0].instance)
+        return self.estate.topology.instance(path.hops[1][0].instance)
 
     def far_endpoint(self, target: Target) -> ConversationEndpoint | None:
         """Return the other side of the dialog at a target, if it is there."""

@@ -50,13 +50,13 @@ def _whole(seen: Topology, around: Topology | None) -> Topology:
     return Topology({**own, **more})
 
 
-def _known_as(seen: Instance, said: Instance | None) -> Instance:
+def _known_as(seen: Instance, stated: Instance | None) -> Instance:
     """Return an instance with the addresses that a topology states for it: no view holds them."""
-    if said is None:
+    if stated is None:
         return seen
     return replace(
         seen,
-        stated_address=said.stated_address,
-        aliases=(*seen.aliases, *said.aliases),
-        listeners=(*seen.listeners, *said.listeners),
+        stated_address=stated.stated_address,
+        aliases=(*seen.aliases, *stated.aliases),
+        listeners=(*seen.listeners, *stated.listeners),
     )

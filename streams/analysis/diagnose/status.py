@@ -129,35 +129,35 @@ class Status:
 
 
 def read_status(text: str | None, texts: Mapping[int, tuple[str, ...]]) -> Status:
-    """Return what a status says; ``texts`` are the server's own templates by number."""
-    said = (text or "").strip()
-    if not said:
+    """Return the error that a status reports; ``texts``: the server's own templates by number."""
+    status = (text or "").strip()
+    if not status:
         return Status("", None)
-    found = [*_by_template(said, texts), *_by_phrase(said)]
-    numbers = [int(n) for n in _NUMBER.findall(said) if int(n) in _KNOWN]
+    found = [*_by_template(status, texts), *_by_phrase(status)]
+    numbers = [int(n) for n in _NUMBER.findall(status) if int(n) in _KNOWN]
     if found and found[0] not in _WRAPPERS:
-        return Status(said, found[0])
-    windows = [_WINDOWS[int(n)] for n in _QUOTED.findall(said) if int(n) in _WINDOWS]
+        return Status(status, found[0])
+    windows = [_WINDOWS[int(n)] for n in _QUOTED.findall(status) if int(n) in _WINDOWS]
     inner = [n for n in (*found, *numbers, *windows) if n not in _WRAPPERS]
-    return Status(said, next(iter([*inner, *found, *numbers]), None))
+    return Status(status, next(iter([*inner, *found, *numbers]), None))
 
 
-def _by_phrase(said: str) -> Iterator[int]:
-    folded = said.casefold()
+def _by_phrase(status: str) -> Iterator[int]:
+    folded = status.casefold()
     return (number for number, phrase in _PHRASES if phrase in folded)
 
 
-def _by_template(said: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:
-    """Return the numbers whose template the text is, the one with the most words of its own first.
+def _by_template(status: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:
+    """Return the errors whose template matches the status, the longest template first.
 
-    A wrapper's last directive is another error's text, so that is looked for within, too.
+    A wrapper's last directive is another error's text, so templates also match within the status.
     """
     hits = [
         (len(template), number)
         for number, templates in texts.items()
         if number in _KNOWN
         for template in templates
-        if _pattern(template).search(said)
+        if _pattern(template).search(status)
     ]
     return [number for _, number in sorted(hits, reverse=True)]
 

@@ -1,4 +1,4 @@
-"""Does the target take it, and does the acknowledgement find its way back?"""
+"""Does the target take it, and does the acknowledgement have a return path?"""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _denied(case: Case) -> Evidence | None:
     return status_of(case, (8494,))
 
 
-def _no_way_back(case: Case) -> Evidence | None:
+def _no_return_path(case: Case) -> Evidence | None:
     if case.parked:  # acknowledged when it was stored here
         return None
     for target in case.targets:
@@ -97,7 +97,7 @@ def _beyond(case: Case) -> Evidence | None:
     ending = case.failed_end
     if ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
-    # What is young and has not failed is on its way there.
+    # A young message that has not failed is still in flight.
     return (case.failed_text(),) if case.old or not case.status.empty else None
 
 
@@ -144,7 +144,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         (), "reference 4.5 (TA-09)",
         "CREATE ROUTE in the target database (not in msdb) to the initiator's service, with the "
         "initiator's broker id and the address of its instance or gateway.",
-        _no_way_back,
+        _no_return_path,
     ),
     by_status(
         "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer, or does not accept",

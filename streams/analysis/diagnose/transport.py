@@ -74,7 +74,7 @@ def _clash(one: Endpoint, other: Endpoint) -> str | None:
     return f"{' '.join(one.algorithms)} and {' '.join(other.algorithms)} have nothing in common"
 
 
-# --- On the way ----------------------------------------------------------------------------------
+# --- On the path ---------------------------------------------------------------------------------
 
 
 def _dropped_with(case: Case, *numbers: int) -> Evidence | None:
@@ -107,7 +107,7 @@ def _stale(case: Case) -> Evidence | None:
 
 
 def _hosts_now(case: Case) -> tuple[str, ...]:
-    """Say which broker id the service has where the way ends."""
+    """Say which broker id the service has where the path ends."""
     ending = case.failed_end
     there = None if ending is None else case.estate.topology.instance(ending.instance)
     if there is None:
@@ -119,16 +119,16 @@ def _hosts_now(case: Case) -> tuple[str, ...]:
     )
 
 
-def _lost_on_the_way(case: Case) -> Evidence | None:
+def _lost_in_transit(case: Case) -> Evidence | None:
     ending = case.failed_end
     if ending is None or case.failed_here or ending.disposition is not Disposition.DROPPED:
         return status_of(case, (9788, 9789, 9790))
-    if ending.error in _TOLD:
+    if ending.error in _OWN_CAUSES:
         return None
     return (case.failed_text(),)
 
 
-_TOLD = frozenset(
+_OWN_CAUSES = frozenset(
     {
         Number.NOT_DELIVERABLE_IN_TIME,
         Number.HOPS_EXHAUSTED,
@@ -137,7 +137,7 @@ _TOLD = frozenset(
         Number.BROKER_NOT_HERE,
     }
 )
-"""Ends of a way that are causes of their own."""
+"""Errors that end a path and are causes of their own."""
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(
@@ -218,6 +218,6 @@ CAUSES: tuple[Cause[Case], ...] = (
         (9788, 9789, 9790), "reference 2.2 R2, 5.3",
         "Give msdb of that instance a route for the service, or switch on the broker in its msdb. "
         "Nothing is stored there: the sender keeps retrying.",
-        _lost_on_the_way,
+        _lost_in_transit,
     ),
 )  # fmt: skip

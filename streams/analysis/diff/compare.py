@@ -14,7 +14,7 @@ class Change(Enum):
     STOPS = "stops"
     MOVES = "moves"
     REDUNDANCY = "redundancy"
-    WAY = "way"
+    PATH = "way"
     BEGINS = "begins"
 
 
@@ -35,7 +35,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
     """Compare what all dialogs of a flow reach.
 
     A database whose broker id is now reached somewhere else has moved; one that is not reached by
-    any way any more has stopped, even if its dialogs take another one instead. So has the part of
+    any path any more has stopped, even if its dialogs take another one instead. So has the part of
     the dialogs that reached something and now reaches nothing. Where the same databases are reached
     by other dialogs, because the hash chooses among more broker ids or no more, dialogs have moved.
     """
@@ -44,11 +44,11 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
     gone = lost(before, after)
     come = lost(after, before)
     moved = {target.broker for target in come}
-    if any(target.broker not in moved for target in gone) or after.stranded > before.stranded:
+    if any(target.broker not in moved for target in gone) or after.unreachable > before.unreachable:
         return Change.STOPS
     if gone or come or spread_otherwise(before, after):
         return Change.MOVES
-    return _ways_changed(before, after)
+    return _paths_changed(before, after)
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
@@ -59,7 +59,7 @@ def compare_dialogs(before: Reach, after: Reach) -> Change | None:
         return Change.STOPS
     if before.arrivals.keys() != after.arrivals.keys():
         return Change.MOVES
-    return _ways_changed(before, after)
+    return _paths_changed(before, after)
 
 
 def spread_otherwise(before: Reach, after: Reach) -> bool:
@@ -73,9 +73,9 @@ def lost(before: Reach, after: Reach) -> tuple[Target, ...]:
     return tuple(target for target in before.arrivals if target not in after.arrivals)
 
 
-def _ways_changed(before: Reach, after: Reach) -> Change | None:
+def _paths_changed(before: Reach, after: Reach) -> Change | None:
     pairs = [(before.arrivals[target], after.arrivals[target]) for target in before.arrivals]
-    if any(new.ways < old.ways or new.returns < old.returns for old, new in pairs):
+    if any(new.path_count < old.path_count or new.returns < old.returns for old, new in pairs):
         return Change.REDUNDANCY
-    more = any((new.ways, new.returns) != (old.ways, old.returns) for old, new in pairs)
-    return Change.WAY if more or before.edges != after.edges else None
+    more = any((new.path_count, new.returns) != (old.path_count, old.returns) for old, new in pairs)
+    return Change.PATH if more or before.edges != after.edges else None

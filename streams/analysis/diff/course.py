@@ -1,6 +1,6 @@
-"""What one direction of a dialog reaches: by which ways there, and whether an answer comes back.
+"""What one direction of a dialog reaches: by which paths there, and whether an answer comes back.
 
-A database counts as *reached* where a way delivers there and an acknowledgement finds its way back
+A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
 to the sender: what is never acknowledged is repeated for ever and then lost with its dialog.
 Whether an address is tried first, with a retry or always (U-19) makes no difference to that: of
 several addresses one that leads there is enough.
@@ -17,8 +17,8 @@ from functools import partial
 from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
 from streams.analysis.paths.network import Ending, Network, State
+from streams.analysis.paths.path_graph import Key, PathClass, PathGraph
 from streams.analysis.paths.splits import several_targets, together
-from streams.analysis.paths.ways import Key, PathClass, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
 
@@ -28,15 +28,15 @@ CURRENT_DATABASE = "current database"
 
 @dataclass(slots=True)
 class Course:
-    """All ways of a direction, of every dialog or of one ``conversation``."""
+    """All paths of a direction, of every dialog or of one ``conversation``."""
 
     estate: Estate
     direction: Direction
     conversation: uuid.UUID | None = None
     missing: str | None = field(init=False, default=None)
     _home: tuple[str, str] = field(init=False, default=("", ""))
-    _there: Ways | None = field(init=False, default=None)
-    _back: dict[tuple[str, str], Ways] = field(init=False, default_factory=dict)
+    _there: PathGraph | None = field(init=False, default=None)
+    _back: dict[tuple[str, str], PathGraph] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         found = self._sender()
@@ -48,12 +48,12 @@ class Course:
         d, broker = self.direction, self.direction.broker
         if broker is not None and broker.casefold() == CURRENT_DATABASE:
             broker = database.broker_id
-        self._there = Ways(self._network(d.to, d.from_initiator), State(*self._home, broker))
+        self._there = PathGraph(self._network(d.to, d.from_initiator), State(*self._home, broker))
         back = self._network(d.service, not d.from_initiator)
         for ending in self._there.endings():
             if ending.delivered and ending.database is not None:
                 at = (ending.instance, ending.database)
-                self._back[at] = Ways(back, State(*at, database.broker_id))
+                self._back[at] = PathGraph(back, State(*at, database.broker_id))
 
     def reach(self) -> Reach:
         """Return what is reached."""
@@ -61,7 +61,7 @@ class Course:
             return Reach(missing=self.missing)
         arrivals = {target: self._arrival(kinds) for target, kinds in self._good().items()}
         edges = frozenset((*_edges("there", self._there, self._arrives), *self._edges_back()))
-        return Reach(arrivals, edges, self._stranded())
+        return Reach(arrivals, edges, self._unreachable())
 
     def losses(self) -> tuple[Loss, ...]:
         """Return every step by which messages or acknowledgements are lost, those there first."""
@@ -76,12 +76,12 @@ class Course:
         return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
 
     def choices(self) -> Choices:
-        """Return what the dialog's id decides anywhere on these ways."""
+        """Return what the dialog's id decides anywhere on these paths."""
         steps = tuple(
             step
-            for _, ways in self._legs()
-            for key in ways.reached()
-            for step in ways.network.steps(key.state)
+            for _, graph in self._legs()
+            for key in graph.reached()
+            for step in graph.network.steps(key.state)
         )
         picks = (pick for step in steps for pick in step.picks)
         return Choices(
@@ -89,11 +89,11 @@ class Course:
             frozenset(c for c in (step.decision.candidates for step in steps) if len(c) > 1),
         )
 
-    def _legs(self) -> Iterator[tuple[str, Ways]]:
+    def _legs(self) -> Iterator[tuple[str, PathGraph]]:
         if self._there is not None:
             yield "there", self._there
-        for _, ways in sorted(self._back.items()):
-            yield "back", ways
+        for _, graph in sorted(self._back.items()):
+            yield "back", graph
 
     def _sender(self) -> tuple[Instance, Database] | str:
         d = self.direction
@@ -113,7 +113,7 @@ class Course:
         )
 
     def _good(self) -> dict[Target, list[PathClass]]:
-        """Return the kinds of ways that arrive and are answered, by where they arrive."""
+        """Return the kinds of paths that arrive and are answered, by where they arrive."""
         assert self._there is not None, "asked where somebody sends"
         found: dict[Target, list[PathClass]] = {}
         for kind in self._there.totals():
@@ -128,7 +128,7 @@ class Course:
         return Arrival(
             ending.broker or "",
             sum((totals[kind].share for kind in kinds), Fraction(0)),
-            sum(totals[kind].ways for kind in kinds),
+            sum(totals[kind].path_count for kind in kinds),
             self._returns((ending.instance, ending.database or "")),
             frozenset(kind.picks for kind in kinds),
         )
@@ -139,17 +139,17 @@ class Course:
 
     def _returns(self, at: tuple[str, str]) -> int:
         totals = self._back[at].totals()
-        return sum(total.ways for kind, total in totals.items() if self._is_home(kind.ending))
+        return sum(total.path_count for kind, total in totals.items() if self._is_home(kind.ending))
 
     def _is_home(self, ending: Ending) -> bool:
         return ending.is_home(self._home)
 
     def _edges_back(self) -> Iterator[Edge]:
-        for ways in self._back.values():
-            yield from _edges("back", ways, self._is_home)
+        for graph in self._back.values():
+            yield from _edges("back", graph, self._is_home)
 
-    def _stranded(self) -> Fraction:
-        """Return the share of what no way of the same dialog brings to a database."""
+    def _unreachable(self) -> Fraction:
+        """Return the share of messages that no path of the same dialog delivers to a database."""
         assert self._there is not None, "asked where somebody sends"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}
@@ -161,34 +161,34 @@ class Course:
         return sum(lost, Fraction(0))
 
 
-def _edges(leg: str, ways: Ways, good: Callable[[Ending], bool]) -> Iterator[Edge]:
-    """Yield what the ways with a good end consist of."""
-    for key in _walked(ways, partial(_leads_to, ways, good)):
-        for move in ways.moves(key):
-            if move.following is not None and _leads_to(ways, good, move.following):
+def _edges(leg: str, graph: PathGraph, good: Callable[[Ending], bool]) -> Iterator[Edge]:
+    """Yield the edges of all paths with a good end."""
+    for key in _walked(graph, partial(_leads_to, graph, good)):
+        for move in graph.moves(key):
+            if move.following is not None and _leads_to(graph, good, move.following):
                 yield leg, key.state.instance, move.following.state.instance
             elif move.ending is not None and good(move.ending):
                 yield leg, key.state.instance, move.ending.at
 
 
-def _losses(leg: str, ways: Ways) -> Iterator[Loss]:
-    for key in _walked(ways, lambda _: True):
-        for move in ways.moves(key):
+def _losses(leg: str, graph: PathGraph) -> Iterator[Loss]:
+    for key in _walked(graph, lambda _: True):
+        for move in graph.moves(key):
             if move.ending is not None and not move.ending.delivered:
                 yield Loss(leg, key.state, move.step, move.ending)
 
 
-def _walked(ways: Ways, into: Callable[[Key], bool]) -> Iterator[Key]:
+def _walked(graph: PathGraph, into: Callable[[Key], bool]) -> Iterator[Key]:
     """Yield the first key and all that follow from it and fulfil a condition, each once."""
-    seen, waiting = {ways.first}, [ways.first]
+    seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()
         yield key
-        for move in ways.moves(key):
+        for move in graph.moves(key):
             if move.following is not None and move.following not in seen and into(move.following):
                 seen.add(move.following)
                 waiting.append(move.following)
 
 
-def _leads_to(ways: Ways, good: Callable[[Ending], bool], key: Key) -> bool:
-    return any(map(good, ways.ends_at(key)))
+def _leads_to(graph: PathGraph, good: Callable[[Ending], bool], key: Key) -> bool:
+    return any(map(good, graph.ends_at(key)))

@@ -1,4 +1,4 @@
-"""Compare two topologies flow by flow: what stops, moves, changes its way or is less redundant."""
+"""Compare two topologies flow by flow: what stops, moves, changes its path or is less redundant."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ NOTHING = Touched()
 class FlowChange:
     """A flow that fares otherwise.
 
-    ``losses`` are those that it did not have before, ``left`` and ``taken`` the steps of ways that
-    worked before and are not taken any more, and those of new ways that work now. ``splits``: one
+    ``losses`` are those that it did not have before, ``left`` and ``taken`` the steps of paths that
+    worked before and are not taken any more, and those of new paths that work now. ``splits``: one
     dialog can reach several databases now (TA-12), and could not before.
     """
 
@@ -122,8 +122,8 @@ def compare_topologies(
     seen = touched or {}
     meant = {*directions(old), *seen}
     found = [_judge(old, new, flow, seen.get(flow, NOTHING)) for flow in meant]
-    begun = [_judge(old, new, flow, NOTHING) for flow in {*directions(new)} - meant]
-    found += [c for c in begun if isinstance(c, FlowChange) and c.change is Change.BEGINS]
+    added = [_judge(old, new, flow, NOTHING) for flow in {*directions(new)} - meant]
+    found += [c for c in added if isinstance(c, FlowChange) and c.change is Change.BEGINS]
     changes = sorted((c for c in found if isinstance(c, FlowChange)), key=_order)
     unreached = sum(1 for c in found if isinstance(c, Reach) and not c.arrivals)
     return Difference(tuple(changes), len(found), unreached)
@@ -173,13 +173,13 @@ def _reach_json(reach: Reach) -> dict[str, Any]:
                 "at": target.at,
                 "broker": arrival.broker,
                 "share": float(arrival.share),
-                "ways": arrival.ways,
+                "ways": arrival.path_count,
                 "returns": arrival.returns,
             }
             for target, arrival in reach.arrivals.items()
         ],
-        "ways": sum(arrival.ways for arrival in reach.arrivals.values()),
-        "stranded": float(reach.stranded),
+        "ways": sum(arrival.path_count for arrival in reach.arrivals.values()),
+        "stranded": float(reach.unreachable),
         "missing": reach.missing,
     }
 

@@ -48,29 +48,29 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a target is reached: its broker id as written, share of messages, ways there and back.
+    """How a target is reached: its broker id as written, share of messages, paths there and back.
 
     ``dialogs`` are what the dialog's id must decide for it: which dialogs these are.
     """
 
     broker: str
     share: Fraction
-    ways: int
+    path_count: int
     returns: int
     dialogs: frozenset[frozenset[Pick]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The answer. ``edges`` are what the ways that work consist of.
+    """The answer. ``edges`` are what the paths that work consist of.
 
-    ``stranded`` is the share of messages of dialogs that reach nothing, ``missing`` says why none
-    can begin at all.
+    ``unreachable`` is the share of messages of dialogs that reach nothing, ``missing`` the reason
+    why none can begin at all.
     """
 
     arrivals: dict[Target, Arrival] = field(default_factory=dict)
     edges: frozenset[Edge] = frozenset()
-    stranded: Fraction = Fraction(1)
+    unreachable: Fraction = Fraction(1)
     missing: str | None = None
 
 

@@ -16,14 +16,14 @@ _HEADS = {
     Change.STOPS: "STOPS",
     Change.MOVES: "MOVES",
     Change.REDUNDANCY: "LESS REDUNDANT",
-    Change.WAY: "OTHER WAY",
+    Change.PATH: "OTHER WAY",
     Change.BEGINS: "BEGINS",
 }
 _DOES = {
     Change.STOPS: ("stops", "stop"),
     Change.MOVES: ("moves", "move"),
     Change.REDUNDANCY: ("is less redundant", "are less redundant"),
-    Change.WAY: ("changes its way", "change their way"),
+    Change.PATH: ("changes its way", "change their way"),
     Change.BEGINS: ("begins", "begin"),
 }
 
@@ -63,8 +63,8 @@ def _differ(count: int) -> str:
 
 def _block(change: FlowChange) -> Iterator[str]:
     yield from wrapped(f"{_HEADS[change.change]}  {change.flow}", "", "  ")
-    for told in _change_lines(change):
-        yield from wrapped(told, "  ", "    ")
+    for line in _change_lines(change):
+        yield from wrapped(line, "  ", "    ")
     for why in _why(change):
         yield from wrapped(why, "    ", "      ")
     if change.touched.messages:
@@ -72,13 +72,13 @@ def _block(change: FlowChange) -> Iterator[str]:
 
 
 def _change_lines(change: FlowChange) -> Iterator[str]:
-    """Say what is reached no more, what instead, and by how many ways what remains."""
+    """Say what is reached no more, what instead, and by how many paths what remains."""
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:
         yield f"no longer reached: {_named(target, before)}"
-    if after.stranded > before.stranded and after.arrivals:
-        yield f"{percent(after.stranded)} of the dialogs reach nothing"
+    if after.unreachable > before.unreachable and after.arrivals:
+        yield f"{percent(after.unreachable)} of the dialogs reach nothing"
     for target in lost(after, before):
         yield f"now reached: {_named(target, after)}"
     if not gone and spread_otherwise(before, after):
@@ -97,32 +97,32 @@ def _named(target: Target, reach: Reach) -> str:
 
 
 def _still(target: Target, old: Arrival, new: Arrival) -> str:
-    if (old.ways, old.returns) == (new.ways, new.returns):
+    if (old.path_count, old.returns) == (new.path_count, new.returns):
         return f"still reached: {target.at}"
-    there = _ways(old.ways, new.ways)
-    back = "" if old.returns == new.returns else f", back {_ways(old.returns, new.returns)}"
+    there = _path_count(old.path_count, new.path_count)
+    back = "" if old.returns == new.returns else f", back {_path_count(old.returns, new.returns)}"
     return f"still reached: {target.at}, {there}{back}"
 
 
-def _ways(before: int, after: int) -> str:
-    ways = counted(after, "way")
-    return ways if before == after else f"{ways} instead of {before:,}"
+def _path_count(before: int, after: int) -> str:
+    text = counted(after, "way")
+    return text if before == after else f"{text} instead of {before:,}"
 
 
 # --- Why -----------------------------------------------------------------------------------------
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Say where ways end now, else which steps are not taken any more."""
+    """Yield where paths end now, else which steps are not taken any more."""
     if change.after.missing is not None:
         yield change.after.missing
         return
     if change.change is Change.BEGINS:
         return
-    said = dict.fromkeys((*map(_lost_at, change.losses), *_otherwise(change)))
-    yield from list(said)[:_SHOWN]
-    if len(said) > _SHOWN:
-        yield f"and {len(said) - _SHOWN} more; see --format json"
+    reasons = dict.fromkeys((*map(_lost_at, change.losses), *_otherwise(change)))
+    yield from list(reasons)[:_SHOWN]
+    if len(reasons) > _SHOWN:
+        yield f"and {len(reasons) - _SHOWN} more; see --format json"
 
 
 def _lost_at(loss: Loss) -> str:

@@ -123,21 +123,21 @@ def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
 
 def expected(topology: Topology) -> Iterator[Hint]:
     """Yield what the topology's author relies on; a sender that does not exist is left out."""
-    for said in topology.expect:
+    for stated in topology.expect:
         try:
-            place = find_sender(topology, said.sender, said.to)
+            place = find_sender(topology, stated.sender, stated.to)
         except UsageError:
             continue
-        evidence = Evidence(Clue.EXPECT, f"{said.sender} -> {said.to}", said.source)
+        evidence = Evidence(Clue.EXPECT, f"{stated.sender} -> {stated.to}", stated.source)
         yield Hint(
-            place.instance, place.database, said.to, evidence, place.service, said.broker
+            place.instance, place.database, stated.to, evidence, place.service, stated.broker
         )  # fmt: skip
 
 
-def begun(topology: Topology) -> Iterator[Hint]:
-    """Yield the BEGIN DIALOG statements of code whose target the text settles.
+def begin_dialogs(topology: Topology) -> Iterator[Hint]:
+    """Yield the BEGIN DIALOG statements whose target service is a constant in the code.
 
-    Where it does not settle the broker id, the routes of the database say which can be meant.
+    Where the code does not state the broker id, the routes of the database give the candidates.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None:
@@ -158,8 +158,8 @@ def _brokers(
             yield route.broker, Evidence(Clue.ROUTE, route.name, route.source)
 
 
-def begun_somewhere(topology: Topology) -> Iterator[Hint]:
-    """Yield the BEGIN DIALOG statements that settle who talks to whom, but not the broker id."""
+def begin_dialogs_without_broker(topology: Topology) -> Iterator[Hint]:
+    """Yield the BEGIN DIALOG statements with a known target service and an unknown broker id."""
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None and begin.unknown_broker:
             evidence = Evidence(Clue.BEGIN, name, begin.source)

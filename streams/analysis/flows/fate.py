@@ -12,9 +12,9 @@ from streams.analysis.flows.journey import Hops, Journey
 from streams.analysis.flows.redundancy import Redundancy
 from streams.analysis.hazards.passage import Hop, Passage
 from streams.analysis.paths.network import Ending
+from streams.analysis.paths.path_graph import PathGraph
 from streams.analysis.paths.splits import Split
 from streams.analysis.paths.verdict import PathVerdict
-from streams.analysis.paths.ways import Ways
 from streams.errors import text_of
 from streams.routing import broker_key
 from streams.topology import Finding
@@ -31,7 +31,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An end that delivers nothing: how, where and why, with the first way that proves it."""
+    """An end that delivers nothing: how, where and why, with the first path that proves it."""
 
     ending: Ending
     share: Fraction
@@ -58,10 +58,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """How acknowledgements come back from a target: the shortest way that arrives, if any does.
+    """How acknowledgements come back from a target: the shortest path that arrives, if any does.
 
-    ``failures`` are the ends of ways that do not arrive at the initiator's database, ``between``
-    the instances between the two on all ways that do.
+    ``failures`` are the ends of paths that do not arrive at the initiator's database, ``between``
+    the instances between the two on all paths that do.
     """
 
     place: Ending
@@ -84,9 +84,9 @@ class Back:
 
 @dataclass(frozen=True, slots=True)
 class Forth:
-    """The way there, which is the same for every service of the sender's database."""
+    """The path there, which is the same for every service of the sender's database."""
 
-    ways: Ways
+    graph: PathGraph
     count: int
     reached: tuple[Reached, ...]
     places: tuple[Ending, ...]
@@ -107,9 +107,9 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class FlowAnswer:
-    """What becomes of a flow. ``redundancy``: by broker id, how many ways share no instance.
+    """What becomes of a flow. ``redundancy``: by broker id, how many paths share no instance.
 
-    ``single_points``: instances, and routes as ``Instance/Database/Route``, that every way to some
+    ``single_points``: instances, and routes as ``Instance/Database/Route``, that every path to some
     reached broker id uses. ``backs``: how acknowledgements come back
     from each reached database. ``hazards``: what is wrong although everything arrives.
     """
@@ -117,7 +117,7 @@ class FlowAnswer:
     flow: Flow
     verdict: PathVerdict
     reached: tuple[Reached, ...]
-    ways: int
+    path_count: int
     redundancy: Mapping[str, int]
     single_points: tuple[str, ...]
     failures: tuple[Failure, ...]
@@ -136,7 +136,7 @@ class FlowAnswer:
         return {
             **self.flow.to_json(),
             "verdict": self.verdict.value,
-            "ways": self.ways,
+            "ways": self.path_count,
             "reached": [
                 {"at": r.at, "broker": r.broker, "share": float(r.share),
                  "redundancy": self.redundancy.get(broker_key(r.broker), 0)}

@@ -1,4 +1,4 @@
-"""What becomes of one flow: where it arrives, by how many ways, and whether its answers return."""
+"""What becomes of one flow: where it arrives, by how many paths, and whether its answers return."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from fractions import Fraction
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import Back, Failure, FlowAnswer, Forth, Later, Reached
 from streams.analysis.flows.flows import Flow, flows_of
-from streams.analysis.flows.journey import Journey, first_ways, travel
+from streams.analysis.flows.journey import Journey, first_paths, travel
 from streams.analysis.flows.redundancy import Graph
 from streams.analysis.flows.route_index import RouteIndex
 from streams.analysis.hazards.hazards import hazards_of
 from streams.analysis.hazards.passage import Passage, hops_of, steps_of
 from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.path_graph import PathGraph
 from streams.analysis.paths.splits import several_targets
 from streams.analysis.paths.verdict import judge
-from streams.analysis.paths.ways import Ways
 from streams.routing import broker_key
 
 
 def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
-    """Follow a flow by every way, there and back; what flows have in common is computed once."""
+    """Follow a flow by every path, there and back; what flows have in common is computed once."""
     forth = _forth(estate, flow)
-    backs = tuple(way_back(estate, flow, place) for place in forth.places)
+    backs = tuple(return_path(estate, flow, place) for place in forth.places)
     back = hops_of(back.hops for back in backs if back.arrives)
     passage = Passage(flow, forth.places, forth.steps, back)
     hazards = hazards_of(estate, passage, forth.splits)
@@ -50,8 +50,8 @@ def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
     return tuple(answer_flow(estate, flow) for flow in flows_of(estate))
 
 
-def ways_there(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
-    """Return every way there once, with the answers of all flows that take it."""
+def outbound_answers(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    """Return every path there once, with the answers of all flows that take it."""
     return estate.once(_by_forth)
 
 
@@ -69,7 +69,7 @@ def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
     """
     if answer.flow.broker is not None:
         return ()
-    place, network = answer.flow.sender, answer.forth.ways.network
+    place, network = answer.flow.sender, answer.forth.graph.network
     known = estate.once(_laters)
     found = []
     for broker in dict.fromkeys(reached.broker for reached in answer.reached):
@@ -110,22 +110,22 @@ def _forth(estate: Estate, flow: Flow) -> Forth:
     key = (place.instance.name, place.database.name, flow.to, flow.broker)
     if key not in known:
         start = State(place.instance.name, place.database.name, flow.broker)
-        known[key] = _follow(estate.ways(flow.to, start), routes_of(estate))
+        known[key] = _follow(estate.path_graph(flow.to, start), routes_of(estate))
     return known[key]
 
 
-def _follow(ways: Ways, routes: RouteIndex) -> Forth:
+def _follow(graph: PathGraph, routes: RouteIndex) -> Forth:
     shares: dict[Ending, Fraction] = {}
-    for kind, total in ways.totals().items():
+    for kind, total in graph.totals().items():
         shares[kind.ending] = shares.get(kind.ending, Fraction(0)) + total.share
     places = tuple(sorted((e for e in shares if e.delivered), key=lambda e: e.at))
-    graph = Graph(ways, routes)
+    used = Graph(graph, routes)
     reached = tuple(Reached(e.at, e.broker or "", shares[e]) for e in places)
     return Forth(
-        ways, ways.count(), reached, places,
-        {key: graph.redundancy(key) for key in _keys(reached)},
-        _failures(ways, {e: share for e, share in shares.items() if not e.delivered}),
-        several_targets(ways), steps_of(ways),
+        graph, graph.count(), reached, places,
+        {key: used.redundancy(key) for key in _keys(reached)},
+        _failures(graph, {e: share for e, share in shares.items() if not e.delivered}),
+        several_targets(graph), steps_of(graph),
     )  # fmt: skip
 
 
@@ -133,10 +133,10 @@ def _keys(reached: tuple[Reached, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(broker_key(r.broker) for r in reached))
 
 
-def _failures(ways: Ways, shares: Mapping[Ending, Fraction]) -> tuple[Failure, ...]:
+def _failures(graph: PathGraph, shares: Mapping[Ending, Fraction]) -> tuple[Failure, ...]:
     if not shares:
         return ()
-    proofs = first_ways(ways)
+    proofs = first_paths(graph)
     found = (Failure(ending, share, proofs.get(ending, ())) for ending, share in shares.items())
     return tuple(sorted(found, key=_order))
 
@@ -153,7 +153,7 @@ def _backs(_: Estate) -> dict[tuple[str, str | None, str, str, str], Back]:
     return {}
 
 
-def way_back(estate: Estate, flow: Flow, place: Ending) -> Back:
+def return_path(estate: Estate, flow: Flow, place: Ending) -> Back:
     """Return how acknowledgements of a flow come back from a database."""
     sender, known = flow.sender, estate.once(_backs)
     home = (sender.instance.name, sender.database.name)

@@ -3,7 +3,7 @@
 Nobody writes that down in one place, so it is concluded from the hints of :mod:`.clues`. What an
 ``expect`` or a BEGIN DIALOG says is taken as said. What routes, bindings, priorities and contracts
 suggest is taken only where nothing stronger is said about the same database and service, and where
-it is not simply the way back of a dialog that the other side begins: a flow that nobody means
+it is not simply the return path of a dialog that the other side begins: a flow that nobody means
 would be a false alarm.
 """
 
@@ -19,8 +19,8 @@ from streams.analysis.flows.clues import (
     Deployed,
     Evidence,
     Hint,
-    begun,
-    begun_somewhere,
+    begin_dialogs,
+    begin_dialogs_without_broker,
     by_contract,
     contracts_of,
     expected,
@@ -84,9 +84,9 @@ def flows_of(estate: Estate) -> tuple[Flow, ...]:
 def _conclude(estate: Estate) -> tuple[Flow, ...]:
     topology = estate.topology
     book = _Book(Deployed.of(topology))
-    for hint in (*expected(topology), *begun(topology)):
+    for hint in (*expected(topology), *begin_dialogs(topology)):
         book.take(hint)
-    book.close(begun_somewhere(topology))
+    book.close(begin_dialogs_without_broker(topology))
     for hint in suggested(topology, book.deployed):
         book.consider(hint)
     for hint in by_contract(topology, book.deployed):
@@ -118,7 +118,7 @@ class _Book:
             self._add(hint, name)
 
     def close(self, somewhere: Iterable[Hint]) -> None:
-        """Note which pairs of services are stated: routes the other way are their way back.
+        """Note which pairs of services are stated: routes the other way are their return path.
 
         ``somewhere`` states pairs of which no flow is known, as their broker ids are not.
         """
@@ -134,7 +134,7 @@ class _Book:
                 if hint.evidence not in draft.why:
                     draft.why.append(hint.evidence)
                 draft.contract = draft.contract or hint.contract
-        elif not self._is_way_back(hint):
+        elif not self._is_return_flow(hint):
             self.take(hint)
 
     def flows(self) -> tuple[Flow, ...]:
@@ -155,7 +155,7 @@ class _Book:
         draft.why.append(hint.evidence)
         draft.contract = draft.contract or hint.contract
 
-    def _is_way_back(self, hint: Hint) -> bool:
+    def _is_return_flow(self, hint: Hint) -> bool:
         """Tell whether the other side begins: as stated, or as contracts have it."""
         if any((hint.to, name) in self.stated for name in hint.database.services):
             return True

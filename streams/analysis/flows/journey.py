@@ -1,7 +1,7 @@
 """What can become of a message from one state on, when nobody asks how often.
 
-Ways are counted by :mod:`streams.analysis.paths.ways`. Where it is enough to know every end and one
-way there, as for acknowledgements, a search over states answers for less.
+:mod:`streams.analysis.paths.path_graph` counts paths. Where every end and one path to it are
+enough, as for acknowledgements, a search over states is cheaper.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 from streams.analysis.paths.moves import HOPS, Key
 from streams.analysis.paths.network import Ending, Network, State, Step
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 
 Hops = tuple[tuple[State, Step], ...]
-"""A way: who decides, and what follows, from the first to the last."""
+"""A path: who decides, and what follows, from the first to the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Every state that a message can come to, and every end with the shortest way there."""
+    """Every state that a message can come to, and every end with the shortest path there."""
 
     network: Network
     states: tuple[State, ...]
     ends: Mapping[Ending, Hops]
 
     def leading_to(self, end: Ending) -> frozenset[str]:
-        """Return the instances on all ways to an end."""
+        """Return the instances on all paths to an end."""
         if len(self.ends) == 1:
             return frozenset(state.instance for state in self.states)
         good: set[State] = set()
@@ -81,14 +81,14 @@ def _branching(network: Network, start: State) -> Journey:
             elif step.following not in came:
                 came[step.following] = (state, step)
                 waiting.append(step.following)
-    # Loops and used-up hops are ends of ways, and not of states.
+    # Loops and used-up hops are ends of paths, and not of states.
     if len(came) > HOPS or _turns(network, came):
-        return Journey(network, tuple(came), first_ways(Ways(network, start)))
+        return Journey(network, tuple(came), first_paths(PathGraph(network, start)))
     return Journey(network, tuple(came), ends)
 
 
 def _turns(network: Network, states: Iterable[State]) -> bool:
-    """Tell whether some way comes back to where it was: not all can be put into an order."""
+    """Tell whether some path comes back to where it was: not all can be put into an order."""
     following = {s: [t.following for t in network.steps(s) if t.following] for s in states}
     entering = dict.fromkeys(following, 0)
     for heads in following.values():
@@ -112,17 +112,17 @@ def _hops(came: Mapping[State, tuple[State, Step] | None], state: State, step: S
     return tuple(reversed(hops))
 
 
-# --- The same along ways -------------------------------------------------------------------------
+# --- The same along paths -------------------------------------------------------------------------
 
 
-def first_ways(ways: Ways) -> dict[Ending, Hops]:
-    """Return one shortest way to every end, loops and used-up hops included."""
-    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
-    waiting = deque([ways.first])
+def first_paths(graph: PathGraph) -> dict[Ending, Hops]:
+    """Return one shortest path to every end, loops and used-up hops included."""
+    came: dict[Key, tuple[Key, Step] | None] = {graph.first: None}
+    waiting = deque([graph.first])
     found: dict[Ending, Hops] = {}
     while waiting:
         key = waiting.popleft()
-        for move in ways.moves(key):
+        for move in graph.moves(key):
             if move.following is None:
                 if move.ending is not None and move.ending not in found:
                     found[move.ending] = _along(came, key, move.step)
@@ -132,15 +132,15 @@ def first_ways(ways: Ways) -> dict[Ending, Hops]:
     return found
 
 
-def way_to(ways: Ways, state: State) -> Hops:
-    """Return the shortest way to a state, with the step that is taken there first."""
-    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
-    waiting = deque([ways.first])
+def shortest_path_to(graph: PathGraph, state: State) -> Hops:
+    """Return the shortest path to a state, with the first step that is taken there."""
+    came: dict[Key, tuple[Key, Step] | None] = {graph.first: None}
+    waiting = deque([graph.first])
     while waiting:
         key = waiting.popleft()
         if key.state == state:
-            return _along(came, key, ways.network.steps(state)[0])
-        for move in ways.moves(key):
+            return _along(came, key, graph.network.steps(state)[0])
+        for move in graph.moves(key):
             if move.following is not None and move.following not in came:
                 came[move.following] = (key, move.step)
                 waiting.append(move.following)

@@ -1,4 +1,4 @@
-"""How many ways to a broker id can fail before none is left, and what all of them share."""
+"""How many paths to a broker id can fail before none is left, and what all of them share."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 
 from streams.analysis.flows.route_index import RouteIndex
 from streams.analysis.paths.moves import Key, Move
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
 _END = ""
-"""Stands for the target's database: what every way to a broker id leads to."""
+"""Stands for the target's database: what every path to a broker id leads to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
     """Of the ways to one broker id: how many are ``disjoint``, and what all of them use.
 
-    Disjoint ways share no instance; elsewhere "ways" are all that there are. A hop from the sender
-    to the target itself counts as one way. ``instances`` are those between the two, ``routes``
+    Disjoint paths share no instance; elsewhere "paths" are all of them. A hop from the sender
+    to the target itself counts as one path. ``instances`` are those between the two, ``routes``
     those that send on, as ``Instance/Database/Route``. Routes that differ in their names only stand
     in for each other; what else would match without a route is another question (``diff``).
-    ``between``: every instance between the two that some way uses.
+    ``between``: every instance between the two that some path uses.
     """
 
     disjoint: int
@@ -35,16 +35,16 @@ class Redundancy:
 
 @dataclass(slots=True)
 class Graph:
-    """What can be on a way from the start to an end, key by key."""
+    """What can be on a path from the start to an end, key by key."""
 
-    ways: Ways
+    graph: PathGraph
     routes: RouteIndex
     _into: dict[Key, list[Edge]] = field(default_factory=dict)
     _ends: dict[str, list[Edge]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for key in self.ways.reached():
-            for move in self.ways.moves(key):
+        for key in self.graph.reached():
+            for move in self.graph.moves(key):
                 end = move.ending
                 if move.following is not None:
                     self._into.setdefault(move.following, []).append((key, move))
@@ -52,32 +52,32 @@ class Graph:
                     self._ends.setdefault(broker_key(end.broker), []).append((key, move))
 
     def redundancy(self, broker: str) -> Redundancy:
-        """Return how well a broker id is reached that some way reaches."""
+        """Return how well a broker id is reached that some path reaches."""
         used = self._leading_to(broker_key(broker))
-        if len({key for key, _ in used}) == len(used):  # one way, and nothing beside it
+        if len({key for key, _ in used}) == len(used):  # one path, and nothing beside it
             return self._single(used[::-1])
         links: dict[str, set[str]] = {}
         for key, move in used:
             links.setdefault(key.state.instance, set()).add(_head(move))
         targets = {one for one, others in links.items() if _END in others}
-        start = self.ways.start.instance
+        start = self.graph.start.instance
         between = frozenset(links) - targets - {start}
-        shared = _shared_routes(self.ways, self.routes, used)
+        shared = _shared_routes(self.graph, self.routes, used)
         if start in targets:
             return Redundancy(1, (), shared, between)
         count = _disjoint(links, start, targets)
         alone = _shared_instances(links, start, targets) if count == 1 else ()
         return Redundancy(count, alone, shared, between)
 
-    def _single(self, way: list[Edge]) -> Redundancy:
-        ends = {self.ways.start.instance, way[-1][0].state.instance}
-        passed = dict.fromkeys(key.state.instance for key, _ in way)
+    def _single(self, path: list[Edge]) -> Redundancy:
+        ends = {self.graph.start.instance, path[-1][0].state.instance}
+        passed = dict.fromkeys(key.state.instance for key, _ in path)
         alone = tuple(name for name in passed if name not in ends)
-        labels = (_label(self.routes, key, move) for key, move in way)
+        labels = (_label(self.routes, key, move) for key, move in path)
         return Redundancy(1, alone, tuple(filter(None, labels)), frozenset(alone))
 
     def _leading_to(self, broker: str) -> list[Edge]:
-        """Return the moves that can be part of a way to a broker id, from its end on."""
+        """Return the moves that can be part of a path to a broker id, from its end on."""
         used = list(self._ends.get(broker, ()))
         waiting = [key for key, _ in used]
         seen = set(waiting)
@@ -94,11 +94,11 @@ def _head(move: Move) -> str:
     return _END if move.following is None else move.following.state.instance
 
 
-# --- Ways that share no instance: augmenting paths (Ford and Fulkerson) --------------------------
+# --- Paths that share no instance: augmenting paths (Ford and Fulkerson) --------------------------
 
 
 def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
-    """Return the greatest number of ways that share no instance between start and target."""
+    """Return the greatest number of paths that share no instance between start and target."""
     flow: set[tuple[str, str]] = set()
     count = 0
     while _augment(links, start, targets, flow):
@@ -109,9 +109,9 @@ def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
 def _augment(
     links: dict[str, set[str]], start: str, targets: set[str], flow: set[tuple[str, str]]
 ) -> bool:
-    """Find one way more, giving up links of earlier ones where that helps; change ``flow``.
+    """Find one path more, giving up links of earlier ones where that helps; change ``flow``.
 
-    A place is an instance as it is entered (True) or left (False): one that a way uses already can
+    A place is an instance as it is entered (True) or left (False): one that a path uses already can
     only be left by that way's link backwards.
     """
     entered_from = {head: tail for tail, head in flow if head not in targets}
@@ -138,7 +138,7 @@ def _residual(
     start: str,
 ) -> Iterator[tuple[str, bool]]:
     name, entered = place
-    if entered and name in entered_from:  # used: back along the way that uses it
+    if entered and name in entered_from:  # used: back along the path that uses it
         yield (entered_from[name], False)
         return
     if not entered and name in entered_from:
@@ -163,16 +163,16 @@ def _take(
         place, before = before, came[before]
 
 
-# --- What every way uses -------------------------------------------------------------------------
+# --- What every path uses -------------------------------------------------------------------------
 
 
 def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:
-    """Return the instances without which no target is reached; only those on one way can be."""
-    way = _way(links, start, targets, "") or []
-    return tuple(name for name in way[1:-1] if _way(links, start, targets, name) is None)
+    """Return the instances without which no target is reached; only those on one path can be."""
+    path = _path(links, start, targets, "") or []
+    return tuple(name for name in path[1:-1] if _path(links, start, targets, name) is None)
 
 
-def _way(
+def _path(
     links: dict[str, set[str]], start: str, targets: set[str], without: str
 ) -> list[str] | None:
     came: dict[str, str] = {start: ""}
@@ -180,10 +180,10 @@ def _way(
     while waiting:
         name = waiting.popleft()
         if name in targets:
-            way = [name]
-            while came[way[-1]]:
-                way.append(came[way[-1]])
-            return way[::-1]
+            path = [name]
+            while came[path[-1]]:
+                path.append(came[path[-1]])
+            return path[::-1]
         for head in sorted(links.get(name, ())):
             if head not in came and head not in (_END, without):
                 came[head] = name
@@ -191,21 +191,25 @@ def _way(
     return None
 
 
-def _shared_routes(ways: Ways, routes: RouteIndex, used: list[tuple[Key, Move]]) -> tuple[str, ...]:
-    """Return the routes without which no way to the end is left."""
+def _shared_routes(
+    graph: PathGraph, routes: RouteIndex, used: list[tuple[Key, Move]]
+) -> tuple[str, ...]:
+    """Return the routes without which no path to the end is left."""
     by_key: dict[Key, list[Move]] = {}
     for key, move in used:
         by_key.setdefault(key, []).append(move)
-    way = _route_way(ways, routes, by_key, "") or []
-    labels = [label for key, move in way if (label := _label(routes, key, move))]
-    return tuple(label for label in labels if _route_way(ways, routes, by_key, label) is None)
+    path = _path_without_route(graph, routes, by_key, "") or []
+    labels = [label for key, move in path if (label := _label(routes, key, move))]
+    return tuple(
+        label for label in labels if _path_without_route(graph, routes, by_key, label) is None
+    )
 
 
-def _route_way(
-    ways: Ways, routes: RouteIndex, by_key: dict[Key, list[Move]], without: str
+def _path_without_route(
+    graph: PathGraph, routes: RouteIndex, by_key: dict[Key, list[Move]], without: str
 ) -> list[tuple[Key, Move]] | None:
-    came: dict[Key, tuple[Key, Move] | None] = {ways.first: None}
-    waiting = deque([ways.first])
+    came: dict[Key, tuple[Key, Move] | None] = {graph.first: None}
+    waiting = deque([graph.first])
     while waiting:
         key = waiting.popleft()
         for move in by_key.get(key, ()):
@@ -222,10 +226,10 @@ def _route_way(
 def _back_to_start(
     came: dict[Key, tuple[Key, Move] | None], key: Key, move: Move
 ) -> list[tuple[Key, Move]]:
-    way = [(key, move)]
-    while (before := came[way[-1][0]]) is not None:
-        way.append(before)
-    return way[::-1]
+    path = [(key, move)]
+    while (before := came[path[-1][0]]) is not None:
+        path.append(before)
+    return path[::-1]
 
 
 def _label(routes: RouteIndex, key: Key, move: Move) -> str:

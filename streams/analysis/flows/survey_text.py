@@ -82,18 +82,18 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
     arrives = {back.at: back.arrives for back in answer.backs}
     for reached in answer.reached:
         lost = "" if arrives[reached.at] else ", NOT ACKNOWLEDGED"
-        text = f"{_share(reached.share)}  {reached.at}, {_ways(answer, reached)}{lost}"
+        text = f"{_share(reached.share)}  {reached.at}, {_redundancy(answer, reached)}{lost}"
         yield from wrapped(text, "    ", " " * 12)
     for failure in answer.failures:
         text = failure_text(failure.ending, failure.hops[-1][1])
-        way = " -> ".join(failure.instances)
-        yield from wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+        path = " -> ".join(failure.instances)
+        yield from wrapped(f"{_share(failure.share)}  {text}; by {path}", "    ", " " * 12)
     for finding in answer.hazards:
         yield from wrapped(f"{finding.code}: {finding.message}", "    ", "      ")
 
 
 def _ended(answers: Iterable[FlowAnswer]) -> Iterator[tuple[Ending, Step]]:
-    """Yield how ways end that do not arrive, and acknowledgements of which none does."""
+    """Yield how paths end that do not arrive, and acknowledgements of which none does."""
     for answer in answers:
         lost = (failure for back in answer.backs if not back.arrives for failure in back.failures)
         for failure in (*answer.failures, *lost):
@@ -104,7 +104,7 @@ def _share(share: Fraction) -> str:
     return f"{percent(share):>6}"
 
 
-def _ways(answer: FlowAnswer, reached: Reached) -> str:
+def _redundancy(answer: FlowAnswer, reached: Reached) -> str:
     found = answer.forth.redundancy[broker_key(reached.broker)]
     if reached.at.startswith(f"{answer.flow.sender.instance.name}/"):
         return "in the same instance"

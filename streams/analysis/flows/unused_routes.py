@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows.flow_answer import locked, routes_of, way_back, ways_there
+from streams.analysis.flows.flow_answer import locked, outbound_answers, return_path, routes_of
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.network import Disposition, Ending, Network, State
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
@@ -13,7 +13,7 @@ from streams.topology import MSDB, Database, Role
 
 
 def unused_routes(estate: Estate) -> tuple[At, ...]:
-    """Return the routes that could be used and that no way of any flow follows.
+    """Return the routes that could be used and that no path of any flow follows.
 
     Left out: expired ones, AutoCreatedLocal, those of copies that send nothing now (a mirror, a
     database whose delivery is off), and what serves services outside of the topology.
@@ -49,15 +49,15 @@ def _visited(estate: Estate) -> Iterable[tuple[Network, set[State]]]:
     def visit(network: Network, states: Iterable[State]) -> None:
         found.setdefault(id(network), (network, set()))[1].update(states)
 
-    for forth, answers in ways_there(estate):
-        visit(forth.ways.network, (key.state for key in forth.ways.reached()))
+    for forth, answers in outbound_answers(estate):
+        visit(forth.graph.network, (key.state for key in forth.graph.reached()))
         for later in locked(estate, answers[0]):
             visit(later.journey.network, later.journey.states)
         for answer in answers:
             backs = answer.backs
-            if answer.failures:  # what the missing targets would use on the way back
+            if answer.failures:  # what the missing targets would use on the return path
                 homes = _homes(estate, answer.flow.to)
-                backs = (*backs, *(way_back(estate, answer.flow, place) for place in homes))
+                backs = (*backs, *(return_path(estate, answer.flow, place) for place in homes))
             for back in backs:
                 visit(back.journey.network, back.journey.states)
     return found.values()

@@ -39,8 +39,8 @@ def contracts(estate: Estate, passage: Passage) -> tuple[Finding, ...]:
     known = estate.once(_by_flow)
     key = (str(passage.flow), *map(str, ends))
     if key not in known:
-        begun = begun_contracts(passage)
-        known[key] = tuple(told for end in ends for told in _between(passage, end, begun))
+        stated = contracts_of_dialogs(passage)
+        known[key] = tuple(found for end in ends for found in _between(passage, end, stated))
     return known[key]
 
 
@@ -48,14 +48,14 @@ def _by_flow(_: Estate) -> dict[tuple[str, ...], tuple[Finding, ...]]:
     return {}
 
 
-def _between(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+def _between(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
     service = end.database.services[passage.flow.to]
-    for name in dict.fromkeys((*begun, *service.contracts)):
+    for name in dict.fromkeys((*stated, *service.contracts)):
         for at in (passage.begins, end):
             if name in at.database.contracts:
                 yield from incomplete_contract(at, at.database.contracts[name])
     yield from incomplete_service(end, service)
-    yield from _unusable(passage, end, begun)
+    yield from _unusable(passage, end, stated)
 
 
 # --- In one database -----------------------------------------------------------------------------
@@ -97,12 +97,12 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
 # --- Between two ---------------------------------------------------------------------------------
 
 
-def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
     flow, begins = passage.flow, passage.begins
     service = end.database.services[flow.to]
     accepted = list(service.contracts)
     evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
-    for name, source in begun.items():
+    for name, source in stated.items():
         if contract_of(begins.database, name) is None:
             yield _finding(
                 begins, source,
@@ -118,7 +118,7 @@ def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator
                 "Add the contract to the service, or begin the dialogs under one that it accepts.",
                 contract=name, **evidence,
             )  # fmt: skip
-    if not begun and not any(contract_of(begins.database, name) for name in accepted):
+    if not stated and not any(contract_of(begins.database, name) for name in accepted):
         what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
         yield _finding(
             end, service.source,
@@ -127,10 +127,10 @@ def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator
             "it.",
             **evidence,
         )  # fmt: skip
-    yield from _different(passage, end, begun)
+    yield from _different(passage, end, stated)
 
 
-def begun_contracts(passage: Passage) -> dict[str, Source]:
+def contracts_of_dialogs(passage: Passage) -> dict[str, Source]:
     """Return the contracts under which code begins a flow's dialogs, with the first place."""
     flow, found = passage.flow, dict[str, Source]()
     for procedure in flow.sender.database.procedures.values():
@@ -141,24 +141,24 @@ def begun_contracts(passage: Passage) -> dict[str, Source]:
     return found
 
 
-def _different(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+def _different(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
     """Find message types that one side may send and the other side's contract does not allow."""
-    for name, here, there in shared_contracts(passage, end, begun):
-        said = []
+    for name, here, there in shared_contracts(passage, end, stated):
+        differences = []
         for word, sender in here.messages.items():
             if sender is not Sender.TARGET and there.messages.get(word) not in _BEGINNER:
-                said.append(f"{word} from the initiator")
+                differences.append(f"{word} from the initiator")
         for word, sender in there.messages.items():
             if sender is not Sender.INITIATOR and here.messages.get(word) not in _TARGET:
-                said.append(f"{word} from the target")
-        if said:
+                differences.append(f"{word} from the target")
+        if differences:
             yield _finding(
                 end, there.source,
                 f"contract {name} is not the same in {passage.begins}: the other side does not "
-                f"take {listed(said)}",
+                f"take {listed(differences)}",
                 "Make both contracts the same; a contract cannot be altered: create a new one.",
-                severity=Severity.ERROR if name in begun else Severity.WARNING,
-                contract=name, flow=str(passage.flow), types=said,
+                severity=Severity.ERROR if name in stated else Severity.WARNING,
+                contract=name, flow=str(passage.flow), types=differences,
             )  # fmt: skip
 
 
@@ -167,10 +167,10 @@ _TARGET = (Sender.TARGET, Sender.ANY)
 
 
 def shared_contracts(
-    passage: Passage, end: Home, begun: Iterable[str]
+    passage: Passage, end: Home, stated: Iterable[str]
 ) -> Iterator[tuple[str, Contract, Contract]]:
     """Yield the contracts that a flow can use by their names, as both sides have them."""
-    for name in begun or end.database.services[passage.flow.to].contracts:
+    for name in stated or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
             yield name, here, there

@@ -22,11 +22,11 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
         name = str(passage.flow)
         for connection in passage.connections:
             flows.setdefault(connection, []).append(name)
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for (one, other), through in sorted(flows.items()):
         pair = frozenset((one, other))
-        if pair not in told:
-            told.add(pair)
+        if pair not in reported:
+            reported.add(pair)
             yield from _incompatible(estate, one, other, through)
     callers: dict[str, list[str]] = {}
     for one, other in sorted(flows):
@@ -40,12 +40,12 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
 
 def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
     here, there = estate.topology.instances[one], estate.topology.instances[other]
-    for said, remedy in _conflicts(here, there):
-        # Told where somebody wrote the setting: at the endpoint that differs from the default.
+    for conflict, remedy in _conflicts(here, there):
+        # Report the endpoint whose setting differs from the default: that setting was written.
         at = there if here.endpoint.encryption is Encryption.REQUIRED else here
         yield finding(
             "TA-39", Severity.ERROR, at, at.endpoint.source,
-            f"{one} and {other} cannot connect: {said}", remedy,
+            f"{one} and {other} cannot connect: {conflict}", remedy,
             instances=[one, other], flows=flows[:5],
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a flow passes, there and back: what hazards and findings about ways look at."""
+"""What a flow passes, there and back: what hazards and findings about paths look at."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.analysis.flows.flows import Flow
 from streams.analysis.known import Home
 from streams.analysis.objects import targets
 from streams.analysis.paths.network import Ending, State, Step
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 
 Hop = tuple[State, Step]
 Connection = tuple[str, str]
@@ -63,13 +63,13 @@ class Passage:
         return tuple(sorted((one, other) for one, other in pairs if one != other))
 
 
-def steps_of(ways: Ways) -> tuple[Hop, ...]:
-    """Return every step on some way, once."""
-    states = dict.fromkeys(key.state for key in ways.reached())
-    return tuple((state, step) for state in states for step in ways.network.steps(state))
+def steps_of(graph: PathGraph) -> tuple[Hop, ...]:
+    """Return every step on some path, once."""
+    states = dict.fromkeys(key.state for key in graph.reached())
+    return tuple((state, step) for state in states for step in graph.network.steps(state))
 
 
-def hops_of(ways: Iterable[tuple[Hop, ...]]) -> tuple[Hop, ...]:
-    """Return every hop of some ways, once."""
+def hops_of(paths: Iterable[tuple[Hop, ...]]) -> tuple[Hop, ...]:
+    """Return every hop of some paths, once."""
     # A network makes each step once: its identity is cheaper to compare than its parts.
-    return tuple({(hop[0], id(hop[1])): hop for way in ways for hop in way}.values())
+    return tuple({(hop[0], id(hop[1])): hop for path in paths for hop in path}.values())

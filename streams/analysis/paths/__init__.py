@@ -1,1 +1,1 @@
-"""Every way of one message: the graph in which it travels, its ways counted, shown as a tree."""
+"""Every path of one message: the graph in which it travels, its paths counted, shown as a tree."""

@@ -54,17 +54,20 @@ class Likeness:
     def kind(
         self, table: Table, service: str, broker: str | None, from_initiator: bool
     ) -> MessageClass | None:
-        """Return what a message has in common with others; ``None`` where all of it matters."""
+        """Return the class of messages that are routed alike; ``None`` if every field matters."""
         names = self._names.get(table)
         if names is None:
             names = self._names[table] = self._collect(table)
         key = None if broker is None else broker_key(broker)
-        heard = names.any_service or service in names.services
-        named = key is None or key in names.brokers
-        if heard and named:
+        known_service = names.any_service or service in names.services
+        known_broker = key is None or key in names.brokers
+        if known_service and known_broker:
             return None
         return MessageClass(
-            table, service if heard else _OTHER, key if named else _OTHER, from_initiator
+            table,
+            service if known_service else _OTHER,
+            key if known_broker else _OTHER,
+            from_initiator,
         )
 
     def _collect(self, table: Table) -> _Names:

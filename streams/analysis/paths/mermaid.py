@@ -1,4 +1,4 @@
-"""A path as a Mermaid flow chart: ways there drawn through, ways back dotted."""
+"""A path as a Mermaid flow chart: paths there drawn through, return paths dotted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streams.analysis.answers import decided
 from streams.analysis.explain_text import failure_text
 from streams.analysis.paths.network import State
 from streams.analysis.paths.path import Paths
-from streams.analysis.paths.ways import Way
+from streams.analysis.paths.path_graph import MessagePath
 
 EDGES = 500
 """How many arrows Mermaid draws unless its host allows more."""
@@ -17,19 +17,19 @@ FINDINGS = 3
 
 
 def path_mermaid(paths: Paths) -> str:
-    """Return the chart, in Mermaid's own language: as many ways as it can draw."""
-    chart, backs, drawn = _Chart(), dict[int, Way](), 0
+    """Return the chart, in Mermaid's own language: as many paths as it can draw."""
+    chart, backs, drawn = _Chart(), dict[int, MessagePath](), 0
     for outcome in paths.outcomes:
         back = outcome.back
         more = len(outcome.way.hops) + (len(back.hops) if back and id(back) not in backs else 0)
-        if len(chart.edges) + sum(len(way.hops) for way in backs.values()) + more > EDGES:
+        if len(chart.edges) + sum(len(path.hops) for path in backs.values()) + more > EDGES:
             break
-        chart.way(outcome.way, "-->")
+        chart.path(outcome.way, "-->")
         drawn += 1
         if back is not None:
             backs[id(back)] = back
-    for way in backs.values():
-        chart.way(way, "-.->")
+    for path in backs.values():
+        chart.path(path, "-.->")
     for finding in paths.hazards[:FINDINGS]:
         chart.note(f"{finding.code}: {finding.message}", "bad")
     if len(paths.hazards) > FINDINGS:
@@ -44,16 +44,16 @@ class _Chart:
     nodes: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     edges: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
 
-    def way(self, way: Way, arrow: str) -> None:
-        """Add a way's instances and the arrows between them."""
-        for (state, step), (following, _) in zip(way.hops, way.hops[1:], strict=False):
+    def path(self, path: MessagePath, arrow: str) -> None:
+        """Add a path's instances and the arrows between them."""
+        for (state, step), (following, _) in zip(path.hops, path.hops[1:], strict=False):
             labels = self.edges.setdefault((self._node(state), arrow, self._node(following)), {})
             labels[f"{step.decision.step} {decided(step)}".strip()] = None
-        last, step = way.hops[-1]
-        if way.ending.delivered:
-            end = self._add(("in", way.ending.at), '(["{}"])', way.ending.at)
+        last, step = path.hops[-1]
+        if path.ending.delivered:
+            end = self._add(("in", path.ending.at), '(["{}"])', path.ending.at)
         else:
-            failure = failure_text(way.ending, step)
+            failure = failure_text(path.ending, step)
             end = self._add(("failure", failure), '{{{{"{}"}}}}:::bad', failure)
         self.edges.setdefault((self._node(last), arrow, end), {})
 

@@ -1,6 +1,6 @@
-"""What a message can do at each point of a way: loops are closed and used-up hops counted here.
+"""What a message can do at each point of a path: loops are closed and used-up hops counted here.
 
-A way that comes back to a state is a loop. Within a circle of at most ``circle`` states every way
+A path that comes back to a state is a loop. Within a circle of at most ``circle`` states every path
 is followed exactly; in a larger one, the first step inside it counts as the loop it can become.
 """
 
@@ -19,9 +19,9 @@ HOPS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """A state on a way: what was visited of its circle, and how often it was forwarded before.
+    """A state on a path: what was visited of its circle, and how often it was forwarded before.
 
-    ``forwards`` is 0 as well where no way from there on can use up the hops: what was before does
+    ``forwards`` is 0 as well where no path from there on can use up the hops: what was before does
     not matter then. :class:`Moves` makes one key of each kind, so they compare by identity.
     """
 
@@ -31,7 +31,7 @@ class Key:
 
 
 class Move(NamedTuple):
-    """A step as a way takes it: on to the next key, or to an end."""
+    """A step as a path takes it: on to the next key, or to an end."""
 
     step: Step
     following: Key | None
@@ -49,7 +49,7 @@ class Moves:
     _keys: dict[tuple[State, frozenset[State], int], Key] = field(default_factory=dict)
 
     def first(self, start: State) -> Key:
-        """Return where every way from a state begins."""
+        """Return where every path from a state begins."""
         return self._enter(start, frozenset(), 0)
 
     def at(self, key: Key) -> tuple[Move, ...]:

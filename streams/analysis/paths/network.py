@@ -1,7 +1,7 @@
 """The graph in which a message travels: one state per decision, one step per thing that follows.
 
 A state is an instance, the table that decides there and the broker id on the wire; what stays the
-same on the whole way (service, direction, conversation) belongs to the :class:`Network`. Decisions
+same on the whole path (service, direction, conversation) belongs to the :class:`Network`. Decisions
 come from :mod:`streams.routing` and from nowhere else.
 """
 

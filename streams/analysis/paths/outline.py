@@ -1,4 +1,4 @@
-"""Many ways in a few lines: what is alike is told once, by tiers and by ends instead of by ways.
+"""Many paths in a few lines: what is alike is told once, by tiers and by ends instead of by paths.
 
 Steps from one place are alike where they carry the same broker id and lead to the same kinds of
 trouble, or to none. Of those, the first is followed; what it leads to stands for the others.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streams.analysis.paths.network import Disposition, Ending, Step
+from streams.analysis.paths.path_graph import Key, MessagePath, Move, PathGraph
 from streams.analysis.paths.returns import Returns
-from streams.analysis.paths.ways import Key, Move, Way, Ways
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]
-"""How ways end that do not arrive, or (delivered) whose acknowledgement does not."""
+"""How paths end that do not arrive, or (delivered) whose acknowledgement does not."""
 LINES = 60
 """After how many branches none is followed any more."""
 
@@ -31,20 +31,20 @@ class Branch:
     steps: tuple[Step, ...]
     share: Fraction
     ending: Ending | None
-    back: Way | None
+    back: MessagePath | None
     below: tuple[Branch, ...] = ()
     more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Everything that ends in one place: how many ways of which lengths, and which share."""
+    """Everything that ends in one place: how many paths of which lengths, and which share."""
 
     ending: Ending
-    ways: int
+    path_count: int
     share: Fraction
     hops: tuple[int, int]
-    back: Way | None
+    back: MessagePath | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +55,22 @@ class Outline:
     ends: tuple[End, ...]
 
 
-def outline(ways: Ways, returns: Returns) -> Outline:
-    """Return what a person can read of any number of ways."""
-    drawing = _Drawing(ways, returns)
-    return Outline(tuple(drawing.below(ways.first, Fraction(1))), tuple(_ends(ways, returns)))
+def outline(graph: PathGraph, returns: Returns) -> Outline:
+    """Return what a person can read of any number of paths."""
+    drawing = _Drawing(graph, returns)
+    return Outline(tuple(drawing.below(graph.first, Fraction(1))), tuple(_ends(graph, returns)))
 
 
-def _ends(ways: Ways, returns: Returns) -> Iterator[End]:
+def _ends(graph: PathGraph, returns: Returns) -> Iterator[End]:
     found: dict[object, End] = {}
-    for kind, total in ways.totals().items():
+    for kind, total in graph.totals().items():
         end, hops = kind.ending, kind.hops
         place = (end.disposition, end.at, end.error)
-        old = found.get(place) or End(end, 0, Fraction(0), (hops, hops), returns.way(end))
+        old = found.get(place) or End(end, 0, Fraction(0), (hops, hops), returns.path(end))
         between = (min(hops, old.hops[0]), max(hops, old.hops[1]))
-        found[place] = End(end, old.ways + total.ways, old.share + total.share, between, old.back)
+        found[place] = End(
+            end, old.path_count + total.path_count, old.share + total.share, between, old.back
+        )
 
     def order(end: End) -> tuple[object, ...]:
         return (returns.arrives(end.ending), -end.share, end.ending.at)
@@ -77,19 +79,19 @@ def _ends(ways: Ways, returns: Returns) -> Iterator[End]:
 
 
 class _Drawing:
-    def __init__(self, ways: Ways, returns: Returns) -> None:
-        self._ways, self._returns = ways, returns
+    def __init__(self, graph: PathGraph, returns: Returns) -> None:
+        self._graph, self._returns = graph, returns
         self._drawn: set[Key] = set()
         self._left = LINES
         self._trouble: dict[Key, Trouble] = {}
-        for key in reversed(ways.reached()):
-            self._trouble[key] = frozenset().union(*map(self._after, ways.moves(key)))
+        for key in reversed(graph.reached()):
+            self._trouble[key] = frozenset().union(*map(self._after, graph.moves(key)))
 
     def below(self, key: Key, share: Fraction) -> Iterator[Branch]:
         """Yield the branches at a key, one for all moves that are alike."""
         self._drawn.add(key)
         alike: dict[object, list[Move]] = {}
-        for move in self._ways.moves(key):
+        for move in self._graph.moves(key):
             alike.setdefault(self._kind(move), []).append(move)
         self._left -= len(alike)
         for moves in alike.values():
@@ -99,7 +101,7 @@ class _Drawing:
         steps, first = tuple(move.step for move in moves), moves[0]
         part = sum((share * step.share for step in steps), Fraction(0))
         if first.following is None:
-            back = None if first.ending is None else self._returns.way(first.ending)
+            back = None if first.ending is None else self._returns.path(first.ending)
             return Branch(steps, part, first.ending, back)
         if first.following in self._drawn or self._left <= 0:
             return Branch(steps, part, None, None, more=True)

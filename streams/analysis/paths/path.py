@@ -1,4 +1,4 @@
-"""Every way of a message, there and back again, with a verdict."""
+"""Every path of a message, there and back again, with a verdict."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from streams.analysis.hazards.hazards import hazards_of
 from streams.analysis.hazards.passage import Passage, hops_of, steps_of
 from streams.analysis.paths.network import Ending, State
 from streams.analysis.paths.outline import Outline, outline
+from streams.analysis.paths.path_graph import MessagePath, PathGraph
 from streams.analysis.paths.returns import Returns
 from streams.analysis.paths.splits import several_targets
 from streams.analysis.paths.verdict import PathVerdict, judge
-from streams.analysis.paths.ways import Way, Ways
 from streams.analysis.places import Place
 from streams.topology import MSDB, Finding, Topology
 
@@ -28,10 +28,10 @@ LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A way there and the way by which its acknowledgement comes back."""
+    """A path there and the path by which its acknowledgement comes back."""
 
-    way: Way
-    back: Way | None
+    way: MessagePath
+    back: MessagePath | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Paths:
 
     @property
     def truncated(self) -> bool:
-        """Tell whether there are more ways than outcomes listed."""
+        """Tell whether there are more paths than outcomes listed."""
         return len(self.outcomes) < self.ways
 
     @property
@@ -79,11 +79,11 @@ class Paths:
             "return": back and {**_ending(back.ending), "hops": list(self._hops(back))},
         }
 
-    def _hops(self, way: Way) -> Iterator[dict[str, Any]]:
-        for number, (state, step) in enumerate(way.hops):
+    def _hops(self, path: MessagePath) -> Iterator[dict[str, Any]]:
+        for number, (state, step) in enumerate(path.hops):
             decision = decision_json(state.instance, step.decision, self.conversation)
-            if number == len(way.hops) - 1 and way.ending.delivered:
-                decision["deliver_to"] = way.ending.at
+            if number == len(path.hops) - 1 and path.ending.delivered:
+                decision["deliver_to"] = path.ending.at
             yield {
                 "instance": state.instance,
                 "decision": {
@@ -114,10 +114,10 @@ def find_paths(
     conversation: uuid.UUID | None = None,
     limit: int = LIMIT,
 ) -> Paths:
-    """Follow a dialog's messages from a service to another one by every way.
+    """Follow a dialog's messages from a service to another one by every path.
 
     ``conversation`` restricts the answer to the broker id and the database that this dialog takes.
-    Verdict, ways and shares come from the graph, whatever the ``limit`` of what is listed.
+    Verdict, paths and shares come from the graph, whatever the ``limit`` of what is listed.
     """
     estate = Estate(topology, now)
     return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)
@@ -134,22 +134,22 @@ def follow_paths(
 ) -> Paths:
     """Find paths in a topology that is compiled; see :func:`find_paths`."""
     network = estate.network(to, conversation=conversation)
-    ways = Ways(network, State(sender.instance.name, sender.database.name, broker))
-    returns = Returns(network, sender, ways.endings())
-    hazards = _hazards(estate, Flow(sender, to, broker, None, ()), ways, returns)
-    fine = all(returns.arrives(ending) for ending in ways.endings())
+    graph = PathGraph(network, State(sender.instance.name, sender.database.name, broker))
+    returns = Returns(network, sender, graph.endings())
+    hazards = _hazards(estate, Flow(sender, to, broker, None, ()), graph, returns)
+    fine = all(returns.arrives(ending) for ending in graph.endings())
     listed = tuple(
-        Outcome(way, returns.way(way.ending)) for way in islice(ways.listed(), max(limit, 0))
+        Outcome(path, returns.path(path.ending)) for path in islice(graph.listed(), max(limit, 0))
     )
     return Paths(
-        sender, to, broker, conversation, judge(fine, hazards), ways.count(), listed,
-        hazards, outline(ways, returns) if len(listed) < ways.count() else None,
+        sender, to, broker, conversation, judge(fine, hazards), graph.count(), listed,
+        hazards, outline(graph, returns) if len(listed) < graph.count() else None,
     )  # fmt: skip
 
 
-def _hazards(estate: Estate, flow: Flow, ways: Ways, returns: Returns) -> tuple[Finding, ...]:
-    places = tuple(sorted((e for e in ways.endings() if e.delivered), key=lambda e: e.at))
-    backs = (returns.way(place) for place in places if returns.arrives(place))
-    back = hops_of(way.hops for way in backs if way is not None)
-    passage = Passage(flow, places, steps_of(ways), back)
-    return hazards_of(estate, passage, several_targets(ways))
+def _hazards(estate: Estate, flow: Flow, graph: PathGraph, returns: Returns) -> tuple[Finding, ...]:
+    places = tuple(sorted((e for e in graph.endings() if e.delivered), key=lambda e: e.at))
+    backs = (returns.path(place) for place in places if returns.arrives(place))
+    back = hops_of(path.hops for path in backs if path is not None)
+    passage = Passage(flow, places, steps_of(graph), back)
+    return hazards_of(estate, passage, several_targets(graph))

@@ -1,11 +1,11 @@
-"""How acknowledgements come back: the shortest way home from every database that got a message.
+"""How acknowledgements come back: the shortest path home from every database that got a message.
 
-Other than outbound ways these are not counted: a way that arrives is enough. So one search, from
+Other than outbound paths these are not counted: a path that arrives is enough. So one search, from
 home against the arrows, answers for all databases at once, however many circles there are.
 
-Three searches ask about the way back, because three questions are asked: here, whether one way
-arrives, from hundreds of databases; in ``flows.flow_answer``, also which ways fail and what lies
-between; in ``diff.course``, how many ways there are. That an acknowledgement has arrived is said
+Three searches ask about the return path, because three questions are asked: here, whether one path
+arrives, from hundreds of databases; in ``flows.flow_answer``, also which paths fail and what lies
+between; in ``diff.course``, how many paths there are. That an acknowledgement has arrived is said
 once, by :meth:`Ending.is_home`, and what follows from a state by :class:`Network`.
 """
 
@@ -17,12 +17,12 @@ from fractions import Fraction
 
 from streams.analysis.paths.moves import HOPS
 from streams.analysis.paths.network import Ending, Network, State, Step
-from streams.analysis.paths.ways import Way, Ways
+from streams.analysis.paths.path_graph import MessagePath, PathGraph
 from streams.analysis.places import Place
 
 
 class Returns:
-    """The ways back to a sender, from the databases in which messages of ``network`` end."""
+    """The return paths to a sender, from the databases in which messages of ``network`` end."""
 
     def __init__(self, network: Network, sender: Place, endings: Iterable[Ending]) -> None:
         self._network = network.backwards(sender.service)
@@ -30,16 +30,16 @@ class Returns:
         self._broker = sender.database.broker_id
         starts = {self._start(ending) for ending in endings if ending.delivered}
         self._distance = self._search(starts)
-        self._ways = {start: self._way(start) for start in starts}
+        self._paths = {start: self._path(start) for start in starts}
 
-    def way(self, ending: Ending) -> Way | None:
-        """Return the first way back that arrives, else the first; ``None`` if undelivered."""
-        return self._ways[self._start(ending)] if ending.delivered else None
+    def path(self, ending: Ending) -> MessagePath | None:
+        """Return the first return path that arrives, else the first; ``None`` if undelivered."""
+        return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:
         """Tell whether an acknowledgement from there reaches the initiator's database."""
-        way = self.way(ending)
-        return way is not None and self._is_home(way.ending)
+        path = self.path(ending)
+        return path is not None and self._is_home(path.ending)
 
     def _start(self, ending: Ending) -> State:
         return State(ending.instance, ending.database, self._broker)
@@ -48,7 +48,7 @@ class Returns:
         return ending is not None and ending.is_home(self._home)
 
     def _search(self, starts: set[State]) -> dict[State, int]:
-        """Return how many instances decide between a state and home, where a way leads there."""
+        """Return how many instances decide between a state and home, where a path leads there."""
         before: dict[State, set[State]] = {}
         ends: list[State] = []
         open_, seen = list(starts), set(starts)
@@ -64,18 +64,18 @@ class Returns:
                         open_.append(step.following)
         return _distances(ends, before)
 
-    def _way(self, start: State) -> Way | None:
+    def _path(self, start: State) -> MessagePath | None:
         hops: list[tuple[State, Step]] = []
         share, state, forwards = Fraction(1), start, 0
         while True:
             step = self._nearest(state)
             if step is None or (step.forwards and forwards >= HOPS):
-                return next(Ways(self._network, start).listed(), None)
+                return next(PathGraph(self._network, start).listed(), None)
             hops.append((state, step))
             share, forwards = share * step.share, forwards + step.forwards
             if step.following is None:
                 assert step.ending is not None, "a step leads on or ends"
-                return Way(tuple(hops), step.ending, share)
+                return MessagePath(tuple(hops), step.ending, share)
             state = step.following
 
     def _nearest(self, state: State) -> Step | None:

@@ -9,7 +9,7 @@ from math import gcd
 
 from streams.analysis.paths.moves import Key, Move
 from streams.analysis.paths.network import Pick, State
-from streams.analysis.paths.ways import Ways
+from streams.analysis.paths.path_graph import PathGraph
 from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology, finding_at
 
@@ -27,14 +27,14 @@ class Split:
     brokers: tuple[str, ...]
 
 
-def several_targets(ways: Ways) -> tuple[Split, ...]:
+def several_targets(graph: PathGraph) -> tuple[Split, ...]:
     """Return every tier of routes without broker id that can make two targets of one dialog."""
-    tiers = {key: _tiers(ways.moves(key)) for key in ways.reached()}
+    tiers = {key: _tiers(graph.moves(key)) for key in graph.reached()}
     if not any(tiers.values()):
         return ()
-    reach = _Reaches(ways)
+    reach = _Reaches(graph)
     found: dict[tuple[State, Decision], Split] = {}
-    for key in ways.reached():
+    for key in graph.reached():
         for decision, moves in tiers[key].items():
             brokers = reach.conflict([reach.after(move) for move in moves.values()])
             if brokers:
@@ -55,11 +55,11 @@ def _tiers(moves: Iterable[Move]) -> Mapping[Decision, Mapping[Address, Move]]:
 class _Reaches:
     """Which broker ids are reached from where; each question is answered once."""
 
-    def __init__(self, ways: Ways) -> None:
+    def __init__(self, graph: PathGraph) -> None:
         self._from: dict[Key, Reach] = {}
         self._conflicts: dict[tuple[Reach, Reach], tuple[str, ...]] = {}
-        for key in reversed(ways.reached()):
-            self._from[key] = frozenset().union(*map(self.after, ways.moves(key)))
+        for key in reversed(graph.reached()):
+            self._from[key] = frozenset().union(*map(self.after, graph.moves(key)))
 
     def after(self, move: Move) -> Reach:
         """Return what is reached by a move."""

@@ -1,4 +1,4 @@
-"""The values of a network: where a message is decided upon, what can follow, and how ways end.
+"""The values of a network: where a message is decided upon, what can follow, and how paths end.
 
 Named tuples, because large estates make and hash millions of them.
 """
@@ -17,7 +17,7 @@ Pick = tuple[str, int, int | str]
 
 
 class Disposition(Enum):
-    """How a way ends; the values are the contract's words."""
+    """How a path ends; the values are the contract's words."""
 
     DELIVERED = "delivered"
     DELAYED = "delayed"
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The end of a way: in a database where it was delivered, else where it was left."""
+    """The end of a path: in a database where it was delivered, else where it was left."""
 
     disposition: Disposition
     instance: str
@@ -79,6 +79,6 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the names by which ways are ordered."""
+        """Return the names by which paths are ordered."""
         end = self.ending.at if self.ending else self.following.instance if self.following else ""
         return (end, str(self.address or ""), self.decision.broker or "")

@@ -12,7 +12,7 @@ from streams.analysis.paths.network import Ending, Step
 from streams.analysis.paths.outline import Branch, End, Outline
 from streams.analysis.paths.outside import outside_text
 from streams.analysis.paths.path import Outcome, Paths
-from streams.analysis.paths.ways import Way
+from streams.analysis.paths.path_graph import MessagePath
 from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
@@ -45,8 +45,8 @@ class _Node:
 def path_text(paths: Paths) -> str:
     """Return a path as a tree: an instance a line, what begins alike drawn once.
 
-    Where there are more ways than were to be listed, what is alike shares a line, and a table tells
-    where all of them end.
+    Where there are more paths than the limit, similar paths share a line, and a table shows where
+    all of them end.
     """
     tree = _outlined(paths, paths.outline) if paths.outline else _listed(paths)
     lines = [_head(paths), "", tree.label, *_drawn(tree, "")]
@@ -55,46 +55,46 @@ def path_text(paths: Paths) -> str:
     lines += _legend(_rules(tree))
     outside = outside_text(_ended(paths))
     lines += ["", *outside] if outside else []
-    told = paths.hazards[:FINDINGS] if paths.outline else paths.hazards
-    for finding in told:
+    hazards = paths.hazards[:FINDINGS] if paths.outline else paths.hazards
+    for finding in hazards:
         lines += ["", *_finding(finding)]
-    if len(told) < len(paths.hazards):
-        lines += ["", f"and {len(paths.hazards) - len(told)} findings more"]
+    if len(hazards) < len(paths.hazards):
+        lines += ["", f"and {len(paths.hazards) - len(hazards)} findings more"]
     return "\n".join(lines) + "\n"
 
 
 def _head(paths: Paths) -> str:
-    ways = counted(paths.ways, "way")
-    return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {ways}"
+    count = counted(paths.ways, "way")
+    return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {count}"
 
 
 def _ended(paths: Paths) -> Iterator[tuple[Ending, Step]]:
-    """Yield how the ways that are listed end, there and back."""
+    """Yield how the paths that are listed end, there and back."""
     for outcome in paths.outcomes:
-        for way in filter(None, (outcome.way, outcome.back)):
-            yield way.ending, way.hops[-1][1]
+        for path in filter(None, (outcome.way, outcome.back)):
+            yield path.ending, path.hops[-1][1]
 
 
 def _root(paths: Paths) -> _Node:
     return _Node(f"{paths.sender.instance.name} ({paths.sender.database.name})")
 
 
-# --- Every way by itself -------------------------------------------------------------------------
+# --- Every path by itself -------------------------------------------------------------------------
 
 
 def _listed(paths: Paths) -> _Node:
     root = _root(paths)
     for outcome in paths.outcomes:
-        node, way, broker = root, outcome.way, paths.broker
-        node.share += way.share
-        for number, (_, step) in enumerate(way.hops):
-            if number == len(way.hops) - 1:
-                label = _end(way.ending, outcome, step)
+        node, path, broker = root, outcome.way, paths.broker
+        node.share += path.share
+        for number, (_, step) in enumerate(path.hops):
+            if number == len(path.hops) - 1:
+                label = _end(path.ending, outcome, step)
             else:
-                label = f"{way.hops[number + 1][0].instance} ({_by([step], broker)})"
+                label = f"{path.hops[number + 1][0].instance} ({_by([step], broker)})"
             key = (label, str(step.address), step.decision.broker)
             node = node.below.setdefault(key, _Node(label, step.decision.step))
-            node.share += way.share
+            node.share += path.share
             broker = step.decision.broker
     return root
 
@@ -136,7 +136,7 @@ def _node(branch: Branch, broker: str | None) -> _Node:
 def _ends(outline: Outline) -> Iterator[str]:
     yield "Where they end:"
     for end in outline.ends[:ENDS]:
-        text = f"{percent(end.share):>7}  {_ways(end)}: {_ending_text(end)}"
+        text = f"{percent(end.share):>7}  {_path_count(end)}: {_ending_text(end)}"
         yield from wrapped(text, "  ", " " * 11)
     left = outline.ends[ENDS:]
     if left:
@@ -144,11 +144,11 @@ def _ends(outline: Outline) -> Iterator[str]:
         yield f"  {percent(share):>7}  in {len(left)} other places"
 
 
-def _ways(end: End) -> str:
+def _path_count(end: End) -> str:
     least, most = end.hops
     hops = f"{least} to {most}" if least < most else f"{most}"
-    ways = counted(end.ways, "way")
-    return f"{ways} over {hops} instances" if most > 1 else ways
+    count = counted(end.path_count, "way")
+    return f"{count} over {hops} instances" if most > 1 else count
 
 
 def _ending_text(end: End) -> str:
@@ -195,7 +195,7 @@ def _any_of(names: Iterable[str]) -> str:
     return listed(dict.fromkeys(names), _NAMES, "or")
 
 
-def _back(back: Way | None) -> str:
+def _back(back: MessagePath | None) -> str:
     if back is None or not back.ending.delivered:
         where = "" if back is None else f": {failure_text(back.ending, back.hops[-1][1])}"
         return f"NOT ACKNOWLEDGED{where}"

@@ -205,11 +205,11 @@ class _Writer:
     def _command(
         self, at: int, n: int, conversation: uuid.UUID, initiator: bool, kind: str, rest: list[Any]
     ) -> tuple[str, Command] | None:
-        """Return an act as a command and the instance where it is given, if that is known."""
+        """Return an act as a command and the instance that issued it, if that is known."""
         instance, database, type_, body, code, text, cleanup, *party = rest
-        said = self._between
-        begins, to_service = party[0] or said.from_service, party[1] or said.to_service
-        home = self._home(party[3] or said.instance, party[4] or said.database, begins)
+        stated = self._between
+        begins, to_service = party[0] or stated.from_service, party[1] or stated.to_service
+        home = self._home(party[3] or stated.instance, party[4] or stated.database, begins)
         if begins is None or to_service is None or home is None:
             self._lacking(kind, begins, to_service)
             return None
@@ -230,8 +230,8 @@ class _Writer:
             at,
             from_service=begins if begin else None,
             to_service=to_service if begin else None,
-            contract=(party[2] or said.contract) if begin else None,
-            lifetime=said.lifetime if begin else None,
+            contract=(party[2] or stated.contract) if begin else None,
+            lifetime=stated.lifetime if begin else None,
             type=type_,
             error_code=code,
             error_text=text,

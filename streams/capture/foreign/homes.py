@@ -39,18 +39,18 @@ class Homes:
             if service in database.services
         ]
 
-    def _instance(self, said: str) -> str:
-        """Return an instance's name; traces say ``SERVER`` or ``SERVER\\INSTANCE``, in any case."""
+    def _instance(self, name: str) -> str:
+        """Return an instance's name; traces have ``SERVER`` or ``SERVER\\INSTANCE`` in any case."""
         if self.topology is None:
-            return said
-        host = said.partition("\\")[0]
-        found = self.topology.instance(said) or self.topology.instance(host)
-        return said if found is None else found.name
+            return name
+        host = name.partition("\\")[0]
+        found = self.topology.instance(name) or self.topology.instance(host)
+        return name if found is None else found.name
 
-    def _database(self, instance: str, said: str) -> str:
+    def _database(self, instance: str, name: str) -> str:
         found = None if self.topology is None else self.topology.instances.get(instance)
-        known = None if found is None else found.database(said)
-        return said if known is None else known.name
+        known = None if found is None else found.database(name)
+        return name if known is None else known.name
 
 
 def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:

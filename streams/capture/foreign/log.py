@@ -45,18 +45,18 @@ def read_log(
             _demand(columns, tuple(cells), file)
             checked = True
         name, at = text_of(cells.get(conversation)), instant(cells.get(time), columns.utc_offset)
-        said = bytes_of(cells.get(body))
+        content = bytes_of(cells.get(body))
         if name is None:
             report.leave("a row without a conversation", f"{file}:{number}")
         elif at is None:
             report.leave("a row without a possible time", f"{file}:{number}")
-        elif said is not None and len(said) > LARGEST_BODY:
+        elif content is not None and len(content) > LARGEST_BODY:
             report.leave(f"a body of more than {LARGEST_BODY:,} bytes", f"{file}:{number}")
         else:
             type_ = text_of(cells.get(types[0])) if types else None
             yield Deed(
                 at, 0, conversation_named(name), True, CommandKind.SEND, None, None,
-                None, type_ or columns.message_type, said,
+                None, type_ or columns.message_type, content,
             )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Fore
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        report.leave(f"a line that is no JSON: {_said(error)}", f"{path}:{number}")
+        report.leave(f"a line that is no JSON: {_error_text(error)}", f"{path}:{number}")
         return
     yield from _row(value, number, path, report)
 
@@ -170,7 +170,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
         try:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
-            problem = _said(error)
+            problem = _error_text(error)
         if end < len(buffer):  # else a number may go on
             number, at = number + 1, end
             yield from _row(value, number, path, report)
@@ -214,13 +214,13 @@ def _parquet(path: Path) -> Iterator[ForeignRow]:
                     yield ForeignRow(number, dict(zip(names, cells, strict=True)))
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
-            f"The Parquet file cannot be read: {_said(error)}.", file=str(path),
+            f"The Parquet file cannot be read: {_error_text(error)}.", file=str(path),
             remedy="Write or copy it again; it is damaged.",
         ) from error  # fmt: skip
 
 
-def _said(error: BaseException) -> str:
-    """Return an error's own words, on one line, without what was read."""
+def _error_text(error: BaseException) -> str:
+    """Return an error's text, on one line, without the data that was read."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return re.sub(r": line \d+ column \d+ \(char \d+\)$", "", text)[:200]
 

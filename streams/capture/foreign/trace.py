@@ -76,7 +76,7 @@ def read_row(
     server = instance or text_of(cells.get("servername"))
     if at is None:
         report.leave(f"{kind.title} without a possible time", where)
-    elif guid(cells.get("guid")) is None and _needs_dialog(kind):
+    elif guid(cells.get("guid")) is None and _requires_dialog(kind):
         report.leave(f"{kind.title} without a conversation id", where)
     elif subclass is None and kind is EventKind.CONVERSATION:
         report.leave(f"{kind.title} whose subclass is not understood", where)
@@ -89,30 +89,30 @@ def read_row(
         yield from findings_of(_seen(kind, subclass or 0, place, cells))
 
 
-def _needs_dialog(kind: EventKind) -> bool:
+def _requires_dialog(kind: EventKind) -> bool:
     return bears_dialog(kind) and kind is not EventKind.TRANSMISSION
 
 
 def _kind(cells: Mapping[str, Any]) -> EventKind | None:
     raw = cells.get("eventclass")
-    said = word(first(cells, "eventname", "eventclassname", "name"))
+    name = word(first(cells, "eventname", "eventclassname", "name"))
     number = whole(raw)
     if number is None:
-        return _NAMES.get(word(raw)) or _NAMES.get(said)
-    if number == _DROPPED_BY_MISTAKE and "forwardedmessagedropped" in said:
+        return _NAMES.get(word(raw)) or _NAMES.get(name)
+    if number == _DROPPED_BY_MISTAKE and "forwardedmessagedropped" in name:
         return EventKind.FORWARDED_MESSAGE_DROPPED
     return EventKind(number) if number in EventKind._value2member_map_ else None
 
 
 def _not_ours(cells: Mapping[str, Any], where: str, report: Report) -> None:
     raw = text_of(cells.get("eventclass"))
-    said = text_of(first(cells, "eventname", "eventclassname"))
-    if raw is None and said is None:
+    name = text_of(first(cells, "eventname", "eventclassname"))
+    if raw is None and name is None:
         report.leave("a row that names no event class", where)
-    elif (said or raw or "").startswith("Broker:"):
-        report.leave(f"{said or raw}, of which no columns are known"[:120], where)
+    elif (name or raw or "").startswith("Broker:"):
+        report.leave(f"{name or raw}, of which no columns are known"[:120], where)
     else:
-        report.skip(f"event {said or raw}"[:120])
+        report.skip(f"event {name or raw}"[:120])
 
 
 def _seen(
@@ -134,9 +134,9 @@ def _seen(
 
 
 def _side(raw: Any) -> bool | None:
-    """Return a role; that of a classification may say where the message came from instead."""
-    said = word(raw)
-    return flag(said) if said in ("initiator", "target") else None
+    """Return a role; a classification may have the origin of the message instead."""
+    role = word(raw)
+    return flag(role) if role in ("initiator", "target") else None
 
 
 def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,15 +168,15 @@ def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detail(kind: EventKind, cells: Mapping[str, Any]) -> str:
-    """Return in words what has no field of its own."""
-    said = [] if kind is EventKind.CONVERSATION else [text_of(cells.get("textdata"))]
+    """Return as text what has no field of its own."""
+    parts = [] if kind is EventKind.CONVERSATION else [text_of(cells.get("textdata"))]
     acknowledged = whole(cells.get("bigintdata2"))
     if acknowledged is not None:
-        said.append(f"acknowledges message {acknowledged}")
+        parts.append(f"acknowledges message {acknowledged}")
     severity = small(first(cells, *_SEVERITY))
     if severity is not None and small(cells.get("error")):
-        said.append(f"severity {severity}")
+        parts.append(f"severity {severity}")
     priority = small(first(cells, *_PRIORITY))
     if priority is not None and kind is EventKind.CONVERSATION:
-        said.append(f"priority {priority}")
-    return ", ".join(filter(None, said))
+        parts.append(f"priority {priority}")
+    return ", ".join(filter(None, parts))

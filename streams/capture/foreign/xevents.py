@@ -53,9 +53,9 @@ def read_element(text: str) -> dict[str, Any]:
     for part in event:
         name = (part.get("name") or "").casefold()
         fields[name] = part.findtext("value")
-        said = part.findtext("text")
-        if said:
-            fields[name + _TEXT] = said
+        words = part.findtext("text")
+        if words:
+            fields[name + _TEXT] = words
     return fields
 
 
@@ -107,9 +107,9 @@ def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:
     if kind is EventKind.MESSAGE_UNDELIVERABLE:
         return {True: 1, False: 2, None: 0}[flag(fields.get("sequenced_message"))]
     for name in _SUBCLASS:
-        said, value = fields.get(name + _TEXT), fields.get(name)
-        if said or value not in (None, ""):
-            by_words = None if not said else subclass_of(kind, said)
+        text, value = fields.get(name + _TEXT), fields.get(name)
+        if text or value not in (None, ""):
+            by_words = None if not text else subclass_of(kind, text)
             return subclass_of(kind, value) if by_words is None else by_words
     return None if kind is EventKind.CONVERSATION else 0
 
@@ -145,13 +145,13 @@ def _seen(
 
 
 def _detail(fields: Mapping[str, Any]) -> str:
-    """Return in words what has no field of its own."""
-    said = [text_of(fields.get(name)) for name in _DETAILS]
-    said += [text_of(fields.get(name + _TEXT)) for name in _REASONS]
-    said += [text_of(v) for v in map(fields.get, _REASONS) if v is not None and whole(v) is None]
+    """Return as text what has no field of its own."""
+    parts = [text_of(fields.get(name)) for name in _DETAILS]
+    parts += [text_of(fields.get(name + _TEXT)) for name in _REASONS]
+    parts += [text_of(v) for v in map(fields.get, _REASONS) if v is not None and whole(v) is None]
     acknowledged = first(
         fields, "acknowlegment_message_sequence", "acknowledgement_sequence_number"
     )
     if whole(acknowledged) is not None:
-        said.append(f"acknowledges message {whole(acknowledged)}")
-    return ", ".join(dict.fromkeys(filter(None, said)))
+        parts.append(f"acknowledges message {whole(acknowledged)}")
+    return ", ".join(dict.fromkeys(filter(None, parts)))

@@ -129,11 +129,11 @@ def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
 
 
 def _captured(tally: Tally) -> str:
-    """Say how many messages were captured, and of how many nothing can be said and why."""
+    """Return how many messages were captured, how many could not be judged, and why."""
     counts = tally.to_json()
     left = [f"{counts[key]:,} {why}" for key, why in _UNJUDGED.items() if counts[key]]
-    said = f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
-    return f"{said}\n{_agreement(tally)}" if tally.arrived else said
+    text = f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
+    return f"{text}\n{_agreement(tally)}" if tally.arrived else text
 
 
 def _agreement(tally: Tally) -> str:

@@ -23,7 +23,7 @@ def run_exploration(first: int, count: int, processes: int | None, output: Path)
     click.echo(explored_text(tales), nl=False)
     click.echo(f"{seconds:.1f} s, {count / seconds:.1f} runs per second", err=True)
     for tale in _worth_reducing(tales):
-        _tell_failure(reduce(tale), output)
+        _report_failure(reduce(tale), output)
     return all(tale.violation is None for tale in tales)
 
 
@@ -50,7 +50,7 @@ def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:
     return list(first.values())[:_SMALL]
 
 
-def _tell_failure(failure: Failure, output: Path) -> None:
+def _report_failure(failure: Failure, output: Path) -> None:
     comment = (
         f"Explored with seed {failure.seed}, made small.\n{failure.small_violation}\n"
         f"hopline simulate THIS FILE --seed {failure.seed}"

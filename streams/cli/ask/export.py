@@ -46,14 +46,14 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     if at is not None:
         script = _script(topology, at)
         click.echo(script.text, nl=False)
-        _tell(script.left)
+        _report(script.left)
         return
     assert output is not None, "one of them is given"
     folder = export_folder(topology, time.time())
     output_folder(output, force=force)
     for name, text in folder.files.items():
         write_text(output / name, text)
-    _tell(folder.lost)
+    _report(folder.lost)
     scripts = len(topology.instances)
     click.echo(f"{output}: {scripts:,} script{'s' * (scripts != 1)} and topology.yaml")
 
@@ -65,6 +65,6 @@ def _script(topology: Topology, at: str) -> Script:
     return database_script(instance, database, time.time())
 
 
-def _tell(left: Iterable[LeftOut]) -> None:
+def _report(left: Iterable[LeftOut]) -> None:
     for one in left:
         click.echo(f"not in the T-SQL: {one}", err=True)

@@ -11,7 +11,7 @@ import click
 from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.options.answer import format_option
 from streams.cli.options.output_folder import ensure_usable
-from streams.cli.unenforced import tell_unenforced
+from streams.cli.unenforced import report_unenforced
 from streams.topology import load_with_notes
 from streams.topology.importing import (
     imported_instances,
@@ -60,7 +60,7 @@ def import_(
     ensure_usable(output, force=force)
     write_folder(output, imported, database)
     topology, notes = load_with_notes(output, time.time())
-    tell_unenforced(unenforced_of(topology, time.time()))
+    report_unenforced(unenforced_of(topology, time.time()))
     report = report_of(output, topology, notes)
     if format_ == "json":
         click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))

@@ -14,7 +14,7 @@ from streams.cli.options.begin import begin_of, begin_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import at_option, database_at, reached, target_option
 from streams.cli.options.topology import ConversationId
-from streams.cli.text.records import said
+from streams.cli.text.records import content_text
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.topology import Database, Instance, home_of, queue_named, queues_of
 from streams.wire import MalformedError
@@ -148,7 +148,7 @@ def _show(message: Received, format_: str) -> None:
     header, parties = message.frame.header, message.frame.parties
     if format_ == "text":
         # Whole, on one line however long it is: what was printed does not come again.
-        text = said(header.type, body_of(message.body), sys.maxsize)
+        text = content_text(header.type, body_of(message.body), sys.maxsize)
         click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
         return
     record = {

@@ -56,7 +56,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
     now = time.time_ns() // 1_000_000
     if any(point.moment is not None and point.moment > now for point in order.until):
         raise UsageError("--to lies in the future.", "Record with --follow, and stop it then.")
-    cluster.wait(timeout, _tell)
+    cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
     # Who goes on knows where he was, and a topic that is new to him begins where it does.
     since = order.since if former is None else ()
@@ -65,7 +65,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
     )
     if former is not None:
         recording = go_on(cluster, former, recording, follow=order.follow)
-        _tell(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
+        _report(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
     metadata = Metadata(CaptureOrigin.CAPTURED, prefix, order.topology, now, learn_from(cluster))
     with interruptible(signal.SIGINT, signal.SIGTERM) as stopped, collecting_rarely():
@@ -74,11 +74,11 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             codec=order.codec,
         )  # fmt: skip
         # What is recorded already may be deleted meanwhile: the choice is among what is new.
-        begun = dict.fromkeys(recording.begins, 0)
+        known = dict.fromkeys(recording.begins, 0)
         outcome = record(
             cluster, folder, recording, monotonic=time.monotonic, stopped=stopped,
             report=_reporter(recording), missed=_missed, patience=timeout,
-            chosen=lambda existing: _chosen(cluster, order, {**begun, **existing}),
+            chosen=lambda existing: _chosen(cluster, order, {**known, **existing}),
         )  # fmt: skip
     return folder.manifest, outcome
 
@@ -100,13 +100,13 @@ def _reporter(recording: Recording) -> Callable[[Progress], None]:
             line += f", {progress.left:,} offsets left"
             if progress.rate >= 1:
                 line += f", about {progress.left / progress.rate:,.0f} s"
-        _tell(line)
+        _report(line)
 
     return report
 
 
 def _missed(gap: Gap) -> None:
-    _tell(_gap(gap))
+    _report(_gap(gap))
 
 
 def _gap(gap: Gap) -> str:
@@ -174,5 +174,5 @@ def _lines(output: Path, manifest: Manifest, outcome: Recorded | None) -> Iterat
         yield _gap(gap)
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     click.echo(line, err=True)

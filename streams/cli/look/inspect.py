@@ -13,8 +13,8 @@ import click
 from streams.capture import CaptureReader, Record
 from streams.capture.foreign.findings import conversation_named
 from streams.capture.look import Look, look, raw
+from streams.capture.side_paths import SidePath, side_paths
 from streams.capture.survey import survey
-from streams.capture.way import Way, ways
 from streams.capture.where import condition_of
 from streams.cli.look.survey_text import survey_json, survey_text
 from streams.cli.options.answer import format_option
@@ -89,24 +89,24 @@ def inspect(
             show(describe(raw(record), topics))
     else:
         _numbers(reader, found, format_)
-    _tell_losses(ctx, reader)
+    _report_losses(ctx, reader)
 
 
 def _numbers(reader: CaptureReader, found: Found, format_: str) -> None:
     numbers = survey(seen for _, seen in found)
-    said = reader.metadata
+    metadata = reader.metadata
     if format_ == "json":
         about = {
-            "file": str(reader.path), "kind": said.kind.value, "prefix": said.prefix,
-            "topology": said.topology, "created": said.created,
+            "file": str(reader.path), "kind": metadata.kind.value, "prefix": metadata.prefix,
+            "topology": metadata.topology, "created": metadata.created,
             "complete": reader.counts is not None,
             "lost": reader.lost if reader.losses else 0,
         }  # fmt: skip
         click.echo(json.dumps(about | survey_json(numbers), ensure_ascii=False))
         return
-    topology = f", topology {said.topology}" if said.topology else ""
+    topology = f", topology {metadata.topology}" if metadata.topology else ""
     end = "" if reader.counts is not None else "; its writer did not come to its end"
-    click.echo(f"{reader.path}: {said.kind.value}, prefix '{said.prefix}'{topology}{end}")
+    click.echo(f"{reader.path}: {metadata.kind.value}, prefix '{metadata.prefix}'{topology}{end}")
     for line in survey_text(numbers):
         click.echo(line)
 
@@ -132,39 +132,42 @@ def _dialog(
         raise UsageError(
             f"'{asked}' begins several conversations: {ids[0]}, {ids[1]}.", "Write more of the id."
         )
-    told = sorted((describe(raw(r), topics) for _, r in meant), key=lambda told: told["at"])
-    if not told:
+    described = sorted(
+        (describe(raw(r), topics) for _, r in meant),
+        key=lambda record: record["at"],
+    )
+    if not described:
         doubt = "" if _begin_of_id(asked) else (
             " That is no GUID (8-4-4-4-12 hexadecimal digits), nor the first "
             f"{SHORTEST_ID} or more of one, and no import has made a conversation from it."
         )  # fmt: skip
         click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
         ctx.exit(_BAD_NEWS)
-    both = ways(told)
+    both = side_paths(described)
     if records and format_ == "json":
-        for record in told:
+        for record in described:
             json_lines(record)
     elif format_ == "json":
-        path = {_whose(way): {"way": way.instances, "drops": way.drops} for way in both}
-        answer = {"conversation": ids[0], "ways": path, "records": told}
+        sides = {_side(path): {"way": path.instances, "drops": path.drops} for path in both}
+        answer = {"conversation": ids[0], "ways": sides, "records": described}
         click.echo(json.dumps(answer, ensure_ascii=False))
     else:
-        _tell(told, both)
+        _print_dialog(described, both)
 
 
-def _tell(told: list[dict[str, Any]], both: tuple[Way, Way]) -> None:
+def _print_dialog(records: list[dict[str, Any]], both: tuple[SidePath, SidePath]) -> None:
     show: Callable[[dict[str, Any]], None] = story()
-    for record in told:
+    for record in records:
         show(record)
-    for way in both:
-        if way.instances:
-            click.echo(f"The {_whose(way)}'s messages: {' -> '.join(way.instances)}")
-        for drop in way.drops:
+    for path in both:
+        if path.instances:
+            click.echo(f"The {_side(path)}'s messages: {' -> '.join(path.instances)}")
+        for drop in path.drops:
             click.echo(f"  dropped: {drop}")
 
 
-def _whose(way: Way) -> str:
-    return "initiator" if way.from_initiator else "target"
+def _side(path: SidePath) -> str:
+    return "initiator" if path.from_initiator else "target"
 
 
 def _is(asked: str) -> Callable[[str | None], bool]:
@@ -181,7 +184,7 @@ def _begin_of_id(asked: str) -> str:
     return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
 
 
-def _tell_losses(ctx: click.Context, reader: CaptureReader) -> None:
+def _report_losses(ctx: click.Context, reader: CaptureReader) -> None:
     if not reader.losses:
         return
     for file, damage in reader.losses[:20]:

@@ -167,10 +167,10 @@ def replay(
     rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
     dues = rerun.dues()
     if dry_run:
-        predict(rerun, _topics(rerun), topology, bootstrap, timeout / 1000, format_, _tell)
+        predict(rerun, _topics(rerun), topology, bootstrap, timeout / 1000, format_, _report)
         return
     cluster = cluster_of(bootstrap, target)
-    cluster.wait(timeout / 1000, _tell)
+    cluster.wait(timeout / 1000, _report)
     topics = _topics(rerun)
     demand_topics(cluster, topics, timeout / 1000)
     work = Job(
@@ -179,7 +179,7 @@ def replay(
     )  # fmt: skip
     before, found = work.standing.position, None
     if work.resumed:
-        _tell(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
+        _report(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
     with interruptible(signal.SIGINT) as stopped:
         outcome = run(
             islice(dues, before, None),
@@ -187,7 +187,7 @@ def replay(
             Clock(time.monotonic, _epoch, time.sleep),
             restate=rerun.restate,
             stopped=stopped,
-            report=lambda progress: _tell(progress_text(rerun, before, progress)),
+            report=lambda progress: _report(progress_text(rerun, before, progress)),
         )
         if outcome.good and not outcome.stopped and quiet:
             found = _closed(rerun, cluster, work, topology, quiet / 1000, stopped)
@@ -219,7 +219,7 @@ def _home(cluster: Cluster, topic: str, *, named: bool) -> str | None:
     if record in topic_names(cluster):
         return place.instance
     if named:  # else nobody takes it up without naming it
-        _tell(
+        _report(
             f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
             "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
         )
@@ -261,7 +261,7 @@ def _closed(
         began=work.standing.began,
         quiet=quiet,
         stopped=stopped,
-        report=lambda arrived, wanted: _tell(
+        report=lambda arrived, wanted: _report(
             f"replay: {arrived:,} of {wanted:,} messages have arrived"
         ),
     )
@@ -274,16 +274,16 @@ def _show(
         click.echo(json.dumps(outcome_json(rerun, work, outcome, found)))
         return
     for one in outcome.rejections:
-        _tell(f"record {one.number} ({one.topic}, {one.conversation}) was rejected: {one.reason}")
+        _report(f"record {one.number} ({one.topic}, {one.conversation}) was rejected: {one.reason}")
     if outcome.failed > len(outcome.rejections):
-        _tell(f"... and {outcome.failed - len(outcome.rejections):,} more")
+        _report(f"... and {outcome.failed - len(outcome.rejections):,} more")
     if outcome.broken:
-        _tell(outcome.broken)
+        _report(outcome.broken)
     for line in outcome_text(rerun, work, outcome):
         click.echo(line)
     if found is not None:
         click.echo(compared_text(found))
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     click.echo(line, err=True)

@@ -38,7 +38,7 @@ def replay_raw(
             "The capture has no record that could be put back.", file=str(reader.path),
             remedy="Capture topics of traffic: cmd, queue, event and others.",
         )  # fmt: skip
-    cluster.wait(timeout, _tell)
+    cluster.wait(timeout, _report)
     if dry_run:
         demand_room(cluster, plan, resumed=False)
         _show(plan, None, "", format_)
@@ -50,7 +50,7 @@ def replay_raw(
     try:
         demand_room(cluster, plan, resumed=taken_up.resumed)
         if taken_up.resumed:
-            _tell(f"replay: going on behind {counted(taken_up.standing.position, 'record')}")
+            _report(f"replay: going on behind {counted(taken_up.standing.position, 'record')}")
         outcome = put_back(
             reader, taken_up, to_prefix, stopped=stopped, report=_reporter(plan.records)
         )
@@ -63,19 +63,19 @@ def replay_raw(
 
 
 def _reporter(total: int) -> Callable[[int], None]:
-    told, before = time.monotonic(), 0
+    reported_at, before = time.monotonic(), 0
 
     def report(done: int) -> None:
-        nonlocal told, before
+        nonlocal reported_at, before
         now = time.monotonic()
-        if now - told < _PROGRESS_EVERY:
+        if now - reported_at < _PROGRESS_EVERY:
             return
-        rate = (done - before) / (now - told)
-        _tell(
+        rate = (done - before) / (now - reported_at)
+        _report(
             f"replay: {done:,} of {total:,} records, {rate:,.0f}/s, "
             f"about {(total - done) / max(rate, 1):,.0f} s left"
         )
-        told, before = now, done
+        reported_at, before = now, done
 
     return report
 
@@ -122,5 +122,5 @@ def _lines(plan: RawPlan, outcome: PutBack | None, job: str) -> Iterator[str]:
         yield f"... and {len(refused) - _LISTED:,} more"
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     click.echo(line, err=True)

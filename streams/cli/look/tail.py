@@ -79,8 +79,8 @@ def tail(
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
     chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
     if last is None:
-        _tell_what_is_gone(cluster, chosen)
-    _tell_what_is_open(cluster, chosen)
+        _report_trimmed(cluster, chosen)
+    _report_open(cluster, chosen)
     show = json_lines if format_ == "json" else story() if asked else lines()
     printed = 0
     with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
@@ -94,16 +94,16 @@ def tail(
         ctx.exit(_BAD_NEWS)
 
 
-def _tell_what_is_gone(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+def _report_trimmed(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
     begins = read_begins(cluster, [name for name, _ in chosen])
     later = sorted({topic for (topic, _), begin in begins.items() if begin})
     if later:
         several = f" and {len(later) - 1} more" if len(later) > 1 else ""
-        said = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
-        click.echo(said, err=True)
+        text = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
+        click.echo(text, err=True)
 
 
-def _tell_what_is_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+def _report_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
     for each in find_hung(cluster, [name for name, _ in chosen], _OPEN):
         click.echo(
             f"{each.topic}/{each.partition}: a transaction is open from offset {each.offset} on; "
@@ -186,10 +186,10 @@ def _read(
 
     follower = Follower(cluster, chosen, make, _place_in_time, last=last)
     try:
-        told = follower.to_end()
+        records = follower.to_end()
         # Two instances may write into one partition of `event` within a millisecond, the later
         # one first. Of a single dialog all records are at hand to be put right.
-        yield from told if conversation is None else sorted(told, key=_place_in_time)
+        yield from records if conversation is None else sorted(records, key=_place_in_time)
         if follow:
             yield from follower.onward()
     finally:

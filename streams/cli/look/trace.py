@@ -86,19 +86,19 @@ def trace(
 def _summary(probes: list[Probe]) -> str:
     found = Counter(probe.verdict for probe in probes)
     words = {Verdict.OK: "as path says", Verdict.DIFFERS: "by another way", Verdict.LOST: "lost"}
-    told = [f"{found[v]} {words[v]}" for v in Verdict if found[v]]
-    return f"{len(probes)} probes, {', '.join(told)}"
+    counts = [f"{found[v]} {words[v]}" for v in Verdict if found[v]]
+    return f"{len(probes)} probes, {', '.join(counts)}"
 
 
 def _lines(probes: list[Probe]) -> Iterator[str]:
-    """Yield each way that was taken, with the median of every hop, then what was lost."""
+    """Yield each path that was taken, with the median of every hop, then the lost messages."""
     for name, legs in (
         ("there", [p.there for p in probes]),
         ("back", [p.back for p in probes if p.back is not None]),
     ):
-        ways = Counter(leg.instances for leg in legs if leg.arrived is not None)
-        for way, count in ways.most_common():
-            same = [leg for leg in legs if leg.arrived is not None and leg.instances == way]
+        paths = Counter(leg.instances for leg in legs if leg.arrived is not None)
+        for path, count in paths.most_common():
+            same = [leg for leg in legs if leg.arrived is not None and leg.instances == path]
             yield ""
             yield f"{name}, {counted(count, 'probe')}, median of each step:"
             yield from _steps(same)
@@ -120,7 +120,7 @@ def _json(probe: Probe) -> dict[str, Any]:
     return {
         "conversation": str(probe.conversation),
         "verdict": probe.verdict.value,
-        "expected": [list(way) for way in probe.expected],
+        "expected": [list(path) for path in probe.expected],
         "there": _leg_json(probe.there),
         "back": None if probe.back is None else _leg_json(probe.back),
     }

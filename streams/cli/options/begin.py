@@ -24,9 +24,9 @@ def begin_option(command: F) -> F:
     )(command)
 
 
-def begin_of(said: Sequence[str]) -> Begin | None:
-    """Return what the option says; raises UsageError where that is nothing."""
-    match said:
+def begin_of(values: Sequence[str]) -> Begin | None:
+    """Return the begin that the option states; raises UsageError for anything else."""
+    match values:
         case ():
             return None
         case ("beginning",):
@@ -36,7 +36,7 @@ def begin_of(said: Sequence[str]) -> Begin | None:
         case (text,) if text.isdecimal():
             return int(text)
     begin: dict[int, int] = {}
-    for text in said:
+    for text in values:
         partition, _, offset = text.partition(":")
         if not (partition.isdecimal() and offset.isdecimal()) or int(partition) in begin:
             raise click.UsageError(

@@ -215,10 +215,10 @@ properties_option = click.option(
 def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
     """Return librdkafka's properties as they are set, each with its source."""
     found = with_files_read(settings_file(ctx).properties)
-    said = dict(property_variables(os.environ))
-    for name, sourced in said.items():
+    variables = dict(property_variables(os.environ))
+    for name, sourced in variables.items():
         demand_safe({name: sourced.value}, sourced.source)
-    found.update(with_files_read(said))
+    found.update(with_files_read(variables))
     found.update(ctx.meta.get(_PROPERTIES, {}))
     return found
 

@@ -14,7 +14,7 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.topology import TopologyArgument
-from streams.cli.unenforced import tell_unenforced
+from streams.cli.unenforced import report_unenforced
 from streams.errors import UsageError
 from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.admin.open_dialogs import Broken, find_broken
@@ -70,7 +70,7 @@ def apply(
     topology or the settings have for it; the plans of all are made before anything is done.
     """
     refuse_broken(topology)
-    tell_unenforced(unenforced_of(topology, time.time()))
+    report_unenforced(unenforced_of(topology, time.time()))
     parts = list(clusters_of_parts(topology, chosen, bootstrap, prefix))
     planned = [_plan(topology, *part, prune=prune, timeout=timeout) for part in parts]
     if format_ == "text":
@@ -79,7 +79,7 @@ def apply(
     count = sum(len(each.broken) for each in planned)
     refused = bool(count) and not force
     if not dry_run and not refused:
-        planned = [_do(each, prune=prune, tell=format_ == "text") for each in planned]
+        planned = [_do(each, prune=prune, verbose=format_ == "text") for each in planned]
     for each in planned:
         for finding in filter(None, (*each.plan.findings, each.plan.warning)):
             click.echo(f"hopline: {finding}", err=True)
@@ -102,9 +102,9 @@ def _plan(
     return _Planned(part, cluster, plan, list(broken))
 
 
-def _do(each: _Planned, *, prune: bool, tell: bool) -> _Planned:
+def _do(each: _Planned, *, prune: bool, verbose: bool) -> _Planned:
     done = deploy(each.cluster, each.part.topology, prune=prune)
-    if tell:
+    if verbose:
         of = f" of {each.part.name}" if each.part.name else ""
         click.echo(f"catalog version {done.version}{of}")
     return replace(each, plan=done)

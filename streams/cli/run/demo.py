@@ -42,14 +42,14 @@ def demo(
         click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")
         return
     terminal = sys.stderr.isatty()
-    told = 0.0
+    reported_at = 0.0
 
     def progress(line: str) -> None:
-        nonlocal told
+        nonlocal reported_at
         if terminal:
             click.echo(f"\r\x1b[K{line}", nl=False, err=True)
-        elif line and time.monotonic() - told > _EVERY:
+        elif line and time.monotonic() - reported_at > _EVERY:
             click.echo(line, err=True)
-            told = time.monotonic()
+            reported_at = time.monotonic()
 
     ctx.exit(run(Stage(Options(data, sabotage, speed, keep), click.echo, progress)))

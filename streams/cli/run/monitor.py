@@ -1,4 +1,4 @@
-"""``hopline monitor``: Spark reads along and says how late, how often twice, by which way."""
+"""``hopline monitor``: Spark reads along and says how late, how often twice, by which path."""
 
 from __future__ import annotations
 

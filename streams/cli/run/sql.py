@@ -12,7 +12,7 @@ import click
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import IN_DATABASE
 from streams.cli.options.shared import cluster_of, cluster_options
-from streams.cli.unenforced import tell_unenforced
+from streams.cli.unenforced import report_unenforced
 from streams.errors import UsageError
 from streams.live.admin.statements import (
     Planned,
@@ -59,9 +59,9 @@ def sql(
     """
     script = _script(text, at, file)
     cluster = cluster_of(bootstrap, prefix)
-    cluster.wait(timeout, lambda said: click.echo(said, err=True))
+    cluster.wait(timeout, lambda line: click.echo(line, err=True))
     planned = plan_script(cluster, script, time.time())
-    tell_unenforced(planned.unenforced)
+    report_unenforced(planned.unenforced)
     if format_ == "text":
         _show(planned)
     version = planned.change.base

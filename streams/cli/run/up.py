@@ -102,11 +102,11 @@ def up(
     for name, started in done.items():
         what = f"{topology}, cluster {name}" if name else topology
         where = folder.part(name) if name else folder
-        _tell_started(what, where, started, loaded, seconds)
+        _report_started(what, where, started, loaded, seconds)
     click.echo("`hopline status` says how it is, `hopline down` ends it.")
 
 
-def _tell_started(
+def _report_started(
     what: str, where: UpFolder, started: Started, loaded: Topology, seconds: float
 ) -> None:
     system = started.system

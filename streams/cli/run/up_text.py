@@ -23,8 +23,8 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
     if status.broker is not None:
         pid = f"process {status.broker_pid}" if status.broker_pid else ""
         yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
-    keeper = f"process {system.keeper}, since {_clock(system.started)}"
-    yield _row("keeper", _alive(status.keeper_alive), keeper)
+    supervisor = f"process {system.keeper}, since {_clock(system.started)}"
+    yield _row("keeper", _alive(status.supervisor_alive), supervisor)
     for hung in status.hung:
         yield _row("hung", str(hung))
         yield _row("", hung.remedy)
@@ -103,7 +103,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         else None,
         "keeper": {
             "pid": system.keeper,
-            "alive": status.keeper_alive,
+            "alive": status.supervisor_alive,
             "since": utc(system.started),
         }
         if system

@@ -74,12 +74,12 @@ class AgentOptions:
             refuse_agents(self.topology)
             return agents_named(self.topology, self.names)
         kind = ShippedService(self.service)
-        said = {
+        texts = {
             "service": self.name or DEFAULT_SERVICES[kind],
             "redirect": self.redirect,
             "directory": self.directory,
         }
-        settings = {key: Stated(text) for key, text in said.items() if text is not None}
+        settings = {key: Stated(text) for key, text in texts.items() if text is not None}
         classifier = None if self.classifier is None else _classification(self.classifier)
         agent = Agent(kind.value, Stated(kind.value), settings, classifier)
         refuse_settings(agent)
@@ -194,7 +194,7 @@ def _answering(http: str | None) -> Iterator[Callable[[], None]]:
 
 def _classification(text: str) -> Classification:
     word, _, rest = text.partition(":")
-    spoken = {each.value: each for each in (Language.XPATH, Language.JMESPATH)}
-    if word in spoken:
-        return Classification(spoken[word], Stated(rest))
+    languages = {each.value: each for each in (Language.XPATH, Language.JMESPATH)}
+    if word in languages:
+        return Classification(languages[word], Stated(rest))
     return Classification(Language.PYTHON, Stated(text))

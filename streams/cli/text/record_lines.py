@@ -51,11 +51,11 @@ def _short(kind: str, record: Description) -> str:
 
 def story() -> Callable[[Description], None]:
     """Return what prints the records of one dialog as a story, wrapped."""
-    width, days, told = columns(), _Days(), [False]
+    width, days, titled = columns(), _Days(), [False]
 
     def show(record: Description) -> None:
-        if not told[0]:
-            told[0] = True
+        if not titled[0]:
+            titled[0] = True
             click.echo(f"Conversation {one_line(str(record['conversation']))}")
         days.turn(record["at"])
         place = middle(where(record), 20)

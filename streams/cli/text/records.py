@@ -48,7 +48,7 @@ def _command(record: Description) -> str:
             text = f"BEGIN {command['from_service']} to {command['to_service']}{far}"
             return at + ", ".join([text, *more])
         case "SEND":
-            return f"{at}SEND{side} {said(command['type'] or DEFAULT, record.get('body'))}"
+            return f"{at}SEND{side} {content_text(command['type'] or DEFAULT, record.get('body'))}"
         case _:
             text = f"{at}END{side}"
             if command.get("cleanup"):
@@ -76,11 +76,13 @@ def _message(record: Description, message: Mapping[str, Any]) -> str:
     via = _via(hop)
     if via:
         parts.append(f"via {via}")
-    return f"{', '.join(parts)}: {said(message['type'], record.get('body'))}"
+    return f"{', '.join(parts)}: {content_text(message['type'], record.get('body'))}"
 
 
-def said(message_type: str, body: Mapping[str, Any] | None, width: int = LONGEST_BODY) -> str:
-    """Return type and body; of an Error its code and description, which is what its XML says."""
+def content_text(
+    message_type: str, body: Mapping[str, Any] | None, width: int = LONGEST_BODY
+) -> str:
+    """Return type and body; for an Error the code and description from its XML."""
     name = type_text(message_type)
     if message_type in (END_DIALOG, DIALOG_TIMER):  # they never have a body
         return name
@@ -135,9 +137,9 @@ def _event(record: Description) -> str:
         text += f" ({event['subclass_name']})"
     more, meaning, detail = [], event.get("text", ""), event.get("detail")
     if event.get("error"):
-        told = detail is not None and meaning in detail
-        more.append(_number({"number": event["error"], "text": detail if told else meaning}))
-        detail = None if told else detail
+        repeated = detail is not None and meaning in detail
+        more.append(_number({"number": event["error"], "text": detail if repeated else meaning}))
+        detail = None if repeated else detail
     if detail:
         more.append(detail)
     if event.get("sequence") is not None:
@@ -159,8 +161,8 @@ def _event(record: Description) -> str:
     return f"{text}: {', '.join(more)}" if more else text
 
 
-def _number(told: Mapping[str, Any]) -> str:
-    return f"{told['number']} {told['text']}".rstrip()
+def _number(number: Mapping[str, Any]) -> str:
+    return f"{number['number']} {number['text']}".rstrip()
 
 
 def _result(record: Description) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from streams.analysis import Paths, PathVerdict, Questions, path_text
-from streams.analysis.paths.ways import Way
+from streams.analysis.paths.path_graph import MessagePath
 from streams.dashboard.model.placing import Pair
 from streams.errors import HoplineError
 
@@ -43,9 +43,9 @@ def where_to(questions: Questions, sender: str, to: str) -> Where:
     return Where(paths.verdict.value, path_text(paths), there, back, frozenset(_instances(paths)))
 
 
-def _links(ways: Iterable[Way]) -> Iterator[Pair]:
-    for way in ways:
-        names = [state.instance for state, _ in way.hops]
+def _links(paths: Iterable[MessagePath]) -> Iterator[Pair]:
+    for path in paths:
+        names = [state.instance for state, _ in path.hops]
         yield from ((one, other) for one, other in pairwise(names) if one != other)
 
 

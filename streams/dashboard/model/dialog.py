@@ -79,8 +79,8 @@ def pages_of(page: int, size: int, count: int) -> Pages:
 class Summary:
     """A dialog in a few figures; times are milliseconds.
 
-    ``locked_after`` is from BEGIN until the broker id was known, ``slowest`` the longest way from a
-    statement to a queue.
+    ``locked_after`` is from BEGIN until the broker id was known, ``slowest`` the longest time from
+    a statement to a queue.
     """
 
     began: int

@@ -81,13 +81,13 @@ def read_lists(store: Store, window: Window) -> Mapping[str, tuple[Listed, ...]]
     }
 
 
-def _ways(side: DialogSide) -> str:
+def _parties(side: DialogSide) -> str:
     return f"{side.instance}/{side.database}/{side.service} › {side.far_service}"
 
 
 def _slow(side: DialogSide) -> Listed:
     took = (side.locked_at or side.begun_at) - side.begun_at
-    return Listed(side.conversation, _ways(side), wording.duration(took))
+    return Listed(side.conversation, _parties(side), wording.duration(took))
 
 
 def _copied(message: CopiedMessage) -> Listed:
@@ -113,12 +113,14 @@ def _missing(missing: Missing, now: int) -> Listed:
 def _stuck(side: DialogSide, now: int) -> Listed:
     why = f"{side.status}: {text_of(side.status)}" if side.status else "no acknowledgement"
     waited = now - (side.waiting_since or now)
-    return Listed(side.conversation, f"{_ways(side)}; {why}", wording.duration(waited))
+    return Listed(side.conversation, f"{_parties(side)}; {why}", wording.duration(waited))
 
 
 def _leaked(side: DialogSide, now: int) -> Listed:
     return Listed(
-        side.conversation, f"{_ways(side)}; {side.state}", wording.duration(now - side.progress_at)
+        side.conversation,
+        f"{_parties(side)}; {side.state}",
+        wording.duration(now - side.progress_at),
     )
 
 
@@ -132,5 +134,5 @@ def _failed(troubles: Iterable[Trouble], failed: Iterable[DialogSide]) -> Iterab
     for side in failed:
         if side.conversation not in seen:
             seen.add(side.conversation)
-            what = f"{_ways(side)}; in the state ERROR"
+            what = f"{_parties(side)}; in the state ERROR"
             yield Listed(side.conversation, what, wording.clock(side.error_at))

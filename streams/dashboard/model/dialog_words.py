@@ -34,9 +34,9 @@ class DecisionWords:
 
 
 def decision_words(decided: Decided) -> DecisionWords:
-    """Return a decision in words: what was done, and by which rules."""
-    said = _outcome(decided)
-    done = said
+    """Return a decision as text: what was done, and by which rules."""
+    outcome = _outcome(decided)
+    done = outcome
     if not decided.agrees:
         done = f"went to {decided.went_to}" if decided.went_to else "went no further"
     return DecisionWords(
@@ -47,7 +47,7 @@ def decision_words(decided: Decided) -> DecisionWords:
         decided.answer.table,
         decided.answer.explanation.trace,
         decided.agrees,
-        said,
+        outcome,
     )
 
 

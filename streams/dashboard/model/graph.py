@@ -42,7 +42,7 @@ class Known:
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
     lags: Sequence[LagSample] = ()
-    signs: Sequence[HeartbeatSample] = ()
+    heartbeats: Sequence[HeartbeatSample] = ()
     alarms: Sequence[Alarm] = ()
     instances: Collection[str] = ()
     findings: Sequence[Finding] = ()
@@ -105,7 +105,7 @@ def graph_of(known: Known, wanted: Filter, chosen: Collection[str] = ()) -> Grap
     nodes = {node.name: node for node in nodes_of(known)}
     pairs = [(link.instance, link.other) for link in known.links]
     matching = matching_of(nodes.values(), pairs, wanted)
-    shown = _most_telling(matching, MOST) | (set(chosen) & nodes.keys())
+    shown = _most_important(matching, MOST) | (set(chosen) & nodes.keys())
     picture = place(shown, pairs, known.begins)
     drawn = tuple(_at(nodes[name], picture) for name in sorted(shown))
     edges = [edge_of(k) for k in known.links if k.instance in shown and k.other in shown]
@@ -141,22 +141,22 @@ def fits_name(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) if "*" in pattern else pattern in name
 
 
-def _most_telling(nodes: Sequence[Node], most: int) -> set[str]:
+def _most_important(nodes: Sequence[Node], most: int) -> set[str]:
     weight = {Health.BAD: 0, Health.WARN: 1, Health.GOOD: 2, Health.QUIET: 2}
     ordered = sorted(nodes, key=lambda n: (weight[n.health], -n.rate, -n.waiting, n.name))
     return {node.name for node in ordered[:most]}
 
 
 def nodes_of(known: Known) -> list[Node]:
-    """Return every instance that anybody knows of, with how it is."""
-    names = {*known.instances, *(sign.instance for sign in known.signs)}
+    """Return every known instance with its health."""
+    names = {*known.instances, *(heartbeat.instance for heartbeat in known.heartbeats)}
     names |= {name for link in known.links for name in (link.instance, link.other)}
     through = rates_of(known.links)
     waiting = {queue.instance: queue.messages for queue in known.queues}
-    told = reasons_of(known, names)
+    reasons_by_name = reasons_of(known, names)
     made = []
     for name in sorted(names):
-        reasons = told.get(name, [])
+        reasons = reasons_by_name.get(name, [])
         health, why = (
             min(reasons, key=lambda r: _WORST.index(r[0]))
             if reasons
@@ -184,21 +184,21 @@ def rates_of(links: Iterable[Link]) -> dict[str, float]:
 
 
 def reasons_of(known: Known, names: Collection[str]) -> dict[str, list[tuple[Health, str]]]:
-    """Return what is wrong with each instance: no sign of life, alarms, findings."""
-    told: dict[str, list[tuple[Health, str]]] = defaultdict(list)
-    for sign in known.signs:
-        if not sign.up:
-            told[sign.instance].append((Health.BAD, "gives no sign of life"))
+    """Return the problems of each instance: no heartbeat, alarms, findings."""
+    reasons: dict[str, list[tuple[Health, str]]] = defaultdict(list)
+    for heartbeat in known.heartbeats:
+        if not heartbeat.up:
+            reasons[heartbeat.instance].append((Health.BAD, "gives no sign of life"))
     for alarm in known.alarms:
         name = alarm.where.partition("/")[0]
         if name in names and alarm.severity is not Severity.INFO:
             bad = alarm.severity is Severity.ERROR
-            told[name].append((Health.BAD if bad else Health.WARN, alarm.what))
+            reasons[name].append((Health.BAD if bad else Health.WARN, alarm.what))
     for finding in known.findings:
         name = finding.subject.partition("/")[0]
         if name in names and finding.severity is Weight.ERROR:
-            told[name].append((Health.WARN, f"{finding.code}: {finding.message}"))
-    return told
+            reasons[name].append((Health.WARN, f"{finding.code}: {finding.message}"))
+    return reasons
 
 
 def edge_of(link: Link) -> Edge:

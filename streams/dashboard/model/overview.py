@@ -55,8 +55,8 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A path or a hop with how long it took."""
+class PathLatency:
+    """The latency of a path or of a hop."""
 
     places: tuple[str, ...]
     quantiles: Quantiles
@@ -98,8 +98,8 @@ class Overview:
     malformed: int
     repeats: tuple[Repeat, ...]
     late: int
-    ways: tuple[Way, ...]
-    hops: tuple[Way, ...]
+    paths: tuple[PathLatency, ...]
+    hops: tuple[PathLatency, ...]
     waiting: Waiting | None
     depths: dict[str, tuple[int | None, ...]]
     dialogs: DialogCounts | None
@@ -147,8 +147,8 @@ def overview_of(found: Found) -> Overview:
         malformed=sum(row.count for row in found.malformed),
         repeats=tuple(found.repeats),
         late=found.late,
-        ways=ways_of(whole, lambda row: tuple(row.path.split(">"))),
-        hops=ways_of(legs, lambda row: (row.leg_from, row.leg_to)),
+        paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
+        hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=waiting_of(found.queues_at_end),
         depths=depths_of(buckets, found.queues),
         dialogs=found.dialogs,
@@ -202,7 +202,7 @@ def rate_of(rates: Sequence[float], *, live: bool) -> float:
 
 
 def by_cause(copies: Iterable[EventWindow]) -> dict[Cause, int]:
-    """Return how many superfluous copies there were; every cause is a key."""
+    """Return how many duplicates there were; every cause is a key."""
     total = Counter(dict.fromkeys(Cause, 0))
     for row in copies:
         if row.cause:
@@ -213,7 +213,7 @@ def by_cause(copies: Iterable[EventWindow]) -> dict[Cause, int]:
 def causes_over_time(
     buckets: Buckets, copies: Sequence[EventWindow]
 ) -> dict[Cause, tuple[int, ...]]:
-    """Return the superfluous copies of each cause over time."""
+    """Return the duplicates of each cause over time."""
     sorted_ = [by_cause(rows) for rows in buckets.sort(copies)]
     return {cause: tuple(each[cause] for each in sorted_) for cause in Cause}
 
@@ -227,12 +227,12 @@ def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
     return tuple(Loss(*key, count) for key, count in ordered)
 
 
-def ways_of(
+def path_latencies(
     rows: Iterable[LatencyWindow], places: Callable[[LatencyWindow], tuple[str, ...]]
-) -> tuple[Way, ...]:
-    """Return the latency of every way, the busiest first."""
+) -> tuple[PathLatency, ...]:
+    """Return the latency of every path, the busiest first."""
     groups: dict[tuple[str, ...], list[LatencyWindow]] = defaultdict(list)
     for row in rows:
         groups[places(row)].append(row)
-    ways = (Way(key, quantiles_of(found)) for key, found in groups.items())
-    return tuple(sorted(ways, key=lambda way: (-way.quantiles.count, way.places)))
+    latencies = (PathLatency(key, quantiles_of(found)) for key, found in groups.items())
+    return tuple(sorted(latencies, key=lambda latency: (-latency.quantiles.count, latency.places)))

@@ -131,7 +131,7 @@ def _rows(columns: Sequence[Sequence[str]]) -> Picture:
 
 
 def _circle(names: Sequence[str]) -> Picture:
-    # Half way between top and side two neighbours have to be apart in one direction at least.
+    # Halfway between top and side two neighbours have to be apart in one direction at least.
     wide, high = (len(names) * each * math.sqrt(2) / math.tau for each in (WIDTH + 8, HEIGHT + 8))
     angles = {name: math.tau * number / len(names) for number, name in enumerate(names)}
     places = {

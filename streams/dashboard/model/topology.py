@@ -32,7 +32,7 @@ class Found:
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
     lags: Sequence[LagSample] = ()
-    signs: Sequence[HeartbeatSample] = ()
+    heartbeats: Sequence[HeartbeatSample] = ()
     alarms: Sequence[Alarm] = ()
 
 
@@ -43,7 +43,7 @@ def read_found(store: Store, window: Window) -> Found:
         links=asked.links(window.since, window.until, latency=False),
         queues=asked.queues(end),
         lags=asked.lags(end),
-        signs=asked.signs(end),
+        heartbeats=asked.heartbeats(end),
         alarms=asked.alarms(window.now) if window.live else (),
     )
 
@@ -55,11 +55,11 @@ def read_near(store: Store, window: Window, name: str) -> tuple[Link, ...]:
 
 def known_of(found: Found, topology: KnownTopology | None) -> Known:
     """Put together what is known of instances: what happened, and what routes say could."""
-    known = Known(found.links, found.queues, found.lags, found.signs, found.alarms)
+    known = Known(found.links, found.queues, found.lags, found.heartbeats, found.alarms)
     if topology is None:
         return known
     seen = {(link.instance, link.other) for link in found.links}
-    up = {sign.instance: sign for sign in found.signs}
+    up = {heartbeat.instance: heartbeat for heartbeat in found.heartbeats}
     silent = (_silent(one, other, up.get(other)) for one, other in topology.routed - seen)
     return replace(
         known,
@@ -70,9 +70,9 @@ def known_of(found: Found, topology: KnownTopology | None) -> Known:
     )
 
 
-def _silent(one: str, other: str, sign: HeartbeatSample | None) -> Link:
-    """Return a link that nobody has used or looked at."""
-    up, seen_at = (sign.up, sign.seen_at) if sign else (None, None)
+def _silent(one: str, other: str, heartbeat: HeartbeatSample | None) -> Link:
+    """Return a link without messages or samples."""
+    up, seen_at = (heartbeat.up, heartbeat.seen_at) if heartbeat else (None, None)
     return Link(one, other, True, up, None, seen_at, 0, 0.0, None, None, None, None, 0, 0)
 
 
@@ -93,7 +93,7 @@ class InstanceDetail:
     address: str
     services: tuple[str, ...]
     queue: QueueSample | None
-    sign: HeartbeatSample | None
+    heartbeat: HeartbeatSample | None
     lags: tuple[LagSample, ...]
     alarms: tuple[Alarm, ...]
     findings: tuple[Finding, ...]
@@ -113,7 +113,9 @@ def instance_detail(
         address=str(instance.address) if instance else "",
         services=tuple(f"{db.name}/{service}" for db in databases for service in db.services),
         queue=next((queue for queue in found.queues if queue.instance == name), None),
-        sign=next((sign for sign in found.signs if sign.instance == name), None),
+        heartbeat=next(
+            (heartbeat for heartbeat in found.heartbeats if heartbeat.instance == name), None
+        ),
         lags=tuple(lag for lag in found.lags if lag.instance == name and lag.records),
         alarms=tuple(a for a in found.alarms if a.where.partition("/")[0] == name),
         findings=_findings(name, topology),

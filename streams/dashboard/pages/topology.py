@@ -50,7 +50,7 @@ class Drawn:
     to: str
     chosen: bool
     label: bool
-    way: str
+    leg: str
 
 
 def layout(places: Places) -> None:
@@ -128,13 +128,13 @@ def _graph(graph: Graph, address: Address, where: Where | None) -> Markup:
             str(address.with_(link=edge.name, instance="", view="")),
             address.get("link") == edge.name,
             labels and edge.link.count > 0,
-            _way(edge, where),
+            _leg(edge, where),
         )
         for edge in graph.edges
     ]
-    ordered = sorted(drawn, key=lambda d: (d.chosen, bool(d.way), d.edge.link.rate))
-    on_way = where.instances if where else frozenset()
-    return part("topology", "graph", graph, ordered, address, on_way)
+    ordered = sorted(drawn, key=lambda d: (d.chosen, bool(d.leg), d.edge.link.rate))
+    on_path = where.instances if where else frozenset()
+    return part("topology", "graph", graph, ordered, address, on_path)
 
 
 def _sides(edge: Edge, at: Mapping[str, tuple[float, float]]) -> tuple[Side, Side]:
@@ -148,7 +148,7 @@ def _label(crowd: Mapping[Side, int], start: Side, end: Side) -> float:
     return 0.76 if crowd[start] > crowd[end] else 0.24
 
 
-def _way(edge: Edge, where: Where | None) -> str:
+def _leg(edge: Edge, where: Where | None) -> str:
     if where is None:
         return ""
     pair = (edge.link.instance, edge.link.other)

@@ -83,7 +83,7 @@ def _others(pair: MirroredPair, target: Instance) -> list[str]:
 
 @contextmanager
 def _presence(cluster: Cluster) -> Iterator[Consumer]:
-    """Read the signs of life that come from now on."""
+    """Read the heartbeats that come from now on."""
     topic = cluster.topics.presence
     consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
     try:
@@ -103,10 +103,10 @@ def _claims(
         if message is None or message.error() is not None:
             continue
         try:
-            said = decode_presence(message.value())
+            presence = decode_presence(message.value())
         except MalformedError:
             continue
-        mine = [c for c in claims_in(said) if c.broker in brokers and c.epoch >= moved.epoch]
-        if said["instance"] == target.name and mine:
+        mine = [c for c in claims_in(presence) if c.broker in brokers and c.epoch >= moved.epoch]
+        if presence["instance"] == target.name and mine:
             return all(claim.principal for claim in mine)
     return False

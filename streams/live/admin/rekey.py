@@ -128,7 +128,7 @@ class Rekey:
     state: State
     producer: Producer
     member: Callable[[], Any]
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
     def run(self) -> int:
         """Move everything; returns how many dialogs that were."""
@@ -139,7 +139,7 @@ class Rekey:
             with self._transaction():
                 for number, key in some:
                     self._move(number, key, places[number])
-            self.tell(f"{self.home}: {begin + len(some):,} of {len(misplaced):,} dialogs moved")
+            self.report(f"{self.home}: {begin + len(some):,} of {len(misplaced):,} dialogs moved")
         with self._transaction():
             self._share()
         return len(misplaced)
@@ -198,15 +198,15 @@ class Rekey:
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
                 assert places.keys() >= set(some), "what is committed was confirmed before"
-                self.tell(
+                self.report(
                     f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
                 )
 
-    def _produce_copy(self, body: Message, to: int, report: Callable[..., None]) -> None:
+    def _produce_copy(self, body: Message, to: int, on_delivery: Callable[..., None]) -> None:
         headers: Any = moved_headers(headers_of(body))
         topic, value, key = body.topic() or "", body.value(), body.key()
         stored_at = body.timestamp()[1]
-        self.producer.produce(topic, value, key, to, report, None, stored_at, headers)
+        self.producer.produce(topic, value, key, to, on_delivery, None, stored_at, headers)
 
     def _move(self, number: int, key: DialogKey, places: _Places) -> None:
         dialog = self.state.dialog(number, key)

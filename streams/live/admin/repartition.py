@@ -42,7 +42,7 @@ from streams.workers.endpoint.inputs import Inputs
 MOST = 1_000
 _JOINED = 30.0
 """Seconds to wait until the partitions of a worker that has died are free."""
-Tell = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Repartitioned:
     version: int
 
 
-def repartition(cluster: Cluster, name: str, count: int, tell: Tell) -> Repartitioned:
+def repartition(cluster: Cluster, name: str, count: int, report: Reporter) -> Repartitioned:
     """Give an instance, or a mirrored pair with its partners, so many partitions.
 
     Raises UsageError for an unknown name and for fewer partitions, which Kafka cannot have, and
@@ -80,7 +80,7 @@ def repartition(cluster: Cluster, name: str, count: int, tell: Tell) -> Repartit
         with _owning(cluster, home):
             _demand_applied(cluster, home)
     grow(cluster, grown, count)
-    moved = sum(_move(cluster, live, home, count, tell) for home in homes)
+    moved = sum(_move(cluster, live, home, count, report) for home in homes)
     changed = {host: replace(live.instances[host], partitions=count) for host in hosts}
     wanted = replace(live, instances={**live.instances, **changed})
     change = change_for(state, wanted)
@@ -167,23 +167,23 @@ def _unapplied(
         for p in partitions_of(cluster, topic)
     ]
     for message in read_from(cluster, places):
-        if _says_something(message):
+        if _is_command(message):
             yield message
 
 
-def _says_something(message: Message) -> bool:
+def _is_command(message: Message) -> bool:
     try:
         return not is_moved(headers_of(message))
     except MalformedError:  # which its worker has to tell yet
         return True
 
 
-def _move(cluster: Cluster, live: Topology, home: str, count: int, tell: Tell) -> int:
-    """Move a home's dialogs to their partitions; returns how many were moved."""
+def _move(cluster: Cluster, live: Topology, home: str, count: int, report: Reporter) -> int:
+    """Move a home's dialogs to their partitions; return the number of moved dialogs."""
     with _owning(cluster, home) as consumer:
         _demand_applied(cluster, home)
         state = State.read(cluster, cluster.topics.dialog(home), count)
-        _demand_said_once(cluster, live, home, state)
+        _demand_committed(cluster, live, home, state)
 
         def member() -> Any:
             consumer.poll(0)
@@ -195,7 +195,7 @@ def _move(cluster: Cluster, live: Topology, home: str, count: int, tell: Tell) -
             delivery_report_only_error=False,
         )
         producer.init_transactions(30)
-        moved = Rekey(cluster, home, state, producer, member, tell).run()
+        moved = Rekey(cluster, home, state, producer, member, report).run()
         wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
     if wrong:
         raise SurroundingsError(
@@ -205,10 +205,10 @@ def _move(cluster: Cluster, live: Topology, home: str, count: int, tell: Tell) -
     return moved
 
 
-def _demand_said_once(cluster: Cluster, live: Topology, home: str, state: State) -> None:
-    """Raise SurroundingsError where an agent may say again what it has said.
+def _demand_committed(cluster: Cluster, live: Topology, home: str, state: State) -> None:
+    """Raise SurroundingsError where an agent may repeat statements that were applied.
 
-    What is known of that is known by partition, and another one would not know it.
+    Repeated statements are detected by partition: another partition would apply them again.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics
@@ -219,11 +219,11 @@ def _demand_said_once(cluster: Cluster, live: Topology, home: str, state: State)
         topic = ids.get(source.topic)
         if topic is None:  # it is gone, and with it what could be said again
             continue
-        said = max(mark.said[-1].offset for mark in marks)
+        last_offset = max(mark.said[-1].offset for mark in marks)
         passed = read_positions(cluster, source.application).get((topic, source.partition), 0)
-        if passed <= said:
+        if passed <= last_offset:
             raise SurroundingsError(
-                f"The agents of {source.application} have not committed record {said} of "
+                f"The agents of {source.application} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
                 "Start them and the workers until they have, then stop both.",
             )

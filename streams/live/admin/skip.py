@@ -21,7 +21,7 @@ from streams.wire.records import read_command
 _PLACE = re.compile(
     r"(?P<topic>[A-Za-z0-9.-]{1,249})/(?P<partition>[0-9]{1,9})@(?P<offset>[0-9]{1,18})"
 )
-_SAID = "The worker's log names it: 'cmd.ServerA/0@6140: Command: unknown fingerprint ...'."
+_LOG_HINT = "The worker's log names it: 'cmd.ServerA/0@6140: Command: unknown fingerprint ...'."
 
 
 def skip_statement(cluster: Cluster, place: str) -> int:
@@ -32,18 +32,18 @@ def skip_statement(cluster: Cluster, place: str) -> int:
     """
     found = _PLACE.fullmatch(place)
     if found is None:
-        raise UsageError(f"{place} is no place of a statement.", _SAID)
+        raise UsageError(f"{place} is no place of a statement.", _LOG_HINT)
     prefix = cluster.topics.prefix
     topic = prefix + found["topic"].removeprefix(prefix)
     named = place_of(topic, cluster.topics)
     if named is None or named.kind != "cmd":
-        raise UsageError(f"{topic} is no topic of statements: only these are held back.", _SAID)
+        raise UsageError(f"{topic} is no topic of statements: only these are held back.", _LOG_HINT)
     partition, offset = int(found["partition"]), int(found["offset"])
     read_catalog(cluster)  # which says the schemas
     if partition not in partitions_of(cluster, topic) or _can_be_read(
         cluster, topic, partition, offset
     ):
-        raise UsageError(f"Nothing is held back at {place}.", _SAID)
+        raise UsageError(f"Nothing is held back at {place}.", _LOG_HINT)
     return order_skip(cluster, f"{topic.removeprefix(prefix)}/{partition}@{offset}")
 
 

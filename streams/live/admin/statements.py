@@ -21,7 +21,7 @@ from streams.kafka import (
 from streams.topology import Finding, Skipped, Topology, apply_sql, flatten
 from streams.wire.specs import TopicSpec
 
-_SAYS_NOTHING = frozenset({"PRINT"})
+_WITHOUT_EFFECT = frozenset({"PRINT"})
 """Statements that may stand in a script and change nothing."""
 
 
@@ -112,7 +112,7 @@ def changed_fields(planned: Planned, key: str) -> tuple[tuple[str, Any, Any], ..
 
 def _refuse_skipped(skipped: tuple[Skipped, ...]) -> None:
     for each in skipped:
-        if each.kind.upper() not in _SAYS_NOTHING:
+        if each.kind.upper() not in _WITHOUT_EFFECT:
             raise UsageError(
                 f"{each.file}:{each.line}:{each.column}: {each.kind} is no statement that changes "
                 "the catalog; nothing was changed.",

@@ -78,18 +78,18 @@ def open_directory(named: str) -> Directory:
 
 
 def directory_of(agent: Agent) -> Directory:
-    """Return the directory that an agent states, else that of HOPLINE_DIRECTORY.
+    """Return the directory that an agent's settings state, else that of HOPLINE_DIRECTORY.
 
     A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError
     where there is none, or where it cannot be read.
     """
-    said = agent.settings.get("directory")
-    named = os.environ.get(VARIABLE) if said is None else said.text
+    stated = agent.settings.get("directory")
+    named = os.environ.get(VARIABLE) if stated is None else stated.text
     if not named:
         raise agent.runs.error(
             "no directory is named", f"Add directory: a file or a URL, or set {VARIABLE}."
         )
-    beside = "" if said is None or "://" in named else Path(said.source.file).parent
+    beside = "" if stated is None or "://" in named else Path(stated.source.file).parent
     return open_directory(str(Path(beside, named)) if beside else named)
 
 

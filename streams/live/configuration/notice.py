@@ -37,7 +37,7 @@ class Notices:
     clock: Callable[[], float] = time.time
 
     def answer(self, broker: str, body: bytes) -> Refusal | None:
-        """Create the route that the database with this broker id asks for, or say why not."""
+        """Create the route that the database with this broker id asks for, or return a refusal."""
         asked = parse_missing_route(body)
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
@@ -47,10 +47,10 @@ class Notices:
         if place is None:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         now = self.clock()
-        said = answer(asked, offers, place[1].routes, now)
-        refusal = said.refusal or self._execute(place, said.sql, now, state)
-        told = refusal[1] if refusal else said.sql or "there is a route by now"
-        log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, told)
+        found = answer(asked, offers, place[1].routes, now)
+        refusal = found.refusal or self._execute(place, found.sql, now, state)
+        text = refusal[1] if refusal else found.sql or "there is a route by now"
+        log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, text)
         for offer in offers:  # where it stands is nobody's business elsewhere
             for breach in offer.breaches:
                 log.error("%s: %s: %s", offer.source, offer.service, breach.detail)

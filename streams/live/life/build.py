@@ -11,7 +11,7 @@ from streams.live.life import steps
 from streams.live.life.copies import Copies
 from streams.live.life.decide import Decider
 from streams.live.life.life import Endpoint, Life, Step
-from streams.live.life.records import Broken, BrokerEvent, Frame, Kept, Record, Said
+from streams.live.life.records import Broken, BrokerEvent, Frame, Issued, Kept, Record
 from streams.live.life.tally import tally
 from streams.protocol import CommandKind
 from streams.routing import broker_key
@@ -35,7 +35,7 @@ _REFUSED = 4
 class _Sorted:
     """Records by what they are."""
 
-    said: list[Said] = field(default_factory=list)
+    statements: list[Issued] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     broker_events: list[BrokerEvent] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
@@ -43,8 +43,8 @@ class _Sorted:
 
     def take(self, record: Record) -> None:
         match record:
-            case Said():
-                self.said.append(record)
+            case Issued():
+                self.statements.append(record)
             case Frame():
                 self.frames.append(record)
             case BrokerEvent():
@@ -78,7 +78,7 @@ def build_life(
         tuple(_endpoints(found, scene)),
         scene.sides.get(True, ("", "", ""))[2],
         scene.sides.get(False, ("", "", ""))[2] or (parties.to_service if parties else ""),
-        parties.contract if parties else _contract(found.said),
+        parties.contract if parties else _contract(found.statements),
         version,
         tuple(left_out),
     )
@@ -107,8 +107,8 @@ def _place_in_time(step: Step) -> tuple[int, int]:
     return step.at, _REFUSED if step.number else _RANK[step.sight.shape]
 
 
-def _contract(said: Sequence[Said]) -> str:
-    begins = (s.command for s in said if s.command.kind is CommandKind.BEGIN)
+def _contract(statements: Sequence[Issued]) -> str:
+    begins = (s.command for s in statements if s.command.kind is CommandKind.BEGIN)
     return next((c.contract or "DEFAULT" for c in begins), "")
 
 
@@ -127,11 +127,11 @@ def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
 
 
 def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
-    """Yield where the sides live, by everything that says so: the surest first."""
-    for said in found.said:
-        command = said.command
+    """Yield the places of the sides, from all records that state them: the surest first."""
+    for statement in found.statements:
+        command = statement.command
         if command.kind is CommandKind.BEGIN:
-            yield True, (said.home, command.database, command.from_service or "")
+            yield True, (statement.home, command.database, command.from_service or "")
     for (home, database, is_initiator), kept in found.kept.items():
         if kept.dialog is not None and (is_initiator or kept.dialog.locked):
             yield is_initiator, (home, database, kept.dialog.service)
@@ -162,28 +162,28 @@ def _by_brokers(
 
 
 def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]:
-    begun = any(s.command.kind is CommandKind.BEGIN for s in found.said)
-    yield from (steps.statement(said, scene) for said in found.said)
-    yield from _unsaid(found, scene)
+    has_begin = any(s.command.kind is CommandKind.BEGIN for s in found.statements)
+    yield from (steps.statement(statement, scene) for statement in found.statements)
+    yield from _without_command(found, scene)
     yield from (steps.passage(passage) for passage in copies.passages())
     for frame in found.frames:
         if frame.kind == "queue":
             yield steps.queued(frame, scene, copies)
     for record in found.broker_events:
-        step = steps.event_step(record, scene, copies, begun=begun)
+        step = steps.event_step(record, scene, copies, has_begin=has_begin)
         if step is not None:
             yield step
     yield from (steps.broken(record, scene) for record in found.broken)
 
 
-def _unsaid(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
+def _without_command(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
     """Yield the statements whose commands were not found, by the first copies of their messages."""
-    known = {said.command.command_id for said in found.said}
+    known = {statement.command.command_id for statement in found.statements}
     for frame in found.frames:
         if frame.kind != "out" or frame.header is None or frame.header.message_id in known:
             continue
         known.add(frame.header.message_id)
-        step = steps.unsaid(frame, scene)
+        step = steps.statement_of_copy(frame, scene)
         if step is not None:
             yield step
 

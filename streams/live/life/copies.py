@@ -44,7 +44,7 @@ class Copies:
         self._decider = decider
         self._waiting: defaultdict[object, list[Frame]] = defaultdict(list)
         self._by_message: defaultdict[object, list[Frame]] = defaultdict(list)
-        self._ways: defaultdict[object, set[tuple[str, ...]]] = defaultdict(set)
+        self._paths: defaultdict[object, set[tuple[str, ...]]] = defaultdict(set)
         self._after: defaultdict[tuple[object, str], list[tuple[Path, int]]] = defaultdict(list)
         self._delivered: dict[tuple[object, Path], Decided] = {}
         self._passed = [f for f in frames if f.kind == "txq" and f.journey.path]
@@ -58,8 +58,8 @@ class Copies:
                 self._after[frame.copy, instance].append((frame.journey.path[:-1], at))
         for frame in frames:
             if frame.kind == "in" and frame.header is not None:
-                way = tuple(instance for instance, _ in frame.journey.path)
-                self._ways[frame.header.message_id, frame.journey.attempt].add(way)
+                path = tuple(instance for instance, _ in frame.journey.path)
+                self._paths[frame.header.message_id, frame.journey.attempt].add(path)
             if frame.kind in _ARRIVED and frame.journey.path:
                 decided = self._decided(frame, went_to=frame.journey.path[-1][0])
                 if decided is not None:
@@ -87,9 +87,9 @@ class Copies:
                 again=seen[once] > 1,
             )
 
-    def ways(self, message_id: uuid.UUID | None, attempt: int) -> set[tuple[str, ...]]:
-        """Return by which ways copies of an attempt came to where they were delivered."""
-        return self._ways.get((message_id, attempt), set())
+    def paths(self, message_id: uuid.UUID | None, attempt: int) -> set[tuple[str, ...]]:
+        """Return the paths of the delivered copies of an attempt."""
+        return self._paths.get((message_id, attempt), set())
 
     def at_home(self, frame: Frame) -> Decided | None:
         """Return the decision about a message that never left the instance where it is queued."""

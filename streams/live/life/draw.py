@@ -18,9 +18,9 @@ def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
     """
     sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
     rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
-    # An instance may be told of that no arrow leads to: its event, or what nobody can read there.
-    told = (end[0] for sight in sights for end in sight.ends)
-    there = participants(_outward(sights), told)
+    # An instance may have events or unreadable records, and no arrow that leads to it.
+    places = (end[0] for sight in sights for end in sight.ends)
+    there = participants(_outward(sights), places)
     return Diagram(f"Dialog {life.conversation}", tuple(there), tuple(rows), life.left_out)
 
 

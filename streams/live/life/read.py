@@ -27,7 +27,7 @@ from streams.kafka import (
     read_begins,
 )
 from streams.kafka.listing import topic_names
-from streams.live.life.records import KINDS, BrokerEvent, Record, Said, Sieve
+from streams.live.life.records import KINDS, BrokerEvent, Issued, Record, Sieve
 from streams.prose import counted, listed
 from streams.protocol import State
 from streams.wire.partition import partition_of
@@ -93,18 +93,18 @@ class _Search:
         topics = self._cluster.topics
         events = {p for p in places if p[0] == topics.event}
         self._read(dict.fromkeys(events), {})
-        told = [r.event for r in self._found.records if isinstance(r, BrokerEvent)]
+        broker_events = [r.event for r in self._found.records if isinstance(r, BrokerEvent)]
         since = None
-        if told:
-            begins = {topics.cmd(str(event["instance"])) for event in told}
+        if broker_events:
+            begins = {topics.cmd(str(event["instance"])) for event in broker_events}
             commands = {p for p in places if p[0] in begins}
             self._read(dict.fromkeys(commands), {})
             events |= commands
-            since = self._begun(told)
+            since = self._begin_time(broker_events)
         rest = places - events
         starts = self._starts(rest, since)
-        self._read(starts, self._ends(set(starts), told))
-        self._tell_what_is_gone(starts, since)
+        self._read(starts, self._ends(set(starts), broker_events))
+        self._report_trimmed(starts, since)
         return self._found
 
     def _places(self) -> set[Place]:
@@ -118,11 +118,11 @@ class _Search:
             found.update((topic, p) for p in (range(count) if place.kind == "queue" else mine))
         return found
 
-    def _begun(self, told: Collection[Mapping[str, object]]) -> int | None:
-        """Return when the first record of the dialog was stamped; ``None`` where nobody knows."""
-        said = [r.command.stored_at for r in self._found.records if isinstance(r, Said)]
-        times = [int(str(event["at"])) for event in told]
-        return min(said + times) - MARGIN if said else None
+    def _begin_time(self, events: Collection[Mapping[str, object]]) -> int | None:
+        """Return the time of the dialog's first record; ``None`` if it is unknown."""
+        stored = [r.command.stored_at for r in self._found.records if isinstance(r, Issued)]
+        times = [int(str(event["at"])) for event in events]
+        return min(stored + times) - MARGIN if stored else None
 
     def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
         if since is None:
@@ -130,11 +130,13 @@ class _Search:
         # What is left out has only older records: none of this dialog.
         return dict(first_since(self._cluster, places, since))
 
-    def _ends(self, places: set[Place], told: Collection[Mapping[str, object]]) -> dict[Place, int]:
+    def _ends(
+        self, places: set[Place], events: Collection[Mapping[str, object]]
+    ) -> dict[Place, int]:
         """Return where to stop: some minutes behind the end of a dialog that has closed."""
-        if not _is_over(told):
+        if not _is_over(events):
             return {}
-        last = max(int(str(event["at"])) for event in told) + MARGIN
+        last = max(int(str(event["at"])) for event in events) + MARGIN
         return dict(first_since(self._cluster, places, last))
 
     # --- reading ---------------------------------------------------------------------------------
@@ -203,8 +205,8 @@ class _Search:
         self._full = True
         self._found.left_out.append(sentence)
 
-    def _tell_what_is_gone(self, starts: Mapping[Place, int | None], since: int | None) -> None:
-        """Say which logs begin later than the dialog may have."""
+    def _report_trimmed(self, starts: Mapping[Place, int | None], since: int | None) -> None:
+        """Report the logs that begin later than the dialog may have."""
         begins = read_begins(self._cluster, sorted({topic for topic, _ in starts}))
         gone = {
             topic
@@ -219,11 +221,11 @@ class _Search:
             )
 
 
-def _is_over(told: Collection[Mapping[str, object]]) -> bool:
-    """Tell whether every endpoint that has told of itself is closed, on both sides."""
+def _is_over(events: Collection[Mapping[str, object]]) -> bool:
+    """Tell whether every endpoint with a reported state is closed, on both sides."""
     states = {
         (e["instance"], e["database"], e["from_initiator"]): e["state"]
-        for e in told
+        for e in events
         if e["event"] == EventKind.CONVERSATION and e["state"]
     }
     sides = {initiator for _, _, initiator in states}

@@ -29,8 +29,8 @@ KEPT = 512
 """So many bytes of a body are kept: enough to recognise it, and the number of an Error."""
 
 
-class Said(NamedTuple):
-    """A statement of an application, as it stands in ``cmd``; its body is cut."""
+class Issued(NamedTuple):
+    """A statement of an application, as it is stored in ``cmd``; its body is cut."""
 
     home: str
     command: Command
@@ -91,7 +91,7 @@ class Broken(NamedTuple):
     where: str
 
 
-Record = Said | Frame | BrokerEvent | Kept | Broken
+Record = Issued | Frame | BrokerEvent | Kept | Broken
 
 
 class Sieve:
@@ -126,12 +126,12 @@ class Sieve:
         return self._key in key if kind == "dialog" and isinstance(key, bytes) else key == self._key
 
 
-def _said(message: Message, place: TopicPlace, _: uuid.UUID, where: str) -> Said | None:
+def _issued(message: Message, place: TopicPlace, _: uuid.UUID, where: str) -> Issued | None:
     headers, value = headers_of(message), message.value() or b""
     if is_moved(headers):
         return None
     command = read_command(message.key(), value[:KEPT], headers, message.timestamp()[1])
-    return Said(place.instance or "", command, len(value), where)
+    return Issued(place.instance or "", command, len(value), where)
 
 
 def _frame(
@@ -181,7 +181,7 @@ def _kept(message: Message, place: TopicPlace, conversation: uuid.UUID, where: s
 
 
 _READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | None]] = {
-    "cmd": _said,
+    "cmd": _issued,
     "out": _frame,
     "txq": _frame,
     "ingress": _frame,
@@ -194,4 +194,4 @@ _READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | 
 KINDS = tuple(_READERS)
 """The kinds of topics in which a dialog leaves something that is read."""
 
-__all__ = ["KEPT", "KINDS", "Broken", "BrokerEvent", "Frame", "Kept", "Record", "Said", "Sieve"]
+__all__ = ["KEPT", "KINDS", "Broken", "BrokerEvent", "Frame", "Issued", "Kept", "Record", "Sieve"]

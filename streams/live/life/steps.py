@@ -14,7 +14,7 @@ from streams.errors import ConversationEvent, EventKind, Number, text_of
 from streams.live.life.copies import Copies, Passage
 from streams.live.life.decide import Decided
 from streams.live.life.life import Step
-from streams.live.life.records import Broken, BrokerEvent, Frame, Said
+from streams.live.life.records import Broken, BrokerEvent, Frame, Issued
 from streams.protocol import Command, CommandKind, Header
 from streams.routing import Verdict
 
@@ -43,10 +43,10 @@ class Scene:
 # --- statements ----------------------------------------------------------------------------------
 
 
-def statement(said: Said, scene: Scene) -> Step:
-    """Return what an application said."""
-    command = said.command
-    instance = scene.host(said.home)
+def statement(issued: Issued, scene: Scene) -> Step:
+    """Return the step of a statement that an application issued."""
+    command = issued.command
+    instance = scene.host(issued.home)
     service = (scene.sides.get(command.from_initiator) or ("", "", "?"))[2]
     place = (instance, command.database, command.from_service or service)
     number = scene.numbers.get(command.command_id)
@@ -54,7 +54,7 @@ def statement(said: Said, scene: Scene) -> Step:
     aside = excerpt(command.body or b"") if command.kind is CommandKind.SEND else ""
     sight = Sight(0, Shape.STATEMENT, (place, (instance,)), verb, number, rest, aside=aside)
     about = None if number is None else (command.from_initiator, number)
-    return Step(command.stored_at, sight, said.where, _statement_facts(said), message=about)
+    return Step(command.stored_at, sight, issued.where, _statement_facts(issued), message=about)
 
 
 def _statement_words(command: Command) -> tuple[str, str]:
@@ -73,8 +73,8 @@ def _statement_words(command: Command) -> tuple[str, str]:
             return kind.value, ""
 
 
-def _statement_facts(said: Said) -> Facts:
-    command = said.command
+def _statement_facts(issued: Issued) -> Facts:
+    command = issued.command
     rows = {
         "contract": command.contract,
         "broker id wanted": command.to_broker,
@@ -82,13 +82,13 @@ def _statement_facts(said: Said) -> Facts:
         "group": command.group,
         "type": command.type,
         "error": command.error_text,
-        "body": _body(command.body or b"", said.size) if command.kind in _SAY else None,
+        "body": _body(command.body or b"", issued.size) if command.kind in _SAY else None,
         "command": command.command_id,
     }
     return tuple((name, str(value)) for name, value in rows.items() if value is not None)
 
 
-def unsaid(frame: Frame, scene: Scene) -> Step | None:
+def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
     """Return the statement behind a message whose command was not found: trimmed, or elsewhere."""
     header = frame.header
     if header is None or not header.sequenced:
@@ -100,8 +100,8 @@ def unsaid(frame: Frame, scene: Scene) -> Step | None:
     verb = "END" if message_words(header, frame.body)[0] in (Shape.END, Shape.ERROR) else "SEND"
     ends: tuple[Place, ...] = (place, (place[0],))
     sight = Sight(0, Shape.STATEMENT, ends, verb, header.sequence)
-    told = ("told by", "its first copy; the statement itself is in no log that was read")
-    return Step(header.enqueued_at, sight, frame.where, (told,), message=(side, header.sequence))
+    source = ("told by", "its first copy; the statement itself is in no log that was read")
+    return Step(header.enqueued_at, sight, frame.where, (source,), message=(side, header.sequence))
 
 
 # --- copies and queues ---------------------------------------------------------------------------
@@ -206,8 +206,10 @@ def _body(body: bytes, size: int) -> str:
 # --- events --------------------------------------------------------------------------------------
 
 
-def event_step(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
-    """Return what an event shows; ``None`` for what a statement shows already."""
+def event_step(
+    record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
+) -> Step | None:
+    """Return the step of an event; ``None`` if a statement shows it already."""
     event = record.event
     instance = scene.host(str(event["instance"]))
     try:
@@ -215,7 +217,7 @@ def event_step(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool
     except ValueError:
         return None
     if kind is EventKind.CONVERSATION and event["subclass"] == ConversationEvent.BEGUN:
-        return None if begun else _begun(record, instance)
+        return None if has_begin else _begin_statement(record, instance)
     shape, verb, number, rest = event_words(event)
     sight = Sight(0, shape, ((instance,),), verb, number, rest)
     decided = _refusal(event, instance, copies)
@@ -225,7 +227,7 @@ def event_step(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool
     return Step(event["at"], sight, record.where, facts, decisions, about, event["error"])
 
 
-def _begun(record: BrokerEvent, instance: str) -> Step:
+def _begin_statement(record: BrokerEvent, instance: str) -> Step:
     event = record.event
     place = (instance, str(event["database"]), str(event["from_service"]))
     text = f"BEGIN DIALOG to {event['to_service']}"
@@ -272,8 +274,8 @@ def _event_facts(
         yield "why", "several targets: another instance had answered first and has the dialog"
     for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
-            said = "way" if name == "path" else name.replace("_", " ")
-            yield said, str(event[name]).replace(">", " > ")
+            label = "way" if name == "path" else name.replace("_", " ")
+            yield label, str(event[name]).replace(">", " > ")
 
 
 def _why_again(event: Mapping[str, object], copies: Copies) -> str:
@@ -286,8 +288,8 @@ def _why_again(event: Mapping[str, object], copies: Copies) -> str:
             "copy arrived after all"
         )
     about = None if message_id is None else uuid.UUID(str(message_id))
-    ways = copies.ways(about, 0)
-    if len(ways) > 1:
+    paths = copies.paths(about, 0)
+    if len(paths) > 1:
         return "its first copies came by several ways: more than one route leads here at once"
     return "a forwarder on the way passed the first copy on twice: it was stopped in between"
 

@@ -1,4 +1,4 @@
-"""``python -m streams.live.local FOLDER BOOTSTRAP PREFIX TOPOLOGY AGENT ...``: the keeper.
+"""``python -m streams.live.local FOLDER BOOTSTRAP PREFIX TOPOLOGY AGENT ...``: the supervisor.
 
 `up` starts it; TOPOLOGY is the folder that states the agents.
 """

@@ -1,7 +1,7 @@
 """What lies in the folder of a running system: which processes are whose, and do they still live.
 
 ``system.json`` says what `up` has started and stays until `down`; ``workers.json`` belongs to the
-keeper; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
+supervisor; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class System:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Return what the keeper keeps running."""
+        """Return what the supervisor keeps running."""
         return jobs_of(self.bootstrap, self.prefix, self.folder, self.agents)
 
 
@@ -103,7 +103,7 @@ class UpFolder:
 
     @property
     def workers_file(self) -> Path:
-        """Return the path of the file in which the keeper says what it runs."""
+        """Return the path of the file in which the supervisor says what it runs."""
         return self.path / "workers.json"
 
     def system(self) -> System | None:
@@ -115,7 +115,7 @@ class UpFolder:
             return None
 
     def workers(self) -> tuple[WorkerProcess, ...]:
-        """Return the workers that the keeper runs, or ran when it was killed."""
+        """Return the workers that the supervisor runs, or ran when it was killed."""
         try:
             return tuple(WorkerProcess(**row) for row in _read(self.workers_file)["workers"])
         except (KeyError, TypeError):
@@ -126,7 +126,7 @@ class UpFolder:
         _write(self.system_file, asdict(system))
 
     def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
-        """Write what the keeper runs, whole or not at all."""
+        """Write what the supervisor runs, whole or not at all."""
         _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
 
     def forget(self) -> None:
@@ -135,7 +135,7 @@ class UpFolder:
         self.workers_file.unlink(missing_ok=True)
 
     def keeps(self, system: System) -> bool:
-        """Tell whether the keeper lives."""
+        """Tell whether the supervisor lives."""
         called = command_line(system.keeper)
         return "streams.live" in called and str(self.path) in called
 

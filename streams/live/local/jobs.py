@@ -1,4 +1,4 @@
-"""What a keeper keeps running: the workers of each role, and the agents of a topology."""
+"""What a supervisor keeps running: the workers of each role, and the agents of a topology."""
 
 from __future__ import annotations
 

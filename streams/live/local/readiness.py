@@ -29,5 +29,5 @@ def last_words(log: Path) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except FileNotFoundError:
         lines = []
-    said = [line for line in lines if not line.startswith(" ")]
-    return said[-1] if said else "it said nothing"
+    own = [line for line in lines if not line.startswith(" ")]
+    return own[-1] if own else "it said nothing"

@@ -23,8 +23,8 @@ from streams.topology import Topology
 from streams.topology.records import encode
 from streams.wire import Topics
 
-Tell = Callable[[str], None]
-_TELL_S = 2.0
+Reporter = Callable[[str], None]
+_REPORT_S = 2.0
 """Seconds between two lines that say how many workers are ready."""
 _APPEARS_S = 5.0
 
@@ -57,7 +57,7 @@ class Started:
     fresh: bool
 
 
-def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
+def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
     """Start broker and workers, apply the topology; return when every worker is ready.
 
     What runs already stays, but for workers that do not serve the instances that there are now.
@@ -67,14 +67,14 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
     with folder.alone():
         before = folder.system()
         _refuse_another(folder, wish, before)
-        bootstrap = wish.bootstrap or start_broker(folder, wish.port, tell)
+        bootstrap = wish.bootstrap or start_broker(folder, wish.port, report)
         cluster = Cluster(bootstrap, Topics(wish.prefix), replication=wish.replication)
-        cluster.wait(wish.timeout, tell)
+        cluster.wait(wish.timeout, report)
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
         if wish.bootstrap is not None:  # else it is this machine's own broker
             for finding in filter(None, (*deployed.findings, deployed.warning)):
-                tell(finding)
+                report(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
         wanted = _system(wish, bootstrap, instances)
         if before is None or not (_fits(before, wanted) and folder.keeps(before)):
@@ -82,7 +82,7 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
             system = _run(folder, wanted)
         else:
             system = before
-        _await_ready(folder, system, wish.timeout, tell)
+        _await_ready(folder, system, wish.timeout, report)
         return Started(system, deployed, system is not before)
 
 
@@ -111,11 +111,11 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
         )
 
 
-def start_broker(folder: UpFolder, port: int, tell: Tell) -> str:
+def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
     """Start the folder's embedded broker unless it runs; returns its address."""
     broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
-        tell(f"Starting Apache Kafka on {folder.kafka} ...")
+        report(f"Starting Apache Kafka on {folder.kafka} ...")
         broker.start()
     return broker.bootstrap
 
@@ -145,7 +145,7 @@ def _fits(before: System, wanted: System) -> bool:
 
 
 def _run(folder: UpFolder, wanted: System) -> System:
-    """Start a keeper, which starts the rest."""
+    """Start a supervisor, which starts the rest."""
     log = folder.log("keeper")
     make_folder(log.parent)
     where = (str(folder.path), wanted.bootstrap, wanted.prefix, wanted.folder)
@@ -157,24 +157,25 @@ def _run(folder: UpFolder, wanted: System) -> System:
     return system
 
 
-def _await_ready(folder: UpFolder, system: System, timeout: float, tell: Tell) -> None:
-    """Return when every process serves what it must; tells how far they are."""
+def _await_ready(folder: UpFolder, system: System, timeout: float, report: Reporter) -> None:
+    """Wait until every process serves what it must; report the progress."""
     deadline = time.monotonic() + timeout
-    next_word = time.monotonic() + _TELL_S
+    next_word = time.monotonic() + _REPORT_S
     while True:
         counts = {w: len(ready_instances(folder, w)) for w in folder.workers()}
         wanted = {w: len(w.wanted(system.instances)) for w in counts}
         if len(counts) == len(system.jobs) and all(n >= wanted[w] for w, n in counts.items()):
             return
-        said = ", ".join(f"{w.name} {n} of {wanted[w]}" for w, n in counts.items())
+        progress = ", ".join(f"{w.name} {n} of {wanted[w]}" for w, n in counts.items())
         _refuse_failed(folder, system)
         now = time.monotonic()
-        if said and now > next_word:
-            tell(f"Ready: {said}")
-            next_word = now + _TELL_S
+        if progress and now > next_word:
+            report(f"Ready: {progress}")
+            next_word = now + _REPORT_S
         if now > deadline:
             raise SurroundingsError(
-                f"The workers are not ready within {timeout:g} s: {said or 'none has started'}.",
+                f"The workers are not ready within {timeout:g} s: "
+                f"{progress or 'none has started'}.",
                 f"Their logs are in {folder.log('keeper').parent}; `hopline status` goes on "
                 "looking, `hopline down` ends them.",
             )
@@ -182,7 +183,7 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, tell: Tell) -
 
 
 def _refuse_failed(folder: UpFolder, system: System) -> None:
-    """Raise where a process has ended twice, or the keeper is gone."""
+    """Raise where a process has ended twice, or the supervisor is gone."""
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(

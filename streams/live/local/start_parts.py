@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from streams.errors import UsageError
 from streams.live.local.folder import UpFolder
-from streams.live.local.start import Started, Tell, Wish, start, start_broker
+from streams.live.local.start import Reporter, Started, Wish, start, start_broker
 from streams.live.parts import parts_of
 from streams.settings import ADDRESS
 from streams.topology import Cluster, Topology, share_of
 
 
-def start_parts(folder: UpFolder, wish: Wish, tell: Tell) -> dict[str, Started]:
+def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Started]:
     """Start what :func:`start` does, once for each cluster; by name, which is "" for the only one.
 
     Each is a system of its own, with broker and workers, in a folder of its own; the brokers are
@@ -22,7 +22,7 @@ def start_parts(folder: UpFolder, wish: Wish, tell: Tell) -> dict[str, Started]:
     names = [part.name for part in parts_of(wish.topology)]
     _refuse_other_shape(folder, names)
     if names == [""]:
-        return {"": start(folder, wish, tell)}
+        return {"": start(folder, wish, report)}
     if wish.bootstrap is not None:
         raise UsageError(
             f"The topology names {len(names)} clusters, and --bootstrap is one.",
@@ -37,9 +37,9 @@ def start_parts(folder: UpFolder, wish: Wish, tell: Tell) -> dict[str, Started]:
         here = _here(wish.topology, addresses)
         started = {}
         for name, port in ports.items():
-            tell(f"Cluster {name} at {addresses[name]}")
+            report(f"Cluster {name} at {addresses[name]}")
             own = replace(wish, topology=share_of(here, name), port=port, whole=here)
-            started[name] = start(folder.part(name), own, tell)
+            started[name] = start(folder.part(name), own, report)
         return started
 
 

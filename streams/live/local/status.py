@@ -64,7 +64,7 @@ class Status:
     system: System | None = None
     broker: Condition | None = None
     broker_pid: int | None = None
-    keeper_alive: bool = False
+    supervisor_alive: bool = False
     workers: tuple[WorkerStatus, ...] = ()
     catalog: CatalogStatus | None = None
     lags: tuple[Lag, ...] = ()
@@ -86,7 +86,7 @@ def worst(statuses: Iterable[Status]) -> Health:
 
 
 def find_status(folder: UpFolder, timeout: float) -> Status:
-    """Look at processes, logs, catalog and groups; ``timeout`` in seconds for Kafka."""
+    """Return the status of processes, logs, catalog and groups; ``timeout``: seconds for Kafka."""
     system = folder.system()
     if system is None:
         return Status(Health.STOPPED)
@@ -99,14 +99,16 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
     )
     answers = condition in (None, Condition.RUNNING)
     catalog, lags, hung, held_back = _ask(system, timeout) if answers else (None, (), (), ())
-    keeper = folder.keeps(system)
-    lives = keeper and catalog is not None and all(w.alive for w in workers)
+    supervised = folder.keeps(system)
+    lives = supervised and catalog is not None and all(w.alive for w in workers)
     alive = lives and not hung and not held_back
     wanted = set(catalog.instances) if catalog else set()
     served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
-    return Status(health, system, condition, pid, keeper, workers, catalog, lags, hung, held_back)
+    return Status(
+        health, system, condition, pid, supervised, workers, catalog, lags, hung, held_back
+    )
 
 
 def _ask(

@@ -10,7 +10,7 @@ from streams.live.local.folder import System, UpFolder
 from streams.live.local.supervisor import DRAIN_S
 
 _MORE_S = 10.0
-"""What the keeper may take beyond the time that its workers have to drain."""
+"""What the supervisor may take beyond the time that its workers have to drain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _stop(folder: UpFolder) -> Stopped:
 
 
 def stop_workers(folder: UpFolder, system: System | None) -> bool:
-    """End the keeper and its workers, also those that a killed keeper has left behind."""
+    """End the supervisor and its workers, also those that a killed supervisor has left behind."""
     if system is None:
         return False
     found = folder.keeps(system)

@@ -1,7 +1,7 @@
-"""The keeper: runs a process for each job, and starts again what has ended.
+"""The supervisor: runs a process for each job, and starts again what has ended.
 
 A worker that fails ends its process on purpose (nothing is lost by that); somebody must start it
-again. So does a killed one. SIGTERM lets all of them drain and leave, and then the keeper.
+again. So does a killed one. SIGTERM lets all of them drain and leave, and then the supervisor.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _drain(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def keep(folder: UpFolder, jobs: Sequence[Job]) -> None:
-    """Run a keeper in this process until SIGTERM."""
-    keeper = Supervisor(folder, jobs)
-    signal.signal(signal.SIGTERM, keeper.stop)
-    signal.signal(signal.SIGINT, keeper.stop)
-    keeper.run()
+    """Run a supervisor in this process until SIGTERM."""
+    supervisor = Supervisor(folder, jobs)
+    signal.signal(signal.SIGTERM, supervisor.stop)
+    signal.signal(signal.SIGINT, supervisor.stop)
+    supervisor.run()

@@ -58,10 +58,10 @@ def _forwarded(asked: Asked, instance: str, message: Message) -> Row:
 def connections(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.dm_broker_connections``: the instances that routes lead to.
 
-    There are no connections between instances; what stands for one is the sign of life that the
+    There are no connections between instances; what stands for one is the heartbeat that the
     other's forwarder gives.
     """
-    alive = _signs_of_life(asked.cluster)
+    alive = _last_heartbeats(asked.cluster)
     for place in asked.places:
         for other in _neighbours(asked.topology, place.instance):
             seen = alive.get(other)
@@ -100,16 +100,16 @@ def _neighbours(topology: Topology, instance: Instance) -> list[str]:
     return list(found)
 
 
-def _signs_of_life(cluster: Cluster) -> dict[str, tuple[int, float]]:
-    """Return when each instance's forwarder was last heard of, by the broker's clock.
+def _last_heartbeats(cluster: Cluster) -> dict[str, tuple[int, float]]:
+    """Return the time of each forwarder's last heartbeat, by the broker's clock.
 
-    Beside it the seconds after which the next heartbeat was due.
+    The second value is the period in seconds after which the next heartbeat was due.
     """
     seen: dict[str, tuple[int, float]] = {}
     for message in read_all(cluster, cluster.topics.presence):
         with suppress(MalformedError):
-            sign = decode_presence(message.value())
-            seen[sign["instance"]] = message.timestamp()[1], period_in(sign)
+            heartbeat = decode_presence(message.value())
+            seen[heartbeat["instance"]] = message.timestamp()[1], period_in(heartbeat)
     return seen
 
 

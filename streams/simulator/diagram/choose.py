@@ -35,27 +35,27 @@ def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
 def chosen(
     sights: Sequence[Sight], choice: Choice, names: dict[uuid.UUID, str]
 ) -> tuple[list[Sight], list[str]]:
-    """Return what is drawn, and sentences about what is not.
+    """Return what is drawn, and phrases that count what is not.
 
-    Raises UsageError for a dialog that there is none of.
+    Raises UsageError for an unknown dialog.
     """
-    told: list[str] = []
+    omitted: list[str] = []
     kept = list(sights)
     if choice.dialog is not None:
         wanted = _find(choice.dialog, names)
         mine = [s for s in kept if s.dialog is None or s.dialog in wanted]
         kept = _near(mine)
-        told += _tell(len(sights) - len(mine), "of other dialogs")
-        told += _tell(len(mine) - len(kept), "at other instances")
+        omitted += _omission(len(sights) - len(mine), "of other dialogs")
+        omitted += _omission(len(mine) - len(kept), "at other instances")
     if choice.first is not None:
         first = choice.first
-        told += _tell(sum(s.at < first for s in kept), f"before {seconds(first)} s")
+        omitted += _omission(sum(s.at < first for s in kept), f"before {seconds(first)} s")
         kept = [s for s in kept if s.at >= first]
     if choice.last is not None:
         last = choice.last
-        told += _tell(sum(s.at > last for s in kept), f"after {seconds(last)} s")
+        omitted += _omission(sum(s.at > last for s in kept), f"after {seconds(last)} s")
         kept = [s for s in kept if s.at <= last]
-    return kept, told
+    return kept, omitted
 
 
 def _near(sights: Sequence[Sight]) -> list[Sight]:
@@ -64,7 +64,7 @@ def _near(sights: Sequence[Sight]) -> list[Sight]:
     return [s for s in sights if s.dialog is not None or any(e[0] in met for e in s.ends)]
 
 
-def _tell(count: int, where: str) -> list[str]:
+def _omission(count: int, where: str) -> list[str]:
     return [f"{counted(count, 'thing')} {where}"] if count else []
 
 

@@ -18,12 +18,12 @@ _LONGEST_SQL = 120
 # --- events --------------------------------------------------------------------------------------
 
 
-def event_sight(told: EmittedEvent) -> Sight:
-    """Return what an event shows: a note over its instance.
+def event_sight(emitted: EmittedEvent) -> Sight:
+    """Return what a diagram shows for an event: a note over its instance.
 
     The first event of an initiator is its statement: BEGIN DIALOG.
     """
-    event = told.event
+    event = emitted.event
     instance = event["instance"]
     conversation = event.get("conversation")
     dialog = uuid.UUID(conversation) if conversation else None
@@ -31,20 +31,20 @@ def event_sight(told: EmittedEvent) -> Sight:
     if kind is EventKind.CONVERSATION and event.get("state") == State.SO.name:
         place = (instance, event["database"], event["from_service"])
         text = f"BEGIN DIALOG to {event['to_service']}"
-        return Sight(told.at, Shape.STATEMENT, (place, (instance,)), text, dialog=dialog)
+        return Sight(emitted.at, Shape.STATEMENT, (place, (instance,)), text, dialog=dialog)
     words = event_words(event)
-    return Sight(told.at, words[0], ((instance,),), *words[1:], dialog=dialog)
+    return Sight(emitted.at, words[0], ((instance,),), *words[1:], dialog=dialog)
 
 
 # --- faults --------------------------------------------------------------------------------------
 
 
 def fault_sights(step: Step) -> Iterator[Sight]:
-    """Yield what a step does to the system, if it is none of an application."""
+    """Yield what a step does to the system, unless it is an application's statement."""
     match step.action:
         case Crash(part, instance, up):
-            whose = "" if part is Part.INSTANCE else f"{part.value} "
-            yield _fault(step, f"{whose}{'starts again' if up else 'crashes'}", instance)
+            of_part = "" if part is Part.INSTANCE else f"{part.value} "
+            yield _fault(step, f"{of_part}{'starts again' if up else 'crashes'}", instance)
         case Cut(link, up):
             yield _fault(step, "link is up again" if up else "link goes down", *link)
         case Skew(instance, by):
@@ -52,8 +52,10 @@ def fault_sights(step: Step) -> Iterator[Sight]:
         case Abort(instance, count):
             yield _fault(step, f"the next {count} transactions abort", instance)
         case Sql(instance, database, text):
-            said = " ".join(text.split())
-            short = said if len(said) <= _LONGEST_SQL else said[: _LONGEST_SQL - 1] + "…"
+            statement = " ".join(text.split())
+            short = (
+                statement if len(statement) <= _LONGEST_SQL else statement[: _LONGEST_SQL - 1] + "…"
+            )
             yield _fault(step, f"{database}: {short}", instance)
 
 

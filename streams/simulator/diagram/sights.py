@@ -17,7 +17,7 @@ from streams.simulator.storage import read_command
 
 def sights_of(run: Simulation) -> list[Sight]:
     """Return everything that a diagram may show, in the order of time."""
-    events = [event_sight(told) for told in run.facts.events]
+    events = [event_sight(emitted) for emitted in run.facts.events]
     seen = [
         *(sight for step in run.scenario.steps for sight in fault_sights(step)),
         *(sight for sight in events if sight.shape is Shape.STATEMENT),

@@ -1,7 +1,7 @@
 """A mirrored pair in an explored estate: a target that gets a partner, and moves meanwhile.
 
 The partner is one database with it, in an instance of its own; whoever has a route that names the
-target then has a mirrored one. A last resort does not fail over. The ways back are those of both.
+target then has a mirrored one. A last resort does not fail over. Return paths are those of both.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ def _dialog(number: int, at: int, estate: DrawnEstate, chance: Chance, busy: int
     for _ in range(chance.pick((1, 2, 2, 3))):
         steps.append(Step(_later(chance, at, busy), _send(name, contract, chance)))
     if chance.happens(0.25):
-        said = _send(name, contract, chance, Side.TARGET)
-        steps.append(Step(_later(chance, at + SECOND, busy), said))
+        reply = _send(name, contract, chance, Side.TARGET)
+        steps.append(Step(_later(chance, at + SECOND, busy), reply))
     for action in _rarely(name, chance):
         steps.append(Step(_later(chance, at, busy), action))
     if chance.happens(0.7):

@@ -81,16 +81,16 @@ def _dialog(step: Step) -> str | None:
 
 
 def _is_whole(steps: tuple[Step, ...]) -> bool:
-    """Tell whether every step's dialog is begun before, and what goes down comes back."""
-    begun: set[str | None] = {None}
+    """Tell whether every dialog begins before its steps, and every fault ends."""
+    dialogs: set[str | None] = {None}
     down: set[object] = set()
     for step in steps:
         action = step.action
         if isinstance(action, Begin):
-            if action.related not in begun:
+            if action.related not in dialogs:
                 return False
-            begun.add(action.dialog)
-        elif _dialog(step) not in begun:
+            dialogs.add(action.dialog)
+        elif _dialog(step) not in dialogs:
             return False
         if isinstance(action, (Crash, Cut)):
             key = replace(action, up=False)
@@ -99,10 +99,10 @@ def _is_whole(steps: tuple[Step, ...]) -> bool:
 
 
 def _with_steps(case: Case, steps: tuple[Step, ...]) -> Case:
-    begun = {s.action.dialog for s in steps if isinstance(s.action, Begin)}
+    dialogs = {s.action.dialog for s in steps if isinstance(s.action, Begin)}
     free = tuple(
         replace(s, action=replace(s.action, related=None))
-        if isinstance(s.action, Begin) and s.action.related not in begun
+        if isinstance(s.action, Begin) and s.action.related not in dialogs
         else s
         for s in steps
     )

@@ -1,4 +1,4 @@
-"""A random topology: who begins dialogs, who answers them, and the ways between the two.
+"""A random topology: who begins dialogs, who answers them, and the paths between the two.
 
 Most of what is drawn works, since nothing is learned from messages that never arrive; some of it
 is what goes wrong in estates: a return route that is missing or stale, several targets, an address
@@ -73,7 +73,7 @@ class DrawnEstate:
 
 @dataclass(slots=True)
 class _Draft:
-    """Tables that grow while ways are drawn: routes by (instance, database)."""
+    """Tables that grow while paths are drawn: routes by (instance, database)."""
 
     chance: Chance
     instances: tuple[str, ...]
@@ -96,8 +96,8 @@ class _Draft:
         direct = f"tcp://{instance}:4022"
         return listener if listener and self.chance.happens(0.5) else direct
 
-    def way(self, source: str, home: Home) -> str:
-        """Return the address of the first instance on a way, with the routes of the others."""
+    def address_towards(self, source: str, home: Home) -> str:
+        """Return the address of a path's first instance; add the routes of the others."""
         between = [g for g in self.gateways if g not in (source, home.instance)]
         if not between or self.chance.happens(0.4):
             return "LOCAL" if source == home.instance else self.address(home.instance)
@@ -130,9 +130,9 @@ def draw_topology(chance: Chance) -> DrawnEstate:
     draft.listeners = {i: f"tcp://Listener{i}:4022" for i in instances if chance.happens(0.15)}
     flows = _flows(draft, databases)
     for flow in flows:
-        _ways_there(draft, flow)
+        _outbound_routes(draft, flow)
         for target in flow.targets:
-            _ways_back(draft, target, flow.source)
+            _return_routes(draft, target, flow.source)
     contract = ORDERS if chance.happens(0.4) else DEFAULT
     homes = _homes(flows)
     built = {name: _instance(draft, name, databases[name], homes, contract) for name in instances}
@@ -160,14 +160,14 @@ def _home(instance: str, database: str, service: str) -> Home:
     return Home(instance, database, default_broker_id(instance, database), service)
 
 
-def _ways_there(draft: _Draft, flow: Flow) -> None:
+def _outbound_routes(draft: _Draft, flow: Flow) -> None:
     chance, source = draft.chance, flow.source
     here = (source.instance, source.database)
 
     def add(target: Home, broker: bool, service: bool = True) -> None:
-        way = draft.way(source.instance, target)
+        address = draft.address_towards(source.instance, target)
         named = flow.to if service else None
-        draft.add(*here, named, target.broker if broker and service else None, way)
+        draft.add(*here, named, target.broker if broker and service else None, address)
 
     match chance.below(10):
         case 0 | 1:  # by name alone
@@ -189,7 +189,7 @@ def _ways_there(draft: _Draft, flow: Flow) -> None:
         draft.add(*here, flow.to, target.broker, NOBODY)
 
 
-def _ways_back(draft: _Draft, target: Home, source: Home) -> None:
+def _return_routes(draft: _Draft, target: Home, source: Home) -> None:
     chance = draft.chance
     here = (target.instance, target.database)
     if chance.happens(0.06):
@@ -199,7 +199,7 @@ def _ways_back(draft: _Draft, target: Home, source: Home) -> None:
         return
     broker = source.broker if source.service == "I" or chance.happens(0.7) else None
     for _ in range(1 + chance.happens(0.25)):
-        draft.add(*here, source.service, broker, draft.way(target.instance, source))
+        draft.add(*here, source.service, broker, draft.address_towards(target.instance, source))
 
 
 def _instance(

@@ -14,7 +14,7 @@ from streams.errors import UsageError
 from streams.prose import counted
 from streams.topology.findings import Severity
 from streams.topology.generate.draft import Draft
-from streams.topology.generate.rows import Flow, RouteDraft, Table, Way
+from streams.topology.generate.rows import Flow, PathKind, RouteDraft, Table
 from streams.topology.model import MSDB, EndpointState
 from streams.topology.objects import Route
 
@@ -99,7 +99,7 @@ def _touched(flow: Flow) -> set[str]:
 
 
 def _direct(flow: Flow) -> bool:
-    return flow.way is Way.DIRECT and len(flow.offer.homes) == 1
+    return flow.path_kind is PathKind.DIRECT and len(flow.offer.homes) == 1
 
 
 def _direct_by_id(flow: Flow) -> bool:
@@ -107,11 +107,11 @@ def _direct_by_id(flow: Flow) -> bool:
 
 
 def _balanced(flow: Flow) -> bool:
-    return flow.way is Way.DIRECT and len(flow.offer.homes) > 1
+    return flow.path_kind is PathKind.DIRECT and len(flow.offer.homes) > 1
 
 
 def _guarded(flow: Flow) -> bool:
-    return flow.way in (Way.GATEWAYS, Way.HUBS) and len(flow.offer.homes) == 1
+    return flow.path_kind in (PathKind.GATEWAYS, PathKind.HUBS) and len(flow.offer.homes) == 1
 
 
 # --- What happens to them ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streams.chance import Chance
 from streams.topology.generate.layout import Layout
-from streams.topology.generate.rows import Flow, Home, Offer, RouteDraft, Table, Way
+from streams.topology.generate.rows import Flow, Home, Offer, PathKind, RouteDraft, Table
 from streams.topology.model import MSDB, Endpoint, Expectation, Instance, Topology, empty_database
 from streams.topology.objects import (
     Contract,
@@ -128,5 +128,5 @@ def expectations(flows: tuple[Flow, ...]) -> tuple[Expectation, ...]:
             tuple("/".join(home.table) for home in flow.offer.homes),
         )
         for flow in flows[::_EXPECTED_EVERY]
-        if flow.way is not Way.LOCAL
+        if flow.path_kind is not PathKind.LOCAL
     )  # fmt: skip

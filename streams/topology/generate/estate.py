@@ -1,7 +1,7 @@
 """Grow an estate flow by flow until it has the routes that somebody asked for.
 
 Applications talk to services of their own region directly or through its gateways, to those of
-other regions over gateways and hubs. Every way has its way back, and what is planted is written
+other regions over gateways and hubs. Every path has its return path, and what is planted is written
 down, so that a checker can be held to it.
 """
 
@@ -18,10 +18,10 @@ from streams.topology.generate.rows import (
     Flow,
     Home,
     Offer,
+    PathKind,
     RouteDraft,
     Table,
     Tiers,
-    Way,
     rows_between,
 )
 from streams.topology.model import Topology, default_broker_id
@@ -165,8 +165,8 @@ class _Growth:
             return None
         if any(home.table[0] == app.table[0] for home in offer.homes):
             return self._local(app, offer, explicit=explicit)
-        way, tiers = self._way(region, offer)
-        return Flow(app, offer, way, tiers, rows_between(app, offer, tiers))
+        path_kind, tiers = self._path_of(region, offer)
+        return Flow(app, offer, path_kind, tiers, rows_between(app, offer, tiers))
 
     def _local(self, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
         """Return a flow within an instance: by a route of its own, or by AutoCreatedLocal."""
@@ -176,13 +176,13 @@ class _Growth:
         broker = None if offer.by_name else home.broker
         stated = explicit or self._chance.once_in(2)
         rows = (RouteDraft(app.table, offer.service, broker, here),) if stated else ()
-        return Flow(app, offer, Way.LOCAL, (), rows)
+        return Flow(app, offer, PathKind.LOCAL, (), rows)
 
-    def _way(self, region: int, offer: Offer) -> tuple[Way, Tiers]:
+    def _path_of(self, region: int, offer: Offer) -> tuple[PathKind, Tiers]:
         regions = self._layout.regions
         if region != offer.region:
             near, far = regions[region].gateways, regions[offer.region].gateways
-            return Way.HUBS, (near, self._layout.hubs, far)
+            return PathKind.HUBS, (near, self._layout.hubs, far)
         if offer.guarded:
-            return Way.GATEWAYS, (regions[region].gateways,)
-        return Way.DIRECT, ()
+            return PathKind.GATEWAYS, (regions[region].gateways,)
+        return PathKind.DIRECT, ()

@@ -11,7 +11,7 @@ from streams.topology.model import MSDB
 Table = tuple[str, str]
 """An instance and one of its databases."""
 Tiers = tuple[tuple[str, ...], ...]
-"""The forwarders on a way: the message passes one instance of each tier."""
+"""The forwarders on a path: the message passes one instance of each tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class RouteDraft:
     to: str
 
 
-class Way(Enum):
-    """How a dialog's messages travel."""
+class PathKind(Enum):
+    """The kind of path that a dialog's messages take."""
 
     LOCAL = "local"
     DIRECT = "direct"
@@ -70,7 +70,7 @@ class Flow:
 
     sender: Home
     offer: Offer
-    way: Way
+    path_kind: PathKind
     tiers: Tiers = ()
     rows: tuple[RouteDraft, ...] = ()
 

@@ -1,7 +1,7 @@
 """Turn what people have of an estate into a topology's folder, and say what was made of it.
 
-The way: :mod:`arguments` says what is meant, :mod:`folder` writes it, :mod:`report` tells what was
-understood. The only part of ``topology`` that writes files.
+The steps: :mod:`arguments` reads the options, :mod:`folder` writes the files, :mod:`report` reports
+what was understood. The only part of ``topology`` that writes files.
 """
 
 from streams.topology.importing.arguments import Given, Imported, imported_instances

@@ -66,15 +66,15 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
         )  # fmt: skip
         return
     into.present.add(view)
-    said = database_of(path)
+    database = database_of(path)
     start = reader.line_num
     for cells in reader:
         at, start = start + first, reader.line_num
         if _ruled(cells):
             continue
         named = dict(zip(header, cells, strict=False))
-        if said is not None:
-            named.setdefault(DATABASE, said)
+        if database is not None:
+            named.setdefault(DATABASE, database)
         places = {n: lines[at].find(c) + 1 for n, c in named.items() if c}
         yield RawRow(view, named, Source(str(path), at + 1, 1), places)
 

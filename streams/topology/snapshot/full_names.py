@@ -33,8 +33,8 @@ def with_full_names(topology: Topology) -> Topology:
         name: replace(i, aliases=(*i.aliases, *more.get(name, ())))
         for name, i in topology.instances.items()
     }
-    told = (finding for found in more.values() for finding in found.values())
-    return replace(topology, instances=instances, findings=(*topology.findings, *told))
+    findings = (finding for found in more.values() for finding in found.values())
+    return replace(topology, instances=instances, findings=(*topology.findings, *findings))
 
 
 def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]:

@@ -62,9 +62,9 @@ def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
 
 
 def name_of(rows: Rows, fallback: str) -> str:
-    """Return an instance's name: as the server says, else as its file or folder is called."""
-    said = (row["server_name"] for row in rows.of("server"))
-    return next((str(name) for name in said if name), fallback)
+    """Return an instance's name as the server reports it, else the name of its file or folder."""
+    names = (row["server_name"] for row in rows.of("server"))
+    return next((str(name) for name in names if name), fallback)
 
 
 def _names(rows: Rows) -> list[str]:
@@ -111,10 +111,10 @@ def _endpoint(rows: Rows) -> Endpoint:
 
 
 def _aliases(rows: Rows, name: str) -> tuple[str, ...]:
-    said = [row["machine_name"] for row in rows.of("server")]
-    said += [row["server_name"] for row in rows.of("server")]
-    said += [row["local_net_address"] for row in rows.of("dm_exec_connections")]
-    hosts = (str(host).split("\\", 1)[0] for host in said if host)
+    names = [row["machine_name"] for row in rows.of("server")]
+    names += [row["server_name"] for row in rows.of("server")]
+    names += [row["local_net_address"] for row in rows.of("dm_exec_connections")]
+    hosts = (str(host).split("\\", 1)[0] for host in names if host)
     own = name.split("\\", 1)[0].casefold()
     found = {host.casefold(): host for host in hosts if host.casefold() not in (own, "<local>")}
     return tuple(found.values())

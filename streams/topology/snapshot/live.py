@@ -51,10 +51,10 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
 
 
 def _taken_at(rows: Rows) -> float | None:
-    """Return the instant that the server said, else the latest one of any row."""
-    said = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
+    """Return the instant that the server reports, else the latest one of any row."""
+    reported = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
     seen = [row[column] for view, column in _TIMES for row in rows.of(view)]
-    times = said or [time for time in seen if time is not None]
+    times = reported or [time for time in seen if time is not None]
     return max(times, default=None)
 
 

@@ -128,11 +128,11 @@ def _select(view: View) -> str:
 
 
 def _plain(view: View) -> str:
-    """Return a query that older servers understand, too: they lack columns, so all are taken."""
-    said = "" if view.scope is Scope.INSTANCE else f"DB_NAME() AS {DATABASE}, "
+    """Return a query for older servers as well: they lack columns, so it selects all."""
+    database = "" if view.scope is Scope.INSTANCE else f"DB_NAME() AS {DATABASE}, "
     explicit = view.expressions or _distinct(view)
     columns = ", ".join(_column(view, name) for name in view.columns) if explicit else "*"
-    return f"SELECT {_distinct(view)}{said}{columns}{_from(view)}"
+    return f"SELECT {_distinct(view)}{database}{columns}{_from(view)}"
 
 
 def _distinct(view: View) -> str:

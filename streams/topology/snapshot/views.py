@@ -74,12 +74,12 @@ STATUS_NUMBERS = (
 _SERVER = Scope.INSTANCE
 _INSIDE = Scope.DATABASE
 
-_SPOKEN = (
+_STATUS_TEXTS = (
     f"message_id IN ({', '.join(map(str, STATUS_NUMBERS))}) AND language_id IN (1033, (SELECT "
     "l.msglangid FROM sys.syslanguages AS l JOIN sys.configurations AS c ON "
     "CONVERT(int, c.value_in_use) = l.langid WHERE c.configuration_id = 124))"
 )
-"""The server's own words for what it writes into transmission_status: English and its default."""
+"""The server's texts for transmission_status: in English and in its default language."""
 
 _ROWS = (
     _view(
@@ -152,7 +152,7 @@ _ROWS = (
     ),
     _view(
         _SERVER, "messages", "message_id text", "message_id:i language_id:i text:t",
-        where=_SPOKEN,
+        where=_STATUS_TEXTS,
     ),
     _view(
         _INSIDE, "routes", "name address",

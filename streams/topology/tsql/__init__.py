@@ -1,6 +1,6 @@
 """T-SQL as far as it concerns routing and dialogs: tokens, statements, and what they change.
 
-The way of a script: :mod:`lexer` cuts it into batches of tokens, :mod:`walk` goes through a batch
+The steps of a script: :mod:`lexer` cuts it into batches of tokens, :mod:`walk` goes through a batch
 statement by statement, :mod:`table` says which are understood, :mod:`apply` what they change.
 """
 

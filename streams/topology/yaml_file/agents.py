@@ -65,11 +65,13 @@ def _stated(node: Node, what: str) -> Stated:
 
 def _classification(node: Node) -> Classification:
     given = node.fields("a classifier", CLASSIFIER_KEYS)
-    said = [language for language in Language if language.value in given]
-    if len(said) != 1:
+    languages = [language for language in Language if language.value in given]
+    if len(languages) != 1:
         words = ", ".join(language.value for language in Language)
-        raise node.error(f"a classifier with {len(said) or 'none'} of {words}", "Give one of them.")
-    [language] = said
+        raise node.error(
+            f"a classifier with {len(languages) or 'none'} of {words}", "Give one of them."
+        )
+    [language] = languages
     for key, only in _ONLY_FOR.items():
         if key in given and language is not only:
             raise given[key].error(f"{key} is for {only.value}", "Leave it out.")

@@ -132,14 +132,14 @@ class Node:
 
     def fail(self, expected: str, remedy: str = "") -> NoReturn:
         """Raise the error that something else was expected here."""
-        raise self.error(f"expected {expected}, found {self._said()}", remedy)
+        raise self.error(f"expected {expected}, found {self._raw_text()}", remedy)
 
     def error(self, message: str, remedy: str = "") -> InputError:
         """Return an error at this place."""
         s = self.source
         return InputError(message, file=s.file, line=s.line, column=s.column, remedy=remedy)
 
-    def _said(self) -> str:
+    def _raw_text(self) -> str:
         if isinstance(self.raw, yaml.MappingNode):
             return "a mapping"
         if isinstance(self.raw, yaml.SequenceNode):
@@ -241,8 +241,8 @@ class Node:
         words = {str(member.value): member for member in values}
         if isinstance(self.raw, yaml.ScalarNode) and self.raw.value.casefold() in words:
             return words[self.raw.value.casefold()]
-        said = self.raw.value.casefold() if isinstance(self.raw, yaml.ScalarNode) else ""
-        return self.fail(f"{what}: {', '.join(words)}", meant(said, words))
+        text = self.raw.value.casefold() if isinstance(self.raw, yaml.ScalarNode) else ""
+        return self.fail(f"{what}: {', '.join(words)}", meant(text, words))
 
     def instant(self, what: str) -> float:
         """Return epoch seconds from a number or an ISO 8601 text; without a zone it is UTC."""

@@ -29,8 +29,14 @@ def _leaks() -> str:
 
 def _row(cause: Cause[Any]) -> tuple[str, ...]:
     numbers = ", ".join(map(str, cause.numbers))
-    said = f"{cause.title} (`{cause.code}`)"
-    return (cause.stage.value, said, numbers, cause.rule.removeprefix("reference "), cause.remedy)
+    cause_text = f"{cause.title} (`{cause.code}`)"
+    return (
+        cause.stage.value,
+        cause_text,
+        numbers,
+        cause.rule.removeprefix("reference "),
+        cause.remedy,
+    )
 
 
 def _views() -> str:

@@ -247,7 +247,7 @@ def test_a_healthy_snapshot_has_nothing_to_say(tmp_path: Path) -> None:
 # --- Their order ---------------------------------------------------------------------------------
 
 
-def test_the_first_obstacle_wins_and_later_ones_are_told(tmp_path: Path) -> None:
+def test_the_first_obstacle_wins_and_later_ones_are_reported(tmp_path: Path) -> None:
     """Delivery is off, and behind that the port is wrong."""
     changes = (database("ServerA", is_broker_enabled=False), side(state="ER"))
     [one] = [d for d in diagnosed(tmp_path, *changes).found if not d.leak]
@@ -255,14 +255,14 @@ def test_the_first_obstacle_wins_and_later_ones_are_told(tmp_path: Path) -> None
     assert "dialog-in-error" in [cause.code for cause in one.also]
 
 
-def test_a_status_that_the_routes_contradict_is_told_with_both(tmp_path: Path) -> None:
+def test_a_status_that_the_routes_contradict_is_reported_with_both(tmp_path: Path) -> None:
     [one] = diagnosed(tmp_path, status("No route matches the destination"), only_local).found
     assert one.cause.code == "service-not-here"
     assert any("decide now: delay, 9796" in sentence for sentence in one.evidence)
     assert any("says 9750" in sentence for sentence in one.evidence)
 
 
-def test_a_route_whose_name_differs_in_case_is_pointed_at(tmp_path: Path) -> None:
+def test_a_route_name_that_differs_in_case_is_evidence(tmp_path: Path) -> None:
     changes = (no_route, lambda found: a(found)["routes"].append(
         {"name": "R", "route_id": 1, "remote_service_name": "targetservice", "address": "LOCAL"}
     ))  # fmt: skip
@@ -286,7 +286,7 @@ def test_without_the_routes_the_status_is_believed(tmp_path: Path) -> None:
     assert first(diagnosed(tmp_path, *changes)) == "no-route"
 
 
-def test_a_young_message_that_leaves_the_snapshot_is_on_its_way(tmp_path: Path) -> None:
+def test_a_young_message_that_leaves_the_snapshot_is_in_flight(tmp_path: Path) -> None:
     changes = (route(address="tcp://Elsewhere:4022"), row(enqueue_time=moment(NOW - 5)))
     assert first(diagnosed(tmp_path / "1", *changes)) == "in-flight"
     assert first(diagnosed(tmp_path / "2", *changes, status("new words"))) == "beyond-the-snapshot"
@@ -333,7 +333,7 @@ def test_a_dialog_goes_where_it_was_acknowledged(tmp_path: Path) -> None:
     assert first(diagnoses) == "next-hop-stopped"
 
 
-def test_a_topology_says_by_which_address_a_server_is_known(tmp_path: Path) -> None:
+def test_a_topology_states_the_address_of_a_server(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     stuck(found)
     route(address="tcp://gate:4022")(found)
@@ -358,7 +358,7 @@ def test_the_far_side_is_evidence(tmp_path: Path) -> None:
     assert any("the message has arrived" in sentence for sentence in one.evidence)
 
 
-def test_copies_on_the_way_are_evidence(tmp_path: Path) -> None:
+def test_in_flight_copies_are_evidence(tmp_path: Path) -> None:
     def copy(found: dict[str, Document]) -> None:
         found["ServerB"]["dm_broker_forwarded_messages"] = [
             {"conversation_id": guid("another"), "is_initiator": True},
@@ -367,8 +367,8 @@ def test_copies_on_the_way_are_evidence(tmp_path: Path) -> None:
         ]  # fmt: skip
 
     [one] = diagnosed(tmp_path, copy).found
-    [said] = [sentence for sentence in one.evidence if "a copy waits" in sentence]
-    assert "at ServerB for tcp://x:1: 59 of 60 s" in said
+    [evidence] = [sentence for sentence in one.evidence if "a copy waits" in sentence]
+    assert "at ServerB for tcp://x:1: 59 of 60 s" in evidence
 
 
 # --- Groups --------------------------------------------------------------------------------------
@@ -382,15 +382,15 @@ def test_rows_with_one_cause_are_one_line_the_heaviest_first(tmp_path: Path) -> 
         message("f", "TargetService", age=2),
     ]
     diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
-    said = [(d.cause.code, d.count, d.oldest) for d in diagnoses.found]
-    assert said == [
+    causes = [(d.cause.code, d.count, d.oldest) for d in diagnoses.found]
+    assert causes == [
         ("connect-failed", 250, 1249.0), ("service-not-here", 3, 400.0), ("in-flight", 1, 2.0)
     ]  # fmt: skip
     summary = diagnoses.to_json()["summary"]
     assert summary == {"messages": 254, "stuck": 253, "endpoints": 0, "leaked": 0}
 
 
-def test_a_long_answer_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_a_long_answer_is_cut_with_a_note(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     a(found)["transmission_queue"] = [message(f"d{n}", f"Service{n}") for n in range(30)]
     diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)

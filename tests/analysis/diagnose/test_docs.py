@@ -26,7 +26,7 @@ def test_the_example_is_made_by_code() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == set(example())
 
 
-def test_the_example_has_what_its_story_says() -> None:
+def test_the_example_has_the_diagnoses_of_its_page() -> None:
     found = diagnose(load_snapshot(FOLDER), NOW).found
     assert [(d.cause.code, d.count) for d in found] == [
         ("not-ended-here", 24), ("stale-broker-id", 12), ("queue-off", 5),

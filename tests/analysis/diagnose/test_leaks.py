@@ -74,10 +74,10 @@ def test_every_leak_has_a_trigger() -> None:
 @pytest.mark.parametrize("code", TRIGGERS)
 def test_a_leak_is_found(tmp_path: Path, code: str) -> None:
     found = diagnosed(tmp_path, *TRIGGERS[code])
-    said = [d for d in found.found if d.at == "ServerA/DatabaseA"]
-    assert [(d.cause.code, d.count) for d in said] == [(code, len(TRIGGERS[code][0]))]
-    assert (said[0].of, said[0].to) == ("InitiatorService", "TargetService")
-    assert said[0].evidence and not found.good
+    leaks = [d for d in found.found if d.at == "ServerA/DatabaseA"]
+    assert [(d.cause.code, d.count) for d in leaks] == [(code, len(TRIGGERS[code][0]))]
+    assert (leaks[0].of, leaks[0].to) == ("InitiatorService", "TargetService")
+    assert leaks[0].evidence and not found.good
 
 
 @pytest.mark.parametrize("number", range(len(AT_WORK)))
@@ -126,7 +126,7 @@ def test_a_queue_that_nobody_reads_is_evidence(tmp_path: Path) -> None:
     )
 
 
-def test_messages_of_a_dialog_in_error_are_told_with_it(tmp_path: Path) -> None:
+def test_messages_of_a_dialog_in_error_are_reported_with_it(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     inside = part(found["ServerA"], "DatabaseA")
     inside["conversation_endpoints"] = [endpoint("d", "ER", 2 * DAY, **TO_B)]

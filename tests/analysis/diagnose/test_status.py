@@ -65,7 +65,7 @@ def test_any_language_by_a_number_in_it() -> None:
     assert read_status("'11001(Host unbekannt)'", {}).number == 9783
 
 
-def test_a_wrapper_gives_way_to_what_it_wraps() -> None:
+def test_a_wrapped_error_takes_precedence_over_its_wrapper() -> None:
     text = "An error occurred in dialog transmission: Error: 28051, State: 1. x"
     assert read_status(text, {}).number == 28051
     text = "Fehler bei der Dialogübertragung: Fehler: 8494, Status: 1. x"

@@ -12,14 +12,14 @@ ONE, TWO = uuid.UUID(int=0x1111), uuid.UUID(int=0x2222)
 HANDLES = {True: uuid.UUID(int=0xAAAA), False: uuid.UUID(int=0xBBBB)}
 
 Fields = dict[str, Any]
-Told = tuple[str, str, int, Fields]
+SampleEvent = tuple[str, str, int, Fields]
 """An event: its name, the instance, milliseconds after 09:00, its fields."""
 
 _ACTIONS = {1: "SEND Message", 2: "END CONVERSATION", 6: "Received Sequenced Message"}
 _ACTIONS |= {7: "Received END CONVERSATION", 11: "BEGIN DIALOG", 12: "Dialog Created"}
 
 
-def conversation(at: int, instance: str, action: int, *, dialog: uuid.UUID = ONE) -> Told:
+def conversation(at: int, instance: str, action: int, *, dialog: uuid.UUID = ONE) -> SampleEvent:
     """Return Broker:Conversation: of the initiator at ServerA, of the target elsewhere."""
     initiator = instance == "ServerA"
     fields = {
@@ -35,7 +35,9 @@ def conversation(at: int, instance: str, action: int, *, dialog: uuid.UUID = ONE
     return "broker_conversation", instance, at, fields
 
 
-def classified(at: int, instance: str, route: int, *, back: bool = False, error: int = 0) -> Told:
+def classified(
+    at: int, instance: str, route: int, *, back: bool = False, error: int = 0
+) -> SampleEvent:
     """Return Broker:Message Classify."""
     return "broker_message_classify", instance, at, {
         "route_type": (route, {1: "Local", 2: "Remote", 3: "Delayed"}[route]),
@@ -48,7 +50,7 @@ def classified(at: int, instance: str, route: int, *, back: bool = False, error:
     }  # fmt: skip
 
 
-def forwarded(at: int, sequence: int, *, back: bool = False) -> Told:
+def forwarded(at: int, sequence: int, *, back: bool = False) -> SampleEvent:
     """Return Broker:Forwarded Message Sent, at the gateway."""
     ends = (TARGET, INITIATOR) if back else (INITIATOR, TARGET)
     return "broker_forwarded_message_sent", "GatewayA", at, {
@@ -67,14 +69,14 @@ def forwarded(at: int, sequence: int, *, back: bool = False) -> Told:
     }  # fmt: skip
 
 
-def dropped(at: int, dialog: uuid.UUID) -> Told:
+def dropped(at: int, dialog: uuid.UUID) -> SampleEvent:
     """Return Broker:Forwarded Message Dropped, at the gateway."""
     _, _, _, fields = forwarded(at, 0)
     more = {"dropped_reason": (28007, "hop count exhausted"), "conversation_id": str(dialog)}
     return "broker_forwarded_message_dropped", "GatewayA", at, fields | more
 
 
-def acknowledged(at: int, instance: str, kind: int, sequence: int) -> Told:
+def acknowledged(at: int, instance: str, kind: int, sequence: int) -> SampleEvent:
     """Return Broker:Remote Message Acknowledgement: 2 sent (at ServerB), 4 received."""
     return "broker_remote_message_acknowledgement", instance, at, {
         "acknowledgement_type": (kind, {2: "Ack Sent", 4: "Ack Received"}[kind]),
@@ -87,7 +89,7 @@ def acknowledged(at: int, instance: str, kind: int, sequence: int) -> Told:
     }  # fmt: skip
 
 
-def story() -> list[Told]:
+def story() -> list[SampleEvent]:
     """Return a dialog of two messages and a reply over a gateway, and one that is dropped there."""
     return [
         conversation(0, "ServerA", 11),
@@ -116,9 +118,9 @@ def stamp(at: int) -> str:
     return f"2026-01-05T09:00:{at // 1000:02}.{at % 1000:03}Z"
 
 
-def element(told: Told, *, action: bool = True) -> str:
+def element(event: SampleEvent, *, action: bool = True) -> str:
     """Return an event as ``event_data`` has it; with ``action`` it knows its server."""
-    name, instance, at, fields = told
+    name, instance, at, fields = event
     parts = [
         f'<event name="{name}" package="sqlserver" timestamp="{stamp(at)}">',
         *(_data(field, value) for field, value in fields.items() if field != "database_name"),
@@ -132,8 +134,8 @@ def element(told: Told, *, action: bool = True) -> str:
 
 def _data(name: str, value: Any) -> str:
     number, text = value if isinstance(value, tuple) else (value, "")
-    said = f"<text>{escape(text)}</text>" if text else ""
-    return f'<data name="{name}"><value>{escape(str(number))}</value>{said}</data>'
+    words = f"<text>{escape(text)}</text>" if text else ""
+    return f'<data name="{name}"><value>{escape(str(number))}</value>{words}</data>'
 
 
 def _action(name: str, value: str) -> str:
@@ -166,9 +168,9 @@ _COLUMNS: dict[int, dict[str, str]] = {
 }  # fmt: skip
 
 
-def trace_row(told: Told, sequence: int) -> dict[str, Any]:
+def trace_row(event: SampleEvent, sequence: int) -> dict[str, Any]:
     """Return an event as a row of ``fn_trace_gettable``; EventClass is a number, as there."""
-    name, instance, at, fields = told
+    name, instance, at, fields = event
     number = _CLASSES[name]
     row: dict[str, Any] = {
         "EventClass": number,

@@ -32,7 +32,7 @@ def table(rows: list[dict[str, object]]) -> bytes:
     return out.getvalue().encode()
 
 
-EVENTS = [samples.element(told) for told in samples.story()]
+EVENTS = [samples.element(event) for event in samples.story()]
 FILES: dict[str, bytes] = {
     "Extended Events": "\n".join(EVENTS).encode(),
     "event_data as JSON": json.dumps([{"event_data": event} for event in EVENTS]).encode(),

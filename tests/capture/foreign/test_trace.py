@@ -14,7 +14,7 @@ from tests.capture.foreign import samples
 from tests.capture.foreign.reading import commands, events, imported, left
 from tests.capture.foreign.test_xevents import assert_the_story
 
-ROWS = [samples.trace_row(told, n) for n, told in enumerate(samples.story(), 1)]
+ROWS = [samples.trace_row(event, n) for n, event in enumerate(samples.story(), 1)]
 NUMBERS = {name: number for number, name in BY_NUMBER.items()}
 
 
@@ -61,8 +61,8 @@ def test_columns_may_be_known_by_their_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["20", "29", "Severity", "NestLevel"])
 def test_both_numbers_of_severity_are_taken(column: str, tmp_path: Path) -> None:
     """C-23."""
-    [told] = [row for row in ROWS if row["EventClass"] == 140]
-    records, _ = imported(tmp_path, write(tmp_path / "t.csv", [told | {column: 16}]))
+    [row_of_error] = [row for row in ROWS if row["EventClass"] == 140]
+    records, _ = imported(tmp_path, write(tmp_path / "t.csv", [row_of_error | {column: 16}]))
     [drop] = events(records)
     assert drop["detail"] == "severity 16"
 
@@ -71,11 +71,11 @@ def test_both_numbers_of_severity_are_taken(column: str, tmp_path: Path) -> None
 def test_both_names_of_priority_are_taken(column: str, tmp_path: Path) -> None:
     """C-23."""
     records, _ = imported(tmp_path, write(tmp_path / "t.csv", [ROWS[0] | {column: 7}]))
-    [begun] = events(records)
-    assert begun["detail"] == "priority 7"
+    [event] = events(records)
+    assert event["detail"] == "priority 7"
 
 
-def test_191_is_a_dropped_message_only_where_its_name_says_so(tmp_path: Path) -> None:
+def test_191_is_a_dropped_message_only_with_that_name(tmp_path: Path) -> None:
     """C-22."""
     [drop] = [row for row in ROWS if row["EventClass"] == 140]
     named = drop | {"EventClass": 191, "EventName": "Broker:Forwarded Message Dropped"}

@@ -65,11 +65,11 @@ def dumps(folder: Path) -> list[Source]:
     ]
 
 
-def test_what_waits_is_what_was_said(tmp_path: Path) -> None:
+def test_waiting_messages_become_sends(tmp_path: Path) -> None:
     records, report = imported(tmp_path, *dumps(tmp_path), homes=Homes(None, "DatabaseA"))
     assert report.good, report.left
-    told = [(c.kind.value, c.from_initiator, c.type, c.body) for c in commands(records)]
-    assert told == [
+    deeds = [(c.kind.value, c.from_initiator, c.type, c.body) for c in commands(records)]
+    assert deeds == [
         ("BEGIN", True, None, None),
         ("SEND", True, "Order", b"2"),
         ("SEND", True, "Order", b"3"),
@@ -91,7 +91,7 @@ def test_a_message_without_its_endpoint_is_counted(tmp_path: Path) -> None:
     assert left(report) == {"a message whose endpoint is not in the dump": 1}
 
 
-def test_of_two_copies_the_senders_counts_because_it_says_where(tmp_path: Path) -> None:
+def test_of_two_copies_the_senders_counts_because_it_states_the_place(tmp_path: Path) -> None:
     """The target's reply waits in its transmission queue, and has arrived at the initiator."""
     reply = unsent(1, conversation_handle=THERE)
     arrived = queued(1) | {"conversation_handle": HERE, "message_enqueue_time": "2026-01-05 09:00"}

@@ -18,7 +18,7 @@ from tests.capture.foreign import samples
 from tests.capture.foreign.reading import commands, events, imported, left
 from tests.capture.foreign.samples import CONTRACT, INITIATOR, ONE, ORDER, REPLY, TARGET, TWO
 
-EVENTS = [samples.element(told) for told in samples.story()]
+EVENTS = [samples.element(event) for event in samples.story()]
 TOPICS = Topics()
 
 
@@ -26,9 +26,9 @@ def as_rows(events: list[str]) -> list[dict[str, str]]:
     return [{"object_name": "broker", "event_data": event, "file_offset": "0"} for event in events]
 
 
-def flat(told: samples.Told) -> dict[str, object]:
+def flat(event: samples.SampleEvent) -> dict[str, object]:
     """Return an event as SSMS exports it: a column for each field."""
-    name, instance, at, fields = told
+    name, instance, at, fields = event
     plain = {k: v[1] if isinstance(v, tuple) else v for k, v in fields.items()}
     return {"name": name, "timestamp": samples.stamp(at), "server_instance_name": instance} | plain
 
@@ -62,8 +62,8 @@ FORMS: dict[str, Callable[[Path], object]] = {
         )
     ),
     "JSON Lines": text("\n".join(map(json.dumps, as_rows(EVENTS)))),
-    "SSMS's CSV": lambda path: write_csv(path, [flat(told) for told in samples.story()]),
-    "fields as JSON": text(json.dumps([flat(told) for told in samples.story()])),
+    "SSMS's CSV": lambda path: write_csv(path, [flat(event) for event in samples.story()]),
+    "fields as JSON": text(json.dumps([flat(event) for event in samples.story()])),
 }
 
 
@@ -77,9 +77,9 @@ def test_a_sample_imports_into_the_dialogs_that_it_describes(form: str, tmp_path
 
 
 def assert_the_story(records: list[Record]) -> None:
-    said = commands(records)
-    told = [(c.kind.value, c.conversation, c.from_initiator, c.database, c.type) for c in said]
-    assert told == [
+    issued = commands(records)
+    deeds = [(c.kind.value, c.conversation, c.from_initiator, c.database, c.type) for c in issued]
+    assert deeds == [
         ("BEGIN", ONE, True, "DatabaseA", None),
         ("SEND", ONE, True, "DatabaseA", ORDER),
         ("SEND", ONE, True, "DatabaseA", ORDER),
@@ -88,7 +88,7 @@ def assert_the_story(records: list[Record]) -> None:
         ("BEGIN", TWO, True, "DatabaseA", None),
         ("SEND", TWO, True, "DatabaseA", ORDER),
     ]
-    begins = [c for c in said if c.kind is CommandKind.BEGIN]
+    begins = [c for c in issued if c.kind is CommandKind.BEGIN]
     assert {(c.from_service, c.to_service, c.contract) for c in begins} == {
         (INITIATOR, TARGET, CONTRACT)
     }
@@ -96,13 +96,13 @@ def assert_the_story(records: list[Record]) -> None:
     assert at == [20], "the reply is a command of its own instance"
     stamps = [r.timestamp for r in records]
     assert stamps == sorted(stamps)
-    assert_the_way(records)
+    assert_the_path(records)
 
 
-def assert_the_way(records: list[Record]) -> None:
+def assert_the_path(records: list[Record]) -> None:
     """The hops of a dialog: reference 7.3."""
-    way = [(e["instance"], e["event"], e["subclass"]) for e in events(records)]
-    assert way[:8] == [
+    path = [(e["instance"], e["event"], e["subclass"]) for e in events(records)]
+    assert path[:8] == [
         ("ServerA", 124, 11), ("ServerA", 124, 1), ("ServerA", 141, 2), ("GatewayA", 139, 0),
         ("ServerB", 124, 12), ("ServerB", 124, 6), ("ServerB", 149, 2), ("ServerA", 149, 4),
     ]  # fmt: skip
@@ -116,12 +116,12 @@ def assert_the_way(records: list[Record]) -> None:
     assert drop["detail"] in ("hop count exhausted", ""), "a trace's sample has no TextData"
 
 
-def test_an_instance_is_what_the_user_says_where_no_action_tells_it(tmp_path: Path) -> None:
+def test_the_option_names_the_instance_where_no_action_does(tmp_path: Path) -> None:
     sources = []
     for instance in ("ServerA", "GatewayA", "ServerB"):
         path = tmp_path / f"{instance.lower()}.xml"
-        mine = [told for told in samples.story() if told[1] == instance]
-        path.write_text("".join(samples.element(told, action=False) for told in mine))
+        mine = [event for event in samples.story() if event[1] == instance]
+        path.write_text("".join(samples.element(event, action=False) for event in mine))
         sources.append(Source(path, instance))
     records, _ = imported(tmp_path, *sources)
     assert_the_story(records)
@@ -166,7 +166,7 @@ def test_a_file_full_of_unknown_names_does_not_fill_the_memory(tmp_path: Path) -
     assert report.left["something else"].count == report.skipped["something else"] == 100
 
 
-def test_a_dialog_that_had_begun_before_begins_at_its_first_act(tmp_path: Path) -> None:
+def test_a_dialog_from_before_the_trace_begins_at_its_first_act(tmp_path: Path) -> None:
     path = tmp_path / "late.xml"
     path.write_text("".join([EVENTS[3], *EVENTS[8:]]))
     records, report = imported(tmp_path, path)

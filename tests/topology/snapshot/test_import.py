@@ -24,8 +24,8 @@ def test_a_document_under_a_name_with_a_script_on_top(tmp_path: Path) -> None:
     found = write_json(tmp_path / "in", documents(shipped("two_brokers")))
     (tmp_path / "more.sql").write_text("USE DatabaseA\nGO\nDROP ROUTE TargetRoute\n")
     out = tmp_path / "out"
-    code, said = run(f"sql01={found}/ServerA.json", f"sql01={tmp_path}/more.sql", "--output", out)
-    assert (code, "sys.routes 3" in said) == (0, True)
+    code, output = run(f"sql01={found}/ServerA.json", f"sql01={tmp_path}/more.sql", "--output", out)
+    assert (code, "sys.routes 3" in output) == (0, True)
     instance = load(out, NOW).instances["sql01"]
     assert "ServerA" in instance.aliases
     [route] = instance.databases["DatabaseA"].routes
@@ -71,7 +71,7 @@ def test_what_the_file_states_outranks_the_snapshot(tmp_path: Path) -> None:
     assert list(instance.databases) == ["DatabaseA", "More"]
 
 
-def test_a_snapshot_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_reported_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "topology.yaml").write_text("instances:\n  S:\n    snapshot: no.json\n")
     with pytest.raises(InputError) as caught:
         load(tmp_path, NOW)

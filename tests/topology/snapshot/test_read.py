@@ -49,7 +49,7 @@ def read(folder: Path, found: dict[str, Document]) -> Snapshot:
 
 
 def same(one: Topology, other: Topology) -> None:
-    """Compare what decides a message's way."""
+    """Compare what decides a message's path."""
     assert set(one.instances) == set(other.instances)
     for name, instance in one.instances.items():
         seen = other.instances[name]
@@ -77,8 +77,8 @@ def test_a_snapshot_of_a_shipped_topology_is_that_topology(
     topology = shipped(name)
     write = write_json if form == "json" else write_csv
     found = load_snapshot(write(tmp_path, documents(topology)))
-    said = [f for f in found.topology.findings if f.severity is not Severity.INFO]
-    assert [f.message for f in said] == [f.message for f in topology.findings]
+    findings = [f for f in found.topology.findings if f.severity is not Severity.INFO]
+    assert [f.message for f in findings] == [f.message for f in topology.findings]
     same(topology, found.topology)
 
 
@@ -199,13 +199,13 @@ def test_queues_are_named_by_schema_and_what_the_server_brings_is_left_out(tmp_p
     assert not instance.msdb.services
 
 
-def test_a_full_host_name_is_taken_for_the_server_and_told(tmp_path: Path) -> None:
+def test_a_full_host_name_is_taken_for_the_server_and_reported(tmp_path: Path) -> None:
     found = two_brokers()
     part(found["ServerA"], "DatabaseA")["routes"][1]["address"] = "TCP://serverb.corp.example:4022"
     topology = read(tmp_path, found).topology
     assert topology.instances["ServerB"].aliases == ("serverb.corp.example",)
-    [told] = topology.findings
-    assert (told.severity, told.subject) == (Severity.INFO, "ServerB")
+    [finding] = topology.findings
+    assert (finding.severity, finding.subject) == (Severity.INFO, "ServerB")
 
 
 def test_of_two_instances_on_a_host_the_port_decides(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_a_local_time_is_by_the_servers_clock(tmp_path: Path) -> None:
     assert read(tmp_path, found).live["ServerA"].taken_at == NOW - 3600
 
 
-def test_a_local_time_that_leaves_the_calendar_is_told(tmp_path: Path) -> None:
+def test_a_local_time_outside_the_calendar_is_reported(tmp_path: Path) -> None:
     found = two_brokers()
     found["ServerA"]["server"] = [{"server_name": "ServerA", "utc_offset_minutes": -60}]
     found["ServerA"]["dm_broker_connections"] = [
@@ -385,7 +385,7 @@ def test_a_local_time_that_leaves_the_calendar_is_told(tmp_path: Path) -> None:
     assert "out of range" in snapshot.topology.findings[0].message
 
 
-def test_half_a_character_can_be_told(tmp_path: Path) -> None:
+def test_half_a_character_can_be_reported(tmp_path: Path) -> None:
     found = two_brokers()
     found["ServerA"]["databases"][0] |= {"database_id": "\ud800", "name": "\udc00x"}
     (tmp_path / "a.json").write_text(json.dumps(found["ServerA"]))
@@ -404,17 +404,17 @@ def test_a_row_without_its_key_is_left_out(tmp_path: Path) -> None:
 
 def test_a_row_of_no_database_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("name,address\nR,LOCAL\n")
-    [told, *_] = load_snapshot(tmp_path).topology.findings
-    assert told.message == "a row of routes is left out: it has no database_name"
+    [finding, *_] = load_snapshot(tmp_path).topology.findings
+    assert finding.message == "a row of routes is left out: it has no database_name"
 
 
-def test_a_csv_without_headers_says_so(tmp_path: Path) -> None:
+def test_a_csv_without_headers_is_reported(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("A,R,LOCAL\n")
     found = load_snapshot(tmp_path).topology.findings
     assert found[0].severity is Severity.ERROR and "names no column" in found[0].message
 
 
-def test_missing_views_are_told(tmp_path: Path) -> None:
+def test_missing_views_are_reported(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("database_name,name,address\nA,R,LOCAL\n")
     found = load_snapshot(tmp_path)
     [live] = found.live.values()
@@ -425,7 +425,7 @@ def test_missing_views_are_told(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_database_that_could_not_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_database_is_reported(tmp_path: Path) -> None:
     found = two_brokers()
     found["ServerB"]["in_database"].append({"database_name": "X", "error": "no permission"})
     snapshot = read(tmp_path, found)
@@ -443,7 +443,7 @@ def test_a_document_that_was_cut_is_unreadable_with_its_place(tmp_path: Path, cu
     assert "sqlcmd with -y 0" in caught.value.remedy
 
 
-def test_two_snapshots_of_one_server_are_told(tmp_path: Path) -> None:
+def test_two_snapshots_of_one_server_are_reported(tmp_path: Path) -> None:
     found = two_brokers()
     write_json(tmp_path, {"a": found["ServerA"], "b": found["ServerA"]})
     [finding] = load_snapshot(tmp_path).topology.findings

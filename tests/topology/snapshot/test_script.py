@@ -75,7 +75,7 @@ def test_every_view_and_column_that_is_read_is_selected() -> None:
             assert re.search(rf"\b{column}\b", found[1]), f"{view.name}.{column}"
 
 
-def test_the_statement_of_each_database_is_one_string_whose_quotes_are_doubled() -> None:
+def test_the_statement_of_each_database_is_one_string_with_doubled_quotes() -> None:
     [query] = [text for text in strings(json_script()) if "DB_NAME()" in text]
     names = [v.name for v in VIEWS.values() if v.scope is Scope.DATABASE]
     assert all(f"FOR JSON PATH) AS {name}" in query for name in names)
@@ -88,9 +88,9 @@ def test_the_document_has_the_mark_first() -> None:
 
 
 def test_the_csv_script_writes_a_file_per_view() -> None:
-    said = re.findall(r"^:OUT \$\(prefix\)(\w+)\.csv$", csv_script(), re.MULTILINE)
-    assert said == [name for name in VIEWS if name != "row_counts"]
-    assert csv_script().count("\nGO\n") == len(said) + 1
+    views = re.findall(r"^:OUT \$\(prefix\)(\w+)\.csv$", csv_script(), re.MULTILINE)
+    assert views == [name for name in VIEWS if name != "row_counts"]
+    assert csv_script().count("\nGO\n") == len(views) + 1
 
 
 def test_the_servers_words_for_every_status_are_taken() -> None:

@@ -1,7 +1,7 @@
-"""Count and list the ways through a network without ever enumerating them all.
+"""Count and list the paths through a network without ever enumerating them all.
 
 Counting is dynamic programming over keys (a state, what was visited of its circle, hops used), each
-before what follows from it: its cost grows with the graph and not with the number of ways.
+before what follows from it: its cost grows with the graph and not with the number of paths.
 """
 
 from __future__ import annotations
@@ -15,20 +15,30 @@ from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.moves import HOPS, Key, Move, Moves
 from streams.analysis.paths.network import Ending, Network, Pick, State, Step
 
-__all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Move", "PathClass", "Total", "Way", "Ways"]
+__all__ = [
+    "CIRCLES",
+    "HOPS",
+    "KEYS",
+    "Key",
+    "MessagePath",
+    "Move",
+    "PathClass",
+    "PathGraph",
+    "Total",
+]
 
 T = TypeVar("T")
 _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest circles whose ways are followed exactly: their number grows like its factorial."""
+"""The largest circles whose paths are followed exactly: their number grows like its factorial."""
 KEYS = 10_000
 """How many keys circles may add to the states before only smaller ones are followed exactly."""
 
 
 class PathClass(NamedTuple):
-    """What ways have in common that are counted together."""
+    """What paths have in common that are counted together."""
 
     ending: Ending
     hops: int
@@ -37,15 +47,15 @@ class PathClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many ways there are of a kind, and their share of all messages."""
+    """How many paths there are of a kind, and their share of all messages."""
 
-    ways: int = 0
+    path_count: int = 0
     share: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way: a step for each instance that decides, and its end."""
+class MessagePath:
+    """One path: a step for each instance that decides, and its end."""
 
     hops: tuple[tuple[State, Step], ...]
     ending: Ending
@@ -53,8 +63,8 @@ class Way:
 
 
 @dataclass(slots=True)
-class Ways:
-    """All ways from one state; ``circles`` are those of the network, where somebody knows them."""
+class PathGraph:
+    """All paths from one state; ``circles`` are those of the network, where somebody knows them."""
 
     network: Network
     start: State
@@ -77,11 +87,11 @@ class Ways:
 
     @property
     def first(self) -> Key:
-        """Return where every way begins."""
+        """Return where every path begins."""
         return self._keys[0]
 
     def reached(self) -> tuple[Key, ...]:
-        """Return every key on some way, each before those that follow from it."""
+        """Return every key on some path, each before those that follow from it."""
         return self._keys
 
     def moves(self, key: Key) -> tuple[Move, ...]:
@@ -89,27 +99,27 @@ class Ways:
         return self._moves.at(key)
 
     def totals(self) -> Mapping[PathClass, Total]:
-        """Return how many ways there are of each kind."""
+        """Return how many paths there are of each kind."""
         if not self._totals:
             self._count()
         return self._totals
 
     def endings(self) -> frozenset[Ending]:
-        """Return every end that some way has."""
+        """Return every end that some path has."""
         return frozenset(kind.ending for kind in self.totals())
 
     def count(self) -> int:
-        """Return the number of ways."""
-        return sum(total.ways for total in self.totals().values())
+        """Return the number of paths."""
+        return sum(total.path_count for total in self.totals().values())
 
-    def listed(self) -> Iterator[Way]:
-        """Yield the ways one by one, by the number of their hops, then by names."""
+    def listed(self) -> Iterator[MessagePath]:
+        """Yield the paths one by one, by the number of their hops, then by names."""
         self._measure()
         for hops in _bits(self._lengths[self.first]):
             yield from self._of_length(self.first, hops, (), Fraction(1))
 
     def ends_at(self, key: Key) -> frozenset[Ending]:
-        """Return every end of the ways that lead on from a key."""
+        """Return every end of the paths that lead on from a key."""
         if not self._ends:
             for one in reversed(self._keys):
                 after = (self._ends_after(move) for move in self.moves(one))
@@ -123,7 +133,7 @@ class Ways:
         return frozenset({move.ending})
 
     def _count(self) -> None:
-        """Hand on how many ways lead to each key, by their length and choices, and which share."""
+        """Hand on how many paths lead to each key, by their length and choices, and which share."""
         begin = {(1, _NO_PICKS): Total(1, Fraction(1))}
         arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
         for key in self._keys:
@@ -134,7 +144,7 @@ class Ways:
                 for move in moves:
                     step = move.step
                     if step.share is not of:
-                        of, part = step.share, Total(total.ways, total.share * step.share)
+                        of, part = step.share, Total(total.path_count, total.share * step.share)
                     every = picks | step.picks if step.picks else picks
                     if move.ending is not None:
                         _add(self._totals, PathClass(move.ending, hops, every), part)
@@ -142,7 +152,7 @@ class Ways:
                         _add(arrived.setdefault(move.following, {}), (hops + 1, every), part)
 
     def _measure(self) -> None:
-        """Find the lengths of the ways from each key: bit n tells that there is one of n hops."""
+        """Find the lengths of the paths from each key: bit n tells that there is one of n hops."""
         if self._lengths:
             return
         for key in reversed(self._keys):
@@ -153,13 +163,13 @@ class Ways:
 
     def _of_length(
         self, key: Key, hops: int, before: tuple[tuple[State, Step], ...], share: Fraction
-    ) -> Iterator[Way]:
+    ) -> Iterator[MessagePath]:
         for move in self.moves(key):
             here = (*before, (key.state, move.step))
             part = share * move.step.share
             if move.ending is not None:
                 if hops == 1:
-                    yield Way(here, move.ending, part)
+                    yield MessagePath(here, move.ending, part)
             elif move.following is not None and self._lengths[move.following] >> (hops - 1) & 1:
                 yield from self._of_length(move.following, hops - 1, here, part)
 
@@ -190,7 +200,9 @@ def _in_order(moves: Moves, first: Key, most: int | None) -> tuple[Key, ...] | N
 
 def _add(sums: dict[T, Total], key: T, more: Total) -> None:
     old = sums.get(key)
-    sums[key] = more if old is None else Total(old.ways + more.ways, old.share + more.share)
+    sums[key] = (
+        more if old is None else Total(old.path_count + more.path_count, old.share + more.share)
+    )
 
 
 def _bits(mask: int) -> Iterator[int]:

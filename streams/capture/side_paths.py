@@ -1,4 +1,4 @@
-"""Which way a dialog's messages took, from its records: instance by instance, for each side."""
+"""Find the path of a dialog's messages from its records: instance by instance, for each side."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ARRIVED = (6, 7, 8, 9, 12)
 
 
 @dataclass(slots=True)
-class Way:
-    """Where the messages of one side were seen, in the order in which they came there.
+class SidePath:
+    """The instances that the messages of one side passed, in the order of their first records.
 
     ``drops`` are the errors with which copies of them ended, and where.
     """
@@ -25,18 +25,18 @@ class Way:
     drops: list[str] = field(default_factory=list)
 
     def meet(self, instance: str | None) -> None:
-        """Note that a message was there."""
+        """Add an instance that a message passed."""
         if instance and instance not in self.instances:
             self.instances.append(instance)
 
 
-def ways(records: Iterable[Mapping[str, Any]]) -> tuple[Way, Way]:
-    """Return the ways of the initiator's and of the target's messages.
+def side_paths(records: Iterable[Mapping[str, Any]]) -> tuple[SidePath, SidePath]:
+    """Return the paths of the initiator's and of the target's messages.
 
     Records are described (:func:`streams.wire.describe.describe`), in the order of their times.
-    Instances of several ways are told together, each once, as they were first met.
+    Instances of several paths are one list, each once, in the order of their first records.
     """
-    both = Way(True), Way(False)
+    both = SidePath(True), SidePath(False)
     for record in records:
         if record.get("kind") == "event" and record.get("event"):
             _event(record["event"], both)
@@ -49,13 +49,13 @@ def ways(records: Iterable[Mapping[str, Any]]) -> tuple[Way, Way]:
     return both
 
 
-def _message(record: Mapping[str, Any], way: Way) -> None:
+def _message(record: Mapping[str, Any], path: SidePath) -> None:
     for visit in (record.get("hop") or {}).get("path", ()):
-        way.meet(visit["instance"])
-    way.meet(record.get("instance"))
+        path.meet(visit["instance"])
+    path.meet(record.get("instance"))
 
 
-def _event(event: Mapping[str, Any], both: tuple[Way, Way]) -> None:
+def _event(event: Mapping[str, Any], both: tuple[SidePath, SidePath]) -> None:
     initiator = event.get("from_initiator")
     if initiator is None:
         return

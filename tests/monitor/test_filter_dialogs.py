@@ -1,4 +1,4 @@
-"""Live or replayed: told by ids, before anything is decoded."""
+"""Live or replayed: distinguished by ids, before anything is decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streams.monitor.config import MonitorConfig
-from streams.monitor.whose import only
+from streams.monitor.filter_dialogs import only
 from streams.wire.job import renewed
 from streams.wire.records import CONVERSATION, key_of
 
@@ -44,7 +44,7 @@ OF_WEEKLY = {"weekly queue"}
         ("never", set()),
     ],
 )
-def test_records_are_told_by_the_dialog_that_they_are_about(
+def test_records_are_filtered_by_their_dialog(
     spark: SparkSession, job: str | None, wanted: set[str]
 ) -> None:
     rows = [
@@ -56,7 +56,7 @@ def test_records_are_told_by_the_dialog_that_they_are_about(
     assert {row["name"] for row in found} == wanted
 
 
-def test_records_without_headers_are_told_by_their_keys(spark: SparkSession) -> None:
+def test_records_without_headers_are_filtered_by_their_keys(spark: SparkSession) -> None:
     rows = [(name, key) for name, (key, _) in RECORDS.items() if "dialog" in name]
     frame = spark.createDataFrame(rows, "name string, key binary")
     assert [row["name"] for row in only(frame, "nightly").collect()] == ["nightly dialog"]
