@@ -16,6 +16,8 @@ from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
 """A dialog's state record is never larger than this, but for names and what it holds."""
+EACH = 30
+"""Bytes of one that it holds: two pairs of numbers, as the simulator writes them."""
 OWN = 5
 """So many messages of its own may be parked: a timer, an Error of each kind, once."""
 COPIES = 4
@@ -42,7 +44,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
         yield f"fragments are held in state {new.state.name}, which takes none any more"
     names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
     size = len(at.state.dialogs[key])
-    if size > STATE_BYTES + 4 * names + 20 * sum(kept):
+    if size > STATE_BYTES + 4 * names + EACH * sum(kept):
         yield f"the state record has {size} bytes"
     if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
         yield f"a chunk has more than {CHUNK} positions"
