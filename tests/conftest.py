@@ -16,8 +16,8 @@ import pytest
 
 from streams.embedded import Broker
 from streams.errors import HoplineError
-from tests.dealing import ByFile, rank
-from tests.mortal import Embedded, Mortal
+from tests.distribution import ByFile, rank
+from tests.killable import Embedded, KillableKafka
 from tests.postgres import MissingError, Postgres
 
 # Every run draws the same examples, and none fails because a machine was slow.
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--containers", action="store_true", help="run on servers in containers")
 
 
-_SERVERS = {"kafka", "postgres", "mortal_kafka"}
+_SERVERS = {"kafka", "postgres", "killable_kafka"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -68,7 +68,7 @@ def kafka(
 
 
 @pytest.fixture
-def mortal_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mortal]:
+def killable_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KillableKafka]:
     """Return a broker of the test's own, which it may kill."""
     if request.config.getoption("--containers"):
         from tests.containers.servers import KafkaContainer

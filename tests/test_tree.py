@@ -1,4 +1,4 @@
-"""What must not be in the tree: paths of somebody's machine, hosts of package registries."""
+"""What must not be in the tree: paths of a machine, hosts of package registries, long modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dealing import FOLDERS, LONGEST
+from tests.distribution import FOLDERS, LONGEST
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,5 +45,15 @@ def test_every_locked_version_is_exact() -> None:
     assert all(re.match(r"[a-z0-9-]+==[\w.]+( |$)", line) for line in pinned)
 
 
-def test_what_is_dealt_first_is_there() -> None:
+def test_files_that_start_first_exist() -> None:
     assert [name for name in (*FOLDERS, *LONGEST) if not (ROOT / name).exists()] == []
+
+
+def test_no_module_outgrows_one_idea() -> None:
+    longest = {
+        str(path.relative_to(ROOT)): count
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("streams", "bench")
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > 300
+    }
+    assert longest == {}

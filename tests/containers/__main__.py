@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.containers.compose import ROOT, run
-from tests.containers.deeds import GROUPS
+from tests.containers.container_faults import GROUPS
 from tests.containers.page import faults_of, generated, rewrite
 from tests.containers.run import run_group
 from tests.containers.two_clusters import run_two_clusters

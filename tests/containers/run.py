@@ -17,7 +17,7 @@ from streams.report.read import read_dialogs, read_facts
 from streams.topology import load
 from streams.wire import Topics
 from tests.containers.compose import ROOT, Compose, composed
-from tests.containers.deeds import Fault, Group
+from tests.containers.container_faults import Fault, Group
 from tests.containers.smoke import delivered
 from tests.faults.load import Load
 from tests.faults.observe import Observer, Sightings
@@ -108,7 +108,7 @@ def _strike_all(
                 _look(children)
             assert time.monotonic() < began + asked.seconds, "the load is over before the faults"
             at = _now()
-            doing = pool.submit(fault.deed, compose, fault.service)
+            doing = pool.submit(fault.inject, compose, fault.service)
             while not doing.done():
                 _look(children)
             doing.result()

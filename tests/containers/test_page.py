@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.containers.__main__ import PAGE
-from tests.containers.deeds import GROUPS
+from tests.containers.container_faults import GROUPS
 from tests.containers.page import BEGIN, faults_of, rewrite
 from tests.containers.run import Felt, Outcome
 from tests.containers.two_clusters import Border

@@ -14,8 +14,10 @@ from streams.kafka import Cluster
 from streams.report import Facts
 from streams.report.read import read_dialogs
 from tests.faults.brief import BROKER, shortened
+from tests.faults.clusters import RunClusters, run_clusters
 from tests.faults.harm import Harm
 from tests.faults.hostile import Hostile, kinds, topics_of
+from tests.faults.injector import FaultInjector, Happened, worker
 from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
@@ -23,8 +25,6 @@ from tests.faults.plan import Fault, Wanted, draw
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.scenarios import APPLICATIONS, ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
-from tests.faults.sites import Sites, sites
-from tests.faults.stage import Happened, Stage, worker
 from tests.faults.verdict import Recovery, Verdict, judge, only, summed_up
 from tests.running import eventually
 from tests.workers.rig import pause
@@ -62,7 +62,7 @@ def run(
     seed: int,
     folder: Path,
     say: Say,
-    look: Callable[[Sites], None] = lambda _: None,
+    look: Callable[[RunClusters], None] = lambda _: None,
     *,
     quiet: float = _QUIET,
 ) -> Outcome:
@@ -77,7 +77,7 @@ def run(
             stack.enter_context(shortened())
         beside = BROKER if scenario.brief else NOTHING
         where = stack.enter_context(
-            sites(folder, scenario.brokers, two=scenario.two, beside=beside)
+            run_clusters(folder, scenario.brokers, two=scenario.two, beside=beside)
         )
         home = where.cluster_of("ServerA")
         watched = [(where.cluster_of(i), [home.topics.queue(i, *queue)]) for i, *queue in QUEUES]
@@ -85,13 +85,13 @@ def run(
         with supervised(folder) as children, Observer(watched, ours) as observer:
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
             _start(children, where, scenario, clocks)
-            stage = Stage(where, children, clocks)
+            injector = FaultInjector(where, children, clocks)
             harm = Harm(children, observer, asked.seconds * quiet if scenario.hostile else 0.0)
             with _writer(scenario, asked.rate, home, where.instances, seed, harm.after) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
                 if not quiet:
                     eventually(lambda: writer.written > _EARLY or pause(), "hostile records", 120)
-                _act(stage, asked, faults, observer, say, harm, brief=scenario.brief)
+                _act(injector, asked, faults, observer, say, harm, brief=scenario.brief)
                 _finish(asked, children, observer, say)
                 writer.stop()
             _await_ends(where, children, ours)
@@ -99,7 +99,7 @@ def run(
         facts = only(where.facts(), ours)
         verdict = _judged(scenario, asked, facts)
         if scenario.brief:
-            verdict = replace(verdict, unrefused=_unrefused(stage, children))
+            verdict = replace(verdict, unrefused=_unrefused(injector, children))
         ended = len(children.reasons)
         if scenario.hostile:
             verdict = replace(verdict, ended=ended)
@@ -116,7 +116,7 @@ def run(
         middle, most = (waits[len(waits) // 2], waits[-1]) if waits else (0, 0)
         say(f"{scenario.name}: a message waited {middle} ms (median), {most} ms (worst)")
         look(where)
-    recoveries = tuple(_recovery(w, stage.happened, observer) for w in scenario.wanted)
+    recoveries = tuple(_recovery(w, injector.happened, observer) for w in scenario.wanted)
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
 
 
@@ -143,13 +143,13 @@ def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
     return replace(verdict, untrimmed=2 - len(facts.begins.commands))
 
 
-def _unrefused(stage: Stage, children: Supervisor) -> int:
+def _unrefused(injector: FaultInjector, children: Supervisor) -> int:
     """Return how often an application came back whose position was forgotten, and just went on."""
-    return sum(max(0, stage.absences(a) - children.refused[a]) for a in APPLICATIONS)
+    return sum(max(0, injector.absences(a) - children.refused[a]) for a in APPLICATIONS)
 
 
 def _start(
-    children: Supervisor, where: Sites, scenario: Scenario, clocks: dict[str, Clock]
+    children: Supervisor, where: RunClusters, scenario: Scenario, clocks: dict[str, Clock]
 ) -> None:
     rest = () if scenario.keep is None else ("--keep", str(scenario.keep))
     for name in WORKERS:
@@ -174,7 +174,7 @@ def application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
 
 
 def _act(
-    stage: Stage,
+    injector: FaultInjector,
     asked: Load,
     faults: Sequence[Fault],
     observer: Observer,
@@ -185,19 +185,19 @@ def _act(
 ) -> None:
     """Let the load begin, and every fault happen at its time."""
     numbers = (asked.messages, asked.rate, asked.dialogs, asked.length)
-    home = stage.sites.cluster_of("ServerA")
+    home = injector.clusters.cluster_of("ServerA")
     through = BRIEF if brief else ()
-    stage.children.start("source", *through, *application(home, "source", *numbers))
+    injector.children.start("source", *through, *application(home, "source", *numbers))
     eventually(lambda: observer.seen or pause(), "the first message arrives", 120)
     began, told, left = time.time(), 0.0, list(faults)
-    while left or not stage.is_whole or time.time() - began < asked.seconds:
+    while left or not injector.is_whole or time.time() - began < asked.seconds:
         now = time.time() - began
-        if left and now >= left[0].at and stage.may(left[0]):
+        if left and now >= left[0].at and injector.may(left[0]):
             fault = left.pop(0)
             say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}")
-            stage.strike(fault)
-        stage.mend()
-        stage.children.look()
+            injector.strike(fault)
+        injector.mend()
+        injector.children.look()
         if now - told >= 15:
             told = now
             harm.look()
@@ -218,7 +218,7 @@ def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> 
         time.sleep(0.1)
 
 
-def _await_ends(where: Sites, children: Supervisor, ours: Container[uuid.UUID]) -> None:
+def _await_ends(where: RunClusters, children: Supervisor, ours: Container[uuid.UUID]) -> None:
     """Wait until both sides of every dialog are closed, or will never be."""
     deadline = time.monotonic() + PATIENCE
     instances = [name.partition("/")[2] for name in ENDPOINTS]

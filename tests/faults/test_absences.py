@@ -11,14 +11,14 @@ from pathlib import Path
 from streams.kafka import read_positions
 from streams.report import read_facts
 from streams.report.read import read_dialogs
+from tests.faults.clusters import RunClusters
+from tests.faults.injector import FaultInjector
 from tests.faults.load import Load
 from tests.faults.observe import Observer
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
 from tests.faults.scenarios import APPLICATIONS
-from tests.faults.sites import Sites
-from tests.faults.stage import Stage
 from tests.faults.verdict import judge, only
 from tests.forgetting import forget
 from tests.running import System, eventually, running
@@ -75,16 +75,16 @@ def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_
 
 def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
     with supervised(tmp_path) as children:
-        stage = Stage(Sites([]), children)
-        stage._mends.append((0.0, Fault(1.0, FaultKind.GONE, "target"), 0, lambda: None))
-        assert not stage.may(Fault(2.0, FaultKind.ASLEEP, "target"))
-        assert stage.may(Fault(2.0, FaultKind.ASLEEP, "source"))
-        assert stage.may(Fault(2.0, FaultKind.KILL, "target"))
+        injector = FaultInjector(RunClusters([]), children)
+        injector._mends.append((0.0, Fault(1.0, FaultKind.GONE, "target"), 0, lambda: None))
+        assert not injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "source"))
+        assert injector.may(Fault(2.0, FaultKind.KILL, "target"))
 
         def is_back() -> bool:
-            stage.mend()
-            return stage.is_whole or pause()
+            injector.mend()
+            return injector.is_whole or pause()
 
         eventually(is_back, "it is back")
-        assert stage.may(Fault(2.0, FaultKind.ASLEEP, "target"))
-        assert (stage.absences("target"), stage.absences("source")) == (1, 0)
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
+        assert (injector.absences("target"), injector.absences("source")) == (1, 0)

@@ -12,11 +12,11 @@ from streams.client import Client, Conversation
 from streams.errors import EventKind, Number
 from streams.protocol import Limits
 from streams.report.read import read_dialogs
+from tests.faults.clusters import RunClusters, run_clusters
 from tests.faults.load import Load
 from tests.faults.observe import Observer
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
-from tests.faults.sites import Sites, sites
 from tests.faults.verdict import judge
 from tests.running import DEADLINE, System, eventually
 from tests.workers.rig import pause
@@ -28,7 +28,7 @@ LIFETIME = 2
 
 
 @contextmanager
-def workers(where: Sites) -> Iterator[list[System]]:
+def workers(where: RunClusters) -> Iterator[list[System]]:
     """Run all workers of both clusters, whose copies live three seconds."""
     systems = [System(site.cluster, site.topology, LIMITS) for site in where.all]
     for system in systems:
@@ -38,7 +38,7 @@ def workers(where: Sites) -> Iterator[list[System]]:
         system.stop()
 
 
-def begin_in_vain(where: Sites) -> Conversation:
+def begin_in_vain(where: RunClusters) -> Conversation:
     """Begin a dialog whose lifetime is over before anything of it can cross."""
     with Client(where.cluster_of("ServerA"), timeout=DEADLINE) as client:
         dialog = client.begin(
@@ -48,13 +48,13 @@ def begin_in_vain(where: Sites) -> Conversation:
     return dialog
 
 
-def is_over(where: Sites) -> bool:
+def is_over(where: RunClusters) -> bool:
     """Tell whether both sides of every dialog are closed."""
     found = [d for i in ("ServerA", "ServerB") for _, d in read_dialogs(where.cluster_of(i), i)]
     return all(dialog.state.name == "CD" for dialog in found) or pause()
 
 
-def converse(where: Sites, children: Supervisor) -> None:
+def converse(where: RunClusters, children: Supervisor) -> None:
     """Start both applications."""
     children.start("target", *application(where.cluster_of("ServerB"), "target"))
     load = (LOAD.messages, LOAD.rate, LOAD.dialogs, LOAD.length)
@@ -68,7 +68,7 @@ def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy
     monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.liveness.far_presence.SILENCE", 2.0)
     with ExitStack() as stack:
-        where = stack.enter_context(sites(tmp_path, 1, two=True))
+        where = stack.enter_context(run_clusters(tmp_path, 1, two=True))
         near, _ = stack.enter_context(workers(where))
         watched = [
             (where.cluster_of(i), [where.all[0].cluster.topics.queue(i, *queue)])

@@ -10,25 +10,25 @@ from __future__ import annotations
 from streams.kafka import Cluster, TopicPartition, create
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
-from tests.mortal import Mortal
+from tests.killable import KillableKafka
 from tests.running import eventually
 from tests.workers.rig import pause
 
 TIMEOUT_MS = 1_000
 
 
-def test_a_transaction_that_was_open_when_kafka_died_ends(mortal_kafka: Mortal) -> None:
+def test_a_transaction_that_was_open_when_kafka_died_ends(killable_kafka: KillableKafka) -> None:
     """Its time is over when Kafka is there again, and what is behind it can be read."""
-    cluster = Cluster(mortal_kafka.bootstrap, Topics("t."))
+    cluster = Cluster(killable_kafka.bootstrap, Topics("t."))
     create(cluster, [TopicSpec("t.event", "event", 1, {})])
     dead = cluster.producer(transactional_id="dead", transaction_timeout_ms=TIMEOUT_MS)
     dead.init_transactions(30)
     dead.begin_transaction()
     dead.produce("t.event", value=b"never")
     assert dead.flush(30) == 0
-    mortal_kafka.kill()
-    mortal_kafka.again()
-    cluster = Cluster(mortal_kafka.bootstrap, Topics("t."))
+    killable_kafka.kill()
+    killable_kafka.restart()
+    cluster = Cluster(killable_kafka.bootstrap, Topics("t."))
     cluster.wait(60)
     producer = cluster.producer()
     producer.produce("t.event", value=b"behind it")

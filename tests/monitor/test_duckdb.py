@@ -35,11 +35,11 @@ from streams.store import (
     Store,
 )
 from streams.wire import Topics
+from tests.faults.clusters import RunClusters
 from tests.faults.load import Load
 from tests.faults.plan import FaultKind, Wanted
 from tests.faults.run import run
 from tests.faults.scenarios import ENDPOINTS, FORWARDERS, Scenario
-from tests.faults.sites import Sites
 from tests.monitor.faulty import MINUTE, closing, traffic
 from tests.monitor.killed import Several, read_on
 from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
@@ -141,7 +141,7 @@ def _compare(store: Store, expected: Figures) -> None:
 def test_of_a_real_run_with_faults_verify_finds_the_same(
     spark: SparkSession, urls: list[str], tmp_path: Path
 ) -> None:
-    def look(where: Sites) -> None:
+    def look(where: RunClusters) -> None:
         [site] = where.all
         cluster = site.cluster
         at = {"bootstrap": cluster.bootstrap, "prefix": cluster.topics.prefix}

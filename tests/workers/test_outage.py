@@ -16,7 +16,7 @@ from streams.kafka import KafkaError, watermarks
 from streams.protocol import Limits
 from streams.wire import decode_event
 from streams.workers import ForwarderWorker
-from tests.mortal import Embedded
+from tests.killable import Embedded
 from tests.workers.rig import Gate, HookedCluster, Rig, Running, eventually, pair, pause, rig
 
 PATIENT = Limits(retries=(600_000,))

@@ -27,7 +27,7 @@ class ForeignRow(NamedTuple):
     cells: Mapping[str, Any]
 
 
-class Deed(NamedTuple):
+class ForeignStatement(NamedTuple):
     """What an application did; ``at`` in epoch milliseconds, ``rank`` orders within one of them.
 
     ``sequence`` is the message's number in its direction, where it is known.
@@ -105,7 +105,7 @@ class Waiting(NamedTuple):
     flags: Flag = Flag.NONE
 
 
-Finding = Deed | TraceEvent | Party | Typed | Endpoint | Waiting
+Finding = ForeignStatement | TraceEvent | Party | Typed | Endpoint | Waiting
 
 
 @dataclass(slots=True)

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from streams.capture.foreign.cells import bytes_of, instant, text_of
-from streams.capture.foreign.findings import Deed, ForeignRow, Report, conversation_named
+from streams.capture.foreign.findings import (
+    ForeignRow,
+    ForeignStatement,
+    Report,
+    conversation_named,
+)
 from streams.errors import InputError
 from streams.protocol.frames import CommandKind
 from streams.wire.records import LARGEST_BODY
@@ -36,7 +41,7 @@ class LogColumns:
 
 def read_log(
     rows: Iterable[ForeignRow], columns: LogColumns, file: str, report: Report
-) -> Iterator[Deed]:
+) -> Iterator[ForeignStatement]:
     """Yield each row as a SEND of the initiator; raises InputError where a column is missing."""
     conversation, time, body, *types = columns.columns
     checked = False
@@ -54,7 +59,7 @@ def read_log(
             report.leave(f"a body of more than {LARGEST_BODY:,} bytes", f"{file}:{number}")
         else:
             type_ = text_of(cells.get(types[0])) if types else None
-            yield Deed(
+            yield ForeignStatement(
                 at, 0, conversation_named(name), True, CommandKind.SEND, None, None,
                 None, type_ or columns.message_type, content,
             )  # fmt: skip

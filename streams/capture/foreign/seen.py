@@ -1,6 +1,6 @@
 """What one event of a trace means, whichever tool has recorded it (reference 7.3).
 
-Every event becomes a trace event of ours. A SEND, an END or a BEGIN DIALOG is a deed of an
+Every event becomes a trace event of ours. A SEND, an END or a BEGIN DIALOG is a statement of an
 application besides; and most events say something about the dialog as a whole: who it is between,
 under which contract, where its initiator is, of which type a message was.
 """
@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.capture.foreign.cells import small, word
-from streams.capture.foreign.findings import Deed, Endpoint, Finding, Party, TraceEvent, Typed
+from streams.capture.foreign.findings import (
+    Endpoint,
+    Finding,
+    ForeignStatement,
+    Party,
+    TraceEvent,
+    Typed,
+)
 from streams.errors import EventKind
 from streams.protocol.frames import CommandKind
 
@@ -127,7 +134,7 @@ def findings_of(seen: Seen) -> Iterator[Finding]:
         return
     yield from _about(seen, seen.conversation, seen.from_initiator)
     if seen.kind is EventKind.CONVERSATION:
-        yield from _deed(seen, seen.conversation, seen.from_initiator)
+        yield from _statement(seen, seen.conversation, seen.from_initiator)
 
 
 def _about(seen: Seen, conversation: uuid.UUID, initiator: bool) -> Iterator[Finding]:
@@ -144,12 +151,12 @@ def _about(seen: Seen, conversation: uuid.UUID, initiator: bool) -> Iterator[Fin
         yield Typed(conversation, initiator, seen.sequence, seen.type)
 
 
-def _deed(seen: Seen, conversation: uuid.UUID, initiator: bool) -> Iterator[Deed]:
+def _statement(seen: Seen, conversation: uuid.UUID, initiator: bool) -> Iterator[ForeignStatement]:
     kind = _DEEDS.get(seen.subclass)
     if kind is None or (kind is CommandKind.BEGIN and not initiator):
         return
     failed = seen.subclass == END_WITH_ERROR
-    yield Deed(
+    yield ForeignStatement(
         seen.at, seen.rank, conversation, initiator, kind, seen.instance, seen.database,
         error_code=UNKNOWN_ERROR[0] if failed else None,
         error_text=UNKNOWN_ERROR[1] if failed else None,

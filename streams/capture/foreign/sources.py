@@ -12,7 +12,13 @@ from typing import Any
 from streams.capture.foreign import trace, views, xevents
 from streams.capture.foreign.cells import instant, text_of
 from streams.capture.foreign.elements import elements
-from streams.capture.foreign.findings import Deed, Finding, ForeignRow, Report, TraceEvent
+from streams.capture.foreign.findings import (
+    Finding,
+    ForeignRow,
+    ForeignStatement,
+    Report,
+    TraceEvent,
+)
 from streams.capture.foreign.log import LogColumns, read_log
 from streams.capture.foreign.tables import Form, form_of, read_table
 from streams.capture.foreign.views import Names, ViewKind
@@ -90,9 +96,9 @@ class Reader:
 
     def _log(self, rows: Iterator[ForeignRow], source: Source) -> Iterator[Finding]:
         assert self.log is not None, "asked before"
-        for deed in read_log(rows, self.log, str(source.path), self.report):
+        for statement in read_log(rows, self.log, str(source.path), self.report):
             self.report.rows["rows of a log"] += 1
-            yield deed
+            yield statement
 
     def _xml(self, source: Source) -> Iterator[Finding]:
         for number, (line, text) in enumerate(elements(source.path, self.report)):
@@ -144,7 +150,7 @@ class Reader:
         for finding in found:
             if isinstance(finding, TraceEvent):
                 server = str(finding.event["instance"])
-            if isinstance(finding, (TraceEvent, Deed)):
+            if isinstance(finding, (TraceEvent, ForeignStatement)):
                 at = self._steady(server, finding.at, finding.rank, where)
                 finding = finding._replace(at=at)
             yield finding

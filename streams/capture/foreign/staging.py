@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Any
 
 from streams.capture.foreign.findings import (
-    Deed,
     Endpoint,
     Finding,
+    ForeignStatement,
     Party,
     TraceEvent,
     Typed,
@@ -44,7 +44,7 @@ CREATE TABLE waiting (
 """
 _ACT = "INSERT INTO act VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
-    Deed: _ACT,
+    ForeignStatement: _ACT,
     TraceEvent: _ACT,
     Party: "INSERT INTO said VALUES (?, ?, ?, ?, ?, ?)",
     Typed: "INSERT INTO typed VALUES (?, ?, ?, ?)",
@@ -124,7 +124,7 @@ class Staging:
 
 
 def _row(finding: Finding) -> tuple[Any, ...]:
-    if isinstance(finding, Deed):
+    if isinstance(finding, ForeignStatement):
         at, rank, conversation, initiator, kind, *rest = finding
         return (at, rank, STEPS[kind.value], conversation.bytes, initiator, kind.value, *rest)
     if isinstance(finding, TraceEvent):

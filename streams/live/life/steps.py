@@ -210,8 +210,7 @@ def event_step(
     record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
 ) -> Step | None:
     """Return the step of an event; ``None`` if a statement shows it already."""
-    event = record.event
-    instance = scene.host(str(event["instance"]))
+    event, instance = record.event, scene.host(str(record.event["instance"]))
     try:
         kind = EventKind(event["event"])
     except ValueError:

@@ -58,8 +58,8 @@ def test_a_log_becomes_dialogs(name: str, tmp_path: Path) -> None:
     records, report = logged(tmp_path, write(tmp_path / name, ROWS))
     assert report.good
     one, two = conversation_named("1"), conversation_named("2")
-    deeds = [(c.conversation, c.kind.value, c.type, c.body) for c in commands(records)]
-    assert deeds == [
+    statements = [(c.conversation, c.kind.value, c.type, c.body) for c in commands(records)]
+    assert statements == [
         (one, "BEGIN", None, None),
         (one, "SEND", "Order", b"<a/>"),
         (two, "BEGIN", None, None),

@@ -68,8 +68,8 @@ def dumps(folder: Path) -> list[Source]:
 def test_waiting_messages_become_sends(tmp_path: Path) -> None:
     records, report = imported(tmp_path, *dumps(tmp_path), homes=Homes(None, "DatabaseA"))
     assert report.good, report.left
-    deeds = [(c.kind.value, c.from_initiator, c.type, c.body) for c in commands(records)]
-    assert deeds == [
+    statements = [(c.kind.value, c.from_initiator, c.type, c.body) for c in commands(records)]
+    assert statements == [
         ("BEGIN", True, None, None),
         ("SEND", True, "Order", b"2"),
         ("SEND", True, "Order", b"3"),

@@ -78,8 +78,10 @@ def test_a_sample_imports_into_the_dialogs_that_it_describes(form: str, tmp_path
 
 def assert_the_story(records: list[Record]) -> None:
     issued = commands(records)
-    deeds = [(c.kind.value, c.conversation, c.from_initiator, c.database, c.type) for c in issued]
-    assert deeds == [
+    statements = [
+        (c.kind.value, c.conversation, c.from_initiator, c.database, c.type) for c in issued
+    ]
+    assert statements == [
         ("BEGIN", ONE, True, "DatabaseA", None),
         ("SEND", ONE, True, "DatabaseA", ORDER),
         ("SEND", ONE, True, "DatabaseA", ORDER),

@@ -1,4 +1,4 @@
-"""How tests are dealt to several processes: by files, and what takes longest first.
+"""How tests are distributed to several processes: by files, and the slowest first.
 
 ``make test`` runs three processes (`pytest -n 3 --dist loadfile`), each with a broker of its own.
 The tests of a file share what is dear to make, so they stay together, and so do those of a folder
@@ -15,18 +15,22 @@ FOLDERS = ("tests/dashboard/", "tests/monitor/", "tests/security/")
 """Those that stay together."""
 
 LONGEST = (
-    "tests/simulator/test_explore.py",
-    "tests/mutants/test_mutants.py",
     "tests/monitor/",
-    "tests/demo/test_demo.py",
-    "tests/parity/test_parity.py",
-    "tests/dashboard/",
     "tests/security/",
+    "tests/workers/test_hostile.py",
+    "tests/dashboard/",
+    "tests/workers/test_repartition.py",
+    "tests/demo/test_demo.py",
+    "tests/mutants/test_mutants.py",
+    "tests/faults/test_applications.py",
+    "tests/simulator/test_explore.py",
+    "tests/faults/test_hostile.py",
+    "tests/client/test_begin.py",
 )
-"""What takes longer than a minute, the longest first."""
+"""What takes longer than a minute and a half beside two others, the longest first."""
 
 
-def share_of(test: str) -> str:
+def scope_of(test: str) -> str:
     """Return what a test, given by its node id, stays together with: a file, or a folder."""
     file = test.partition("::")[0]
     return next((folder for folder in FOLDERS if file.startswith(folder)), file)
@@ -34,12 +38,12 @@ def share_of(test: str) -> str:
 
 def rank(test: str) -> int:
     """Return when a test begins: the lower, the earlier."""
-    share = share_of(test)
-    return LONGEST.index(share) if share in LONGEST else len(LONGEST)
+    scope = scope_of(test)
+    return LONGEST.index(scope) if scope in LONGEST else len(LONGEST)
 
 
 class ByFile(LoadScopeScheduling):
-    """Deals files and folders in the order in which they were collected."""
+    """Distributes files and folders in the order in which they were collected."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return share_of(nodeid)
+        return scope_of(nodeid)

@@ -1,4 +1,4 @@
-"""A Kafka of a test's own, which it may kill."""
+"""A Kafka that belongs to one test, which may kill it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from streams.embedded import Broker
 
 
-class Mortal(Protocol):
+class KillableKafka(Protocol):
     """A broker that runs, embedded or in a container."""
 
     @property
@@ -17,13 +17,13 @@ class Mortal(Protocol):
     def kill(self) -> None:
         """Kill it with SIGKILL."""
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Start it again with its data; it may not serve yet when this returns."""
 
 
 class Embedded(Broker):
     """The embedded one."""
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Start it again; it serves when this returns."""
         self.start()

@@ -35,7 +35,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Sites:
+class RunClusters:
     """All of them; everybody's topics have the same prefix."""
 
     all: Sequence[Site]
@@ -93,7 +93,9 @@ def joined(facts: Sequence[Facts]) -> Facts:
 
 
 @contextmanager
-def sites(folder: Path, brokers: int, *, two: bool, beside: Beside = NOTHING) -> Iterator[Sites]:
+def run_clusters(
+    folder: Path, brokers: int, *, two: bool, beside: Beside = NOTHING
+) -> Iterator[RunClusters]:
     """Run the brokers of one cluster, or of two, with topics and catalogs and without workers."""
     names = (NEAR, FAR) if two else ("",)
     topics = Topics(f"t{uuid.uuid4().hex[:8]}.")
@@ -108,7 +110,7 @@ def sites(folder: Path, brokers: int, *, two: bool, beside: Beside = NOTHING) ->
         ]
         for site in made:
             deploy(site.cluster, site.topology)
-        yield Sites(made)
+        yield RunClusters(made)
 
 
 def _topology(addresses: dict[str, str]) -> Topology:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
 from streams.live.admin.statements import Script, plan_script, publish_script
+from tests.faults.clusters import RunClusters
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS
 from tests.faults.shifted import Clock
-from tests.faults.sites import Sites
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -44,10 +44,10 @@ class Happened:
 
 
 @dataclass(slots=True)
-class Stage:
+class FaultInjector:
     """A system under faults. ``clocks``: by instance, where the processes go by them."""
 
-    sites: Sites
+    clusters: RunClusters
     children: Supervisor
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Stage:
     def strike(self, fault: Fault) -> None:
         """Let a fault happen; what ends it comes when its time is over."""
         at = _now()
-        mend = _DEEDS[fault.kind](self, fault)
+        mend = _INJECT[fault.kind](self, fault)
         if mend is None:
             self.happened.append(Happened(fault, at, _now()))
         else:
@@ -153,8 +153,8 @@ class Stage:
         return bring_back
 
     def _apart(self, fault: Fault) -> Mend:
-        self.sites.part()
-        return self.sites.join
+        self.clusters.part()
+        return self.clusters.join
 
     def _clock(self, fault: Fault) -> Mend:
         clock = self.clocks[fault.victim]
@@ -168,7 +168,7 @@ class Stage:
     def _turn(self, queue: str, status: str) -> None:
         instance, database, name = queue.split("/")
         cluster, text = (
-            self.sites.cluster_of(instance),
+            self.clusters.cluster_of(instance),
             f"ALTER QUEUE {name} WITH STATUS = {status}",
         )
         planned = plan_script(cluster, Script(instance, database, text), time.time())
@@ -215,7 +215,7 @@ class Stage:
         return self._cluster(fault).topics.prefix + fault.victim.replace("/", ".")
 
     def _cluster(self, fault: Fault) -> Cluster:
-        return self.sites.cluster_of(fault.victim.partition("/")[2])
+        return self.clusters.cluster_of(fault.victim.partition("/")[2])
 
     # --- Kafka -----------------------------------------------------------------------------------
 
@@ -264,31 +264,31 @@ class Stage:
                 broker.start()
 
     def _broker(self, fault: Fault) -> Broker:
-        return self.sites.all[0].kafka.brokers[int(fault.victim) - 1]
+        return self.clusters.all[0].kafka.brokers[int(fault.victim) - 1]
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-_DEEDS: Mapping[FaultKind, Callable[[Stage, Fault], Mend | None]] = {
-    FaultKind.KILL: Stage._kill,
-    FaultKind.PAUSE: Stage._pause,
-    FaultKind.FENCE: Stage._fence,
-    FaultKind.ABANDON: Stage._abandon,
-    FaultKind.CROWD: Stage._crowd,
-    FaultKind.BROKER_KILL: Stage._broker_kill,
-    FaultKind.BROKER_RESTART: Stage._broker_restart,
-    FaultKind.BROKER_PAUSE: Stage._broker_pause,
-    FaultKind.DISK_FULL: Stage._disk_full,
-    FaultKind.CLOCK: Stage._clock,
-    FaultKind.ABSENT: Stage._absent,
-    FaultKind.QUEUE_OFF: Stage._queue_off,
-    FaultKind.AWAY: Stage._away,
-    FaultKind.APART: Stage._apart,
-    FaultKind.ASLEEP: Stage._pause,
-    FaultKind.GONE: Stage._gone,
-    FaultKind.REPLACED: Stage._replaced,
+_INJECT: Mapping[FaultKind, Callable[[FaultInjector, Fault], Mend | None]] = {
+    FaultKind.KILL: FaultInjector._kill,
+    FaultKind.PAUSE: FaultInjector._pause,
+    FaultKind.FENCE: FaultInjector._fence,
+    FaultKind.ABANDON: FaultInjector._abandon,
+    FaultKind.CROWD: FaultInjector._crowd,
+    FaultKind.BROKER_KILL: FaultInjector._broker_kill,
+    FaultKind.BROKER_RESTART: FaultInjector._broker_restart,
+    FaultKind.BROKER_PAUSE: FaultInjector._broker_pause,
+    FaultKind.DISK_FULL: FaultInjector._disk_full,
+    FaultKind.CLOCK: FaultInjector._clock,
+    FaultKind.ABSENT: FaultInjector._absent,
+    FaultKind.QUEUE_OFF: FaultInjector._queue_off,
+    FaultKind.AWAY: FaultInjector._away,
+    FaultKind.APART: FaultInjector._apart,
+    FaultKind.ASLEEP: FaultInjector._pause,
+    FaultKind.GONE: FaultInjector._gone,
+    FaultKind.REPLACED: FaultInjector._replaced,
 }
 
 

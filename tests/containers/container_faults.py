@@ -11,7 +11,7 @@ from tests.containers.compose import Compose, run
 _BACK = 300.0
 """Seconds within which a container that was started must be healthy again."""
 
-Deed = Callable[[Compose, str], None]
+Inject = Callable[[Compose, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Fault:
 
     service: str
     words: str
-    deed: Deed
+    inject: Inject
     figures: bool = False
 
 
@@ -42,28 +42,28 @@ class Group:
         return self.span * len(self.faults) + 20
 
 
-def killed(away: float) -> Deed:
+def killed(away: float) -> Inject:
     """Kill with SIGKILL, and start it again after so many seconds."""
 
-    def deed(compose: Compose, service: str) -> None:
+    def inject(compose: Compose, service: str) -> None:
         names = compose.containers(service)
         run("docker", "kill", "--signal", "KILL", *names)
         time.sleep(away)
         run("docker", "start", *names)
 
-    return deed
+    return inject
 
 
-def paused(lasts: float) -> Deed:
+def paused(lasts: float) -> Inject:
     """Freeze all processes of the container for so many seconds."""
 
-    def deed(compose: Compose, service: str) -> None:
+    def inject(compose: Compose, service: str) -> None:
         names = compose.containers(service)
         run("docker", "pause", *names)
         time.sleep(lasts)
         run("docker", "unpause", *names)
 
-    return deed
+    return inject
 
 
 def restarted(compose: Compose, services: str) -> None:
@@ -96,10 +96,10 @@ _ROLES = ("kafka", "forwarder", "endpoint", "agents")
 _STORE = ("monitor", "postgres")
 
 
-def _each(words: str, deed: Deed) -> tuple[Fault, ...]:
+def _each(words: str, inject: Inject) -> tuple[Fault, ...]:
     return (
-        *(Fault(service, words, deed) for service in _ROLES),
-        *(Fault(service, words, deed, figures=True) for service in _STORE),
+        *(Fault(service, words, inject) for service in _ROLES),
+        *(Fault(service, words, inject, figures=True) for service in _STORE),
     )
 
 
