@@ -46,7 +46,7 @@ class Spans:
 
     ``positions`` says where each goes on, at first where it begins; ``ends`` where it is to end
     (exclusive), and without them nothing ends. ``patience``: seconds without any record after which
-    a broker is asked for a sign of life.
+    a broker is asked whether it answers.
     """
 
     cluster: Cluster
@@ -100,7 +100,7 @@ class Spans:
     def read(self) -> list[Message]:
         """Return the next records, perhaps none; waits no longer than 0.2 s.
 
-        Raises SurroundingsError where Kafka gives no sign of life, KafkaException where it refuses.
+        Raises SurroundingsError where Kafka does not answer, KafkaException where it refuses.
         """
         first = self._consumer.poll(_SLICE)
         if first is None:

@@ -97,7 +97,7 @@ def _links(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.ERROR,
             AlarmKind.LINK_DOWN,
-            f"{instance} gives no sign of life; {listed([link.instance for link in links])} "
+            f"{instance} sends no heartbeat; {listed([link.instance for link in links])} "
             f"send{'s' if len(links) == 1 else ''} to it.{waits if held else ''}",
             instance,
             "See whether its worker runs and reaches Kafka (hopline status); until then let routes "

@@ -5,7 +5,7 @@ own version there and removes none, because records under old ones lie in topics
 catalog learns them all. So an upgrade begins with the new version's ``apply``: the old workers can
 read what the new ones are going to write.
 
-Who writes into another cluster cannot read the catalog there. It is told by the signs of life that
+Who writes into another cluster cannot read the catalog there. It is told by the heartbeats that
 it reads: each one says, in a header, which schemas of the envelope that cluster's catalog has.
 """
 
@@ -118,12 +118,12 @@ def learn_schemas(texts: Iterable[str]) -> None:
 # --- across clusters -----------------------------------------------------------------------------
 
 ANNOUNCED = "sb-schemas"
-"""The header of a sign of life: fingerprints of eight bytes each, one behind the other.
+"""The header of a heartbeat: fingerprints of eight bytes each, one behind the other.
 
 Not a field, because whoever cannot read our newest ``Presence`` must be able to read this.
 """
 ADMITS = "sb-ingress"
-"""The header of a gateway's sign of life: which other clusters have a topic of their own there.
+"""The header of a gateway's heartbeat: which other clusters have a topic of their own there.
 
 A JSON list of their names. A gateway of an older version says nothing, and reads ``txq`` only.
 """
@@ -133,7 +133,7 @@ _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 
 
 def announcement(objects: Mapping[str, str]) -> bytes:
-    """Return what signs of life say of a catalog: which schemas of the envelope it has.
+    """Return what heartbeats say of a catalog: which schemas of the envelope it has.
 
     What is none, though its key says so, is passed over: nobody could write under it.
     """
@@ -158,7 +158,7 @@ def read_announcement(raw: bytes) -> frozenset[bytes]:
 
 
 def admission(clusters: Iterable[str]) -> bytes:
-    """Return what a gateway's signs of life say of the clusters that it reads topics of."""
+    """Return what a gateway's heartbeats say of the clusters that it reads topics of."""
     return json.dumps(sorted(clusters)).encode("ascii")
 
 

@@ -95,7 +95,7 @@ class Topics:
 
     @property
     def presence(self) -> str:
-        """Return the forwarders' signs of life (compacted)."""
+        """Return the forwarders' heartbeats (compacted)."""
         return self.name("presence")
 
     @property

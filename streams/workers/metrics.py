@@ -153,7 +153,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_forwarded_pending_messages",
-        "Frames held in memory, because the next hop gives no sign of life.",
+        "Frames held in memory, because the next hop sends no heartbeat.",
         STATISTICS + "Forwarded Pending Msg Count",
         _forwarder(lambda w: w.pending[0]),
     ),

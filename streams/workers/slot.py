@@ -5,11 +5,11 @@ Who begins again in its slot is at once dealt the partitions that it had: Kafka 
 fenced in the group, and an endpoint worker by its transactional id as well; it leaves the process.
 
 Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
-than a session while the worker waited for Kafka. Where nobody else gives signs of life in the slot,
+than a session while the worker waited for Kafka. Where nobody else sends heartbeats in the slot,
 its worker therefore begins anew.
 
 Were two processes started with one slot by mistake, each start of one would throw the other one
-out, for ever. So a slot in which somebody gives signs of life is not taken, and a process that has
+out, for ever. So a slot in which somebody sends heartbeats is not taken, and a process that has
 several takes all of them or none.
 """
 
@@ -71,7 +71,7 @@ class Slot:
         *,
         anew: bool = True,
     ) -> None:
-        """Work in the slot and give signs of life; leave it in order when the work is done.
+        """Work in the slot and send heartbeats; leave it in order when the work is done.
 
         Raises FencedError where another process has taken the slot, or where nobody has, and it is
         not to begin ``anew``.
@@ -91,7 +91,7 @@ class Slot:
                 log.warning("%s Nobody else works there: it begins anew.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
-        """Tell whether nobody else gives signs of life in the slot while one's own come back."""
+        """Tell whether nobody else sends heartbeats in the slot while one's own come back."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
         until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.heard(name) + _RETURNED
@@ -121,7 +121,7 @@ class Slot:
 
 
 def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
-    """Raise SurroundingsError where somebody gives signs of life in one of these slots.
+    """Raise SurroundingsError where somebody sends heartbeats in one of these slots.
 
     Nobody is judged before ``presence`` is read to its end. Waits for three seconds at most from
     then on, and not at all behind predecessors that are longer dead.
@@ -138,7 +138,7 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
             if state is SlotState.TAKEN:
                 raise SurroundingsError(
                     f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
-                    f"{slot.instance}: it gave a sign of life just now.",
+                    f"{slot.instance}: it sent a heartbeat just now.",
                     "Give each process a --slot of its own.",
                 )
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):

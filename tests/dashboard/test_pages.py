@@ -89,7 +89,7 @@ def test_an_address_shows_the_same_again(seen: Seen, dashboard: str) -> None:
     expect(page.locator(".node")).to_have_count(7)
     page.locator("#show").select_option("trouble")
     page.locator("#node-GatewayB").click()
-    expect(page.locator("#instance-detail")).to_contain_text("no sign of life")
+    expect(page.locator("#instance-detail")).to_contain_text("no heartbeat")
     places = ("filters", "graph", "side", "views")
     before = {name: seen.text(f"[data-place={name}]") for name in places}
     address = page.url

@@ -99,5 +99,5 @@ def test_without_a_topology_the_traffic_shows_who_there_is(
         expect(seen.page.locator(".node")).to_have_count(5)
         expect(seen.page.locator(".ask")).to_have_count(0)
         seen.page.locator("#node-GatewayB").click()
-        expect(seen.page.locator("#instance-detail")).to_contain_text("no sign of life")
+        expect(seen.page.locator("#instance-detail")).to_contain_text("no heartbeat")
         expect(seen.page.locator("[data-place=views]")).to_be_hidden()

@@ -19,7 +19,6 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "streams", "demo", *arguments],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
         bufsize=1,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -96,7 +96,7 @@ def test_who_is_killed_and_starts_again_has_its_partitions_at_once(
 
 
 def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Child) -> None:
-    """SIGSTOP: it gives no sign of life, so another one takes its slot; then it wakes."""
+    """SIGSTOP: it sends no heartbeat, so another one takes its slot; then it wakes."""
     first.signal(signal.SIGSTOP)
     twins.start()
     twins.converse()

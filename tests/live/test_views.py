@@ -90,7 +90,7 @@ def test_connections_are_the_heartbeats_of_instances_that_routes_name(
 
         assert states() == {"ServerA": "CLOSED", "ServerB": "CLOSED"}
         system.start("ServerA", roles=("forwarder",))
-        eventually(lambda: states()["ServerA"] == "CONNECTED", "ServerA gives signs of life")
+        eventually(lambda: states()["ServerA"] == "CONNECTED", "ServerA sends heartbeats")
         assert states()["ServerB"] == "CLOSED"
 
 

@@ -2,7 +2,7 @@
 
 Every :class:`Node` runs the product's own ``Endpoint``, ``Transaction`` and ``Forwarder`` over the
 records that ``wire`` makes of their values, in the order in which the workers do. What a test can
-break: links that lose (``cut``), instances that give no sign of life (``silent``), instances that
+break: links that lose (``cut``), instances that send no heartbeat (``silent``), instances that
 do not run (``stopped``), crashes and aborted transactions.
 """
 

@@ -38,8 +38,8 @@ FORWARDING = (
            DOCUMENTED, "sys.transmission_queue"),
     Ruling("F12.2", "A second copy of what waits here is dropped (11288).", DOCUMENTED, ERRORS),
     Ruling("F13", "The sender is not told about drops.", DOCUMENTED, FORWARDING_PAGE),
-    Ruling("F14", "Unreachable is who has given no sign of life for 5 s by the reader's own clock. "
-           "Nobody is judged while the reader's own signs of life do not come back.", OURS),
+    Ruling("F14", "Unreachable is who has sent no heartbeat for 5 s by the reader's own clock. "
+           "Nobody is judged while the reader's own heartbeats do not come back.", OURS),
     Ruling("F15", "Forwarded traffic has priority 5; a forwarder gives messages new ids; licences "
            "(11282).", NOT_EMULATED, FORWARDING_PAGE),
     Ruling("U-07", "A message carries the conversation's broker id, else the chosen route's, else "

@@ -72,7 +72,7 @@ COPY = Journey(16, START + 60_000, 0, START)
 
 
 def forwarder(at: str, *, down: Iterable[str] = (), catalog: CatalogView = WORLD) -> Forwarder:
-    """Return an instance's forwarder; ``down`` are the instances that give no sign of life."""
+    """Return an instance's forwarder; ``down`` are the instances that send no heartbeat."""
     silent = set(down)
     return Forwarder(at, catalog, Envelope, lambda instance: instance not in silent)
 
@@ -246,7 +246,7 @@ def test_hops_are_asked_before_time() -> None:
 
 @shows("F11")
 def test_a_forwarder_holds_what_it_cannot_pass_on() -> None:
-    """The next hop gives no sign of life: held, with no event, until it does."""
+    """The next hop sends no heartbeat: held, with no event, until it does."""
     assert forwarder("Gate", down=["X"]).handle(frame("One", OUTSIDE), START) is HELD
 
 
@@ -310,7 +310,7 @@ def test_failover_prefers_the_index_that_came_back() -> None:
 
 @shows("U-19")
 def test_failover_skips_what_is_unreachable() -> None:
-    """An address that gives no sign of life is passed over, whosever turn it is."""
+    """An address that sends no heartbeat is passed over, whosever turn it is."""
     home = forwarder("Home", down=["X", "Z"])
     for attempt in range(4):
         assert only(home.handle(frame("Two", attempt=attempt), START)).instance == "Y"

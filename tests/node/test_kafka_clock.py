@@ -56,7 +56,7 @@ def test_a_backlog_says_nothing_about_now() -> None:
 
 
 def test_many_records_in_a_second_are_not_ten_seconds() -> None:
-    """Fifty instances in a cluster give fifty signs of life in a second."""
+    """Fifty instances in a cluster send fifty heartbeats in a second."""
     clock = following()
     reads(clock, 0.5, 0.0)
     for number in range(50):

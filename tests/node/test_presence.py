@@ -23,7 +23,7 @@ def awake(at: float, *others: str) -> Presence:
 
 
 def beat(presence: Presence, name: str, count: int, at: float) -> None:
-    """See a sign of life, and the end of the topic after it."""
+    """See a heartbeat, and the end of the topic after it."""
     presence.seen(name, "r", count, at)
     presence.end_read(at)
 
@@ -55,7 +55,7 @@ def test_a_sign_of_life_that_repeats_itself_is_none() -> None:
 
 @shows("F14")
 def test_nobody_is_judged_while_ones_own_presence_stands_still() -> None:
-    """A reader whose own sign of life does not come back is cut off itself."""
+    """A reader whose own heartbeat does not come back is cut off itself."""
     presence = awake(100.0, "You")
     assert presence.reachable("You", 110.0)
     assert not presence.may_judge(110.0)
@@ -63,7 +63,7 @@ def test_nobody_is_judged_while_ones_own_presence_stands_still() -> None:
 
 @shows("F14")
 def test_a_pause_does_not_condemn_everybody() -> None:
-    """After a pause one's own sign of life is read first; the others' stand behind it."""
+    """After a pause one's own heartbeat is read first; the others' stand behind it."""
     presence = awake(100.0, "You", "They")
     assert presence.reachable("You", 160.0)  # awake again, nothing read yet
     presence.seen("Me", "r", 2, 160.0)
@@ -109,7 +109,7 @@ def test_all_names_together_write_no_more_than_two_hundred_heartbeats_a_second()
 
 
 Reader = tuple[float, float, float]
-"""Seconds asleep, then awake; and how long its own signs of life are on their way."""
+"""Seconds asleep, then awake; and how long its own heartbeats are on their way."""
 
 
 @dataclass
@@ -158,7 +158,7 @@ lives = st.lists(
 def test_a_reader_that_sleeps_at_times_judges_only_the_silent(
     life: list[Reader], died: float
 ) -> None:
-    """Who gives signs of life is always reachable; who does not, is not, once it has been awake."""
+    """Who sends heartbeats is always reachable; who does not, is not, once it has been awake."""
     topic = Topic(died)
     for asleep, awake, delay in life:
         topic.live(asleep, awake, delay)
@@ -169,7 +169,7 @@ def test_a_reader_that_sleeps_at_times_judges_only_the_silent(
 
 @shows("F14")
 def test_judging_goes_on_between_two_reads_of_the_end() -> None:
-    """Whoever is awake stays so: neither its own next sign of life nor another's return is a pause.
+    """Whoever is awake stays so: neither its own next heartbeat nor another's return is a pause.
 
     Otherwise a dead next hop would be reachable again for a moment, once a second.
     """
@@ -200,7 +200,7 @@ def test_oneself_is_always_reachable() -> None:
 
 
 def test_a_reader_without_a_forwarder_judges_nobody() -> None:
-    """Who gives no sign of life of its own cannot tell whether it is cut off."""
+    """Who sends no heartbeat of its own cannot tell whether it is cut off."""
     presence = Presence("", 100.0)
     presence.end_read(100.0)
     assert presence.reachable("You", 1_000.0)

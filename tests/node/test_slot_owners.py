@@ -11,7 +11,7 @@ NOW = 1_000_000
 
 
 def known(age: int, *, replica: str = "other", count: int = 7, came: bool = False) -> SlotOwners:
-    """Return what a reader knows of a slot whose last sign of life is so many milliseconds old.
+    """Return what a reader knows of a slot whose last heartbeat is so many milliseconds old.
 
     Kafka's clock is known by somebody else's.
     """

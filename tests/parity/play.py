@@ -149,7 +149,7 @@ class Stage:
     def _crash(self, part: Part, name: str) -> None:
         parts = (Part.ENDPOINT, Part.FORWARDER) if part is Part.INSTANCE else (part,)
         if Part.FORWARDER in parts:
-            self._rig.controls.pop((name,)).stop()  # no signs of life any more
+            self._rig.controls.pop((name,)).stop()  # no heartbeats any more
         for each in parts:
             worker = self._workers.pop((each, name))
             self._rig.running.remove(worker)

@@ -77,7 +77,7 @@ def test_ex_08_the_partner_claims_and_goes_on_with_the_dialogs(seed: int) -> Non
 def test_ex_09_without_a_claim_nothing_goes_to_either(seed: int) -> None:
     standing = played("mirrored/split", seed)
     assert sent(standing, "Partner2", 20, 160) == 0
-    assert sent(standing, "Partner1", 26, 60) == 0, "5 s after the last sign of life"
+    assert sent(standing, "Partner1", 26, 60) == 0, "5 s after the last heartbeat"
     result = shipped("mirrored/split", seed)
     rows = result.queues[FIRST]
     assert [row["body"] for row in rows] == ["first"] * 3 + ["second"] * 3

@@ -124,7 +124,7 @@ def test_event(event: Record) -> None:
     v.names, v.names, v.longs, v.longs, st.lists(st.builds(Claim, v.names, st.booleans(), v.longs))
 )
 def test_presence(instance: str, replica: str, count: int, at: int, claims: list[Claim]) -> None:
-    """A sign of life, with what it claims of mirrored databases."""
+    """A heartbeat, with what it claims of mirrored databases."""
     read = c.decode_presence(c.encode_presence(instance, replica, count, at, claims))
     assert c.claims_in(read) == tuple(claims)
     del read["roles"]

@@ -233,7 +233,7 @@ def test_result_presence_and_catalog() -> None:
     assert (found["conversation"], found["result"]["number"]) == (str(DIALOG), 8426)
     assert what(found).endswith(": 8426 the conversation is unknown here")
     seen = describe(record(TOPICS.presence, encode_presence("S", "r", 12, 3), key=b"S"), TOPICS)
-    assert what(seen) == "sign of life 12 of replica r"
+    assert what(seen) == "heartbeat 12 of replica r"
     value = encode_catalog_object(4, json.dumps({"address": "LOCAL"}))
     route = describe(record(TOPICS.catalog, value, key=b"A/D/route/R%2F1"), TOPICS)
     assert route["object"] == ["A", "D", "route", "R/1"]

@@ -103,7 +103,7 @@ def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
 def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """9753 at the sender; after the signs of life a retry comes through (one clock, not two)."""
+    """9753 at the sender; after the heartbeats a retry comes through (one clock, not two)."""
     monkeypatch.setattr("streams.node.liveness.presence.SILENCE", 1.0)
     monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.1)
     here, there = two.control("A"), two.control("B")

@@ -239,7 +239,7 @@ def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
     kafka: str, unique: str
 ) -> None:
     with running(kafka, unique, "forwarding_chain", start=False) as chain:
-        chain.start("SQL2", roles=("forwarder",))  # the next hop gives no sign of life
+        chain.start("SQL2", roles=("forwarder",))  # the next hop sends no heartbeat
         there = parties(to_service="//sqltalk/rcvTweetService", to_broker=None)
         good, later = (str(uuid.uuid4()).encode() for _ in range(2))
         topics = chain.cluster.topics

@@ -121,7 +121,7 @@ def test_who_still_reads_the_catalog_claims_nothing_by_what_it_said_before(
 
 
 def claimed(system: System) -> list[Claim]:
-    """Return what signs of life have claimed so far."""
+    """Return what heartbeats have claimed so far."""
     signs = read_all(system.cluster, system.cluster.topics.presence)
     return [claim for sign in signs for claim in claims_in(decode_presence(sign.value()))]
 

@@ -18,7 +18,7 @@ PATIENT = Limits(retries=(60_000,))
 
 
 def another(two: Rig, *forwarders: str) -> Control:
-    """Return what another process would have: signs of life of its own."""
+    """Return what another process would have: heartbeats of its own."""
     control = two.controls["another",] = Control(two.cluster, forwarders, timeout=DEADLINE)
     control.start()
     return control

@@ -16,7 +16,7 @@ PATIENT = Limits(retries=(60_000,))
 
 
 def process(two: Rig, name: str) -> Control:
-    """Return what a process of its own would have: signs of life that end with it."""
+    """Return what a process of its own would have: heartbeats that end with it."""
     control = Control(two.cluster, (), (own_name("A", "0"),), timeout=DEADLINE)
     two.controls[name,] = control
     control.start()
@@ -46,7 +46,7 @@ def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> 
     second = standing_by(two, process(two, "second"))
     dialog = begin(two)  # which it learns of while it stands by
     warm = second.worker.assignment.warm[0]
-    control.stop()  # no sign of life any more
+    control.stop()  # no heartbeat any more
     two.running.remove(first)
     eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
     assert isinstance(first.ended(), FencedError), "it lives after all, and must not work"

@@ -18,7 +18,7 @@ from streams.workers.forwarder.waiting import Held, Waiting
 
 
 class Hops:
-    """Which next hops give signs of life."""
+    """Which next hops send heartbeats."""
 
     def __init__(self, *away: str) -> None:
         self.away = set(away)

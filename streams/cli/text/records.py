@@ -174,7 +174,7 @@ def _result(record: Description) -> str:
 def _presence(record: Description) -> str:
     seen = record.get("presence") or {}
     roles = "".join(f", {_claimed(role)}" for role in seen.get("roles", ()))
-    return f"sign of life {seen.get('count')} of replica {str(seen.get('replica'))[:8]}{roles}"
+    return f"heartbeat {seen.get('count')} of replica {str(seen.get('replica'))[:8]}{roles}"
 
 
 def _metric(record: Description) -> str:

@@ -188,7 +188,7 @@ def reasons_of(known: Known, names: Collection[str]) -> dict[str, list[tuple[Hea
     reasons: dict[str, list[tuple[Health, str]]] = defaultdict(list)
     for heartbeat in known.heartbeats:
         if not heartbeat.up:
-            reasons[heartbeat.instance].append((Health.BAD, "gives no sign of life"))
+            reasons[heartbeat.instance].append((Health.BAD, "sends no heartbeat"))
     for alarm in known.alarms:
         name = alarm.where.partition("/")[0]
         if name in names and alarm.severity is not Severity.INFO:
@@ -210,7 +210,7 @@ def edge_of(link: Link) -> Edge:
 def health_of(link: Link) -> tuple[Health, str]:
     """Return how a link is, and why."""
     if link.up is False:
-        return Health.BAD, f"{link.other} gives no sign of life"
+        return Health.BAD, f"{link.other} sends no heartbeat"
     if link.held_copies:
         return Health.WARN, f"{link.instance} holds copies for it"
     if link.up_share is not None and link.up_share < 0.995:

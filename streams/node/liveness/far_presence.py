@@ -16,7 +16,7 @@ from streams.node.liveness.presence import SILENCE, STEP
 
 @dataclass(slots=True)
 class FarPresence:
-    """Signs of life in another cluster; every ``at`` is the reader's monotonic clock in seconds."""
+    """Heartbeats in another cluster; every ``at`` is the reader's monotonic clock in seconds."""
 
     _clock: float = 0.0
     _awake: float = 0.0
@@ -36,7 +36,7 @@ class FarPresence:
         self._own_at, self._own_period = at, period
 
     def seen(self, instance: str, replica: str, count: int, period: float = 1.0) -> None:
-        """Note a sign of life over there; one that repeats an old count changes nothing."""
+        """Note a heartbeat over there; one that repeats an old count changes nothing."""
         if self._count.get(instance) != (replica, count):
             self._count[instance] = (replica, count)
             self._changed[instance] = self._clock

@@ -1,6 +1,6 @@
 """Kafka's clock, as a process knows it: messages carry instants, and machines' clocks differ.
 
-Signs of life are stamped by the broker when it appends them (``LogAppendTime``), so whoever reads
+Heartbeats are stamped by the broker when it appends them (``LogAppendTime``), so whoever reads
 them as they come knows the broker's clock by its own monotonic one, late by what the record took:
 a fraction of a second, and the best of ten seconds counts. By that clock all workers of a cluster
 go. A machine's own clock may be wrong or be set while they run: it counts until this is known.

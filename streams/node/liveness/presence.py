@@ -1,6 +1,6 @@
 """Which next hops are reachable: the one predicate behind failover, 9753 and 11290.
 
-A durable topic never refuses a record, so "unreachable" is defined by signs of life: a forwarder
+A durable topic never refuses a record, so "unreachable" is defined by heartbeats: a forwarder
 writes its ``presence`` once a second, and an instance counts as unreachable when its presence has
 not changed for five seconds by the *reader's* own clock. That clock goes only as the reader's own
 presence is seen to advance, because what the others wrote stands between its own records in the
@@ -26,7 +26,7 @@ SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""
 
 STEP = 2.0
-"""Seconds by which one own sign of life moves the reader's clock at most, in periods of one."""
+"""Seconds by which one own heartbeat moves the reader's clock at most, in periods of one."""
 
 EACH_SECOND = 200
 """How many names of a cluster give one heartbeat a second; all together write no more than that."""
@@ -39,7 +39,7 @@ def period_of(names: int) -> float:
 
 @dataclass(slots=True)
 class Presence:
-    """Signs of life as one reader saw them; every ``at`` is its monotonic clock in seconds.
+    """Heartbeats as one reader saw them; every ``at`` is its monotonic clock in seconds.
 
     ``own`` is the instance in whose name the reader itself writes; ``since`` when it began.
     """
@@ -71,7 +71,7 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Note a sign of life, and tell whether it is one's own; the next is due in ``period`` s.
+        """Note a heartbeat, and tell whether it is one's own; the next is due in ``period`` s.
 
         One that repeats an old count is none, and changes nothing. ``clock``: what :attr:`clock`
         was when it was read, if it is noted later.
@@ -94,7 +94,7 @@ class Presence:
         return instance == self.own
 
     def knows(self, instance: str) -> bool:
-        """Tell whether an instance has given a sign of life, not too long ago."""
+        """Tell whether an instance has sent a heartbeat, not too long ago."""
         return instance in self._changed
 
     def _forget(self) -> None:

@@ -1,4 +1,4 @@
-"""Who works in which slot, as signs of life tell.
+"""Who works in which slot, as heartbeats tell.
 
 A slot is a worker's name across restarts, and one process at a time works in it. Whoever begins
 looks here first. A predecessor that was killed must not be waited for longer than it takes to know
@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 FRESH = 3_000
-"""Milliseconds for which a sign of life may stand for somebody who lives: three are due in them.
+"""Milliseconds for which a heartbeat may stand for somebody who lives: three are due in them.
 
 Three of their periods, where they are due less often than once a second.
 """
@@ -44,7 +44,7 @@ class _Sign(NamedTuple):
 
 @dataclass(slots=True)
 class SlotOwners:
-    """The last sign of life in the name of each slot; ``own`` is the reader's own replica.
+    """The last heartbeat in the name of each slot; ``own`` is the reader's own replica.
 
     One thread tells it what it reads; any may ask. Moments are epoch milliseconds by Kafka's clock,
     which is read off the newest sign of anybody: no other clock may judge who lives.
@@ -68,7 +68,7 @@ class SlotOwners:
         *,
         came: bool | None = None,
     ) -> None:
-        """Note a sign of life; the next one is due in ``period`` seconds.
+        """Note a heartbeat; the next one is due in ``period`` seconds.
 
         ``came``: what :attr:`is_end_read` was when it was read, if it is noted later.
         """
@@ -135,7 +135,7 @@ class SlotOwners:
 
     @property
     def living(self) -> int:
-        """Return in how many names somebody gives signs of life: instances' and slots'."""
+        """Return in how many names somebody sends heartbeats: instances' and slots'."""
         return sum(
             self._newest - sign.appended < sign.fresh and sign.number != LEFT
             for sign in self._last.values()

@@ -31,7 +31,7 @@ def _transactions(name: str, on: On, why: str) -> RoleGrant:
 _CATALOG = _topic("catalog", On.CLUSTER, "Read", "routes, services and queues, as they are now")
 _WORKS = (
     _topic("catalog", On.CLUSTER, "Read DescribeConfigs", "what it lives by"),
-    _topic("presence", On.CLUSTER, "Read Write DescribeConfigs", "signs of life: others', its own"),
+    _topic("presence", On.CLUSTER, "Read Write DescribeConfigs", "heartbeats: others', its own"),
     _topic("event", On.CLUSTER, "Write DescribeConfigs", "what was delayed, dropped, refused"),
     _group("control", On.CLUSTER, "Describe", "the name under which catalog and presence are read"),
     _group("reader", On.CLUSTER, "Describe", "the name under which the catalog is read at start"),
@@ -148,7 +148,7 @@ ROLES: Mapping[str, RoleKind] = {
             *(_topic(kind, On.EVERY, "Describe", "how far the endpoint worker is behind")
               for kind in ("cmd", "in", "ack")),
             _topic("event", On.CLUSTER, "Read", "what happened"),
-            _topic("presence", On.CLUSTER, "Read", "signs of life"),
+            _topic("presence", On.CLUSTER, "Read", "heartbeats"),
             _topic("metric", On.CLUSTER, "Write", "its figures"),
             _group("endpoint.", On.EVERY, "Describe", "how far the endpoint worker has come"),
             _group("forwarder.", On.EVERY, "Describe", "how far the forwarder has come"),

@@ -191,7 +191,7 @@ class Control:
     def _guarded(self) -> None:
         try:
             self._run()
-        except Exception as error:  # without signs of life and catalog no worker may go on
+        except Exception as error:  # without heartbeats and catalog no worker may go on
             known = isinstance(error, (KafkaException, SurroundingsError))
             log.error("control has failed: %s", error, exc_info=not known)
             self._failure = error

@@ -1,7 +1,7 @@
 """A warm stand-by: whoever follows the state of a worker that works, and takes over when it dies.
 
 Two processes of the same slot. Each begins to read the state of all
-partitions, and goes on reading what is written there, until nobody gives signs of life in the
+partitions, and goes on reading what is written there, until nobody sends heartbeats in the
 slot's name. Then it takes the slot: its transactional id fences a worker that lives after all and
 ends what that had open, and as the same static member it is dealt the same partitions at once. What
 is left to read then is what was written last.
@@ -21,7 +21,7 @@ from streams.workers.slot import Slot
 ready = logging.getLogger("hopline.ready")
 
 SILENCE = 3.0
-"""Seconds without a sign of life after which a slot is taken over."""
+"""Seconds without a heartbeat after which a slot is taken over."""
 _LOOK = 0.2
 """Seconds between two looks whether somebody has the slot; shared by the partitions."""
 

@@ -1,6 +1,6 @@
 """Copies that a forwarder holds in memory, and when it decides on them again.
 
-A copy waits for next hops that give no sign of life, or whose cluster did not confirm it. All are
+A copy waits for next hops that send no heartbeat, or whose cluster did not confirm it. All are
 decided anew when one of those may be written to again, or the catalog has changed; each by itself
 when its time to live is over.
 """
@@ -73,7 +73,7 @@ class Waiting:
         return found
 
     def refused(self, instance: str) -> None:
-        """Note that a next hop did not take a copy, although it gives signs of life."""
+        """Note that a next hop did not take a copy, although it sends heartbeats."""
         self._missed[instance] = time.monotonic() + _AGAIN
 
     def add(self, key: tuple[object, ...], held: Held) -> Number | None:
