@@ -74,13 +74,13 @@ def up(
     """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
 
     One process runs the forwarders of all instances, one the endpoint workers, and one each agent
-    that the topology states (`agents:`); a keeper starts them again where they end. The command
+    that the topology states (`agents:`); a supervisor starts them again where they end. The command
     returns when every one is ready. Run it again to apply a changed topology: what runs stays, but
     where the instances or agents that there are have changed.
 
     HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker. Where the
     instances say different clusters, each cluster has a broker (--port and the next ones), workers
-    and a keeper of its own.
+    and a supervisor of its own.
     """
     path = find_folder(topology).absolute()
     loaded = load(path, time.time())

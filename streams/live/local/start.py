@@ -192,7 +192,7 @@ def _refuse_failed(folder: UpFolder, system: System) -> None:
             )
     if not folder.keeps(system):
         raise SurroundingsError(
-            f"The keeper has ended: {last_words(folder.log('keeper'))}",
+            f"The supervisor has ended: {last_words(folder.log('keeper'))}",
             f"Its log is {folder.log('keeper')}.",
         )
 
