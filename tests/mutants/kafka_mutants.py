@@ -194,7 +194,7 @@ MUTANTS = (
         _PARTITION,
         "        if not self.caught_up:\n            return []\n",
         "",
-        "workers/test_restore.py",
+        "workers/test_partition.py",
         rule=3,
     ),
     KafkaMutant(
