@@ -95,11 +95,6 @@ def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="an open fault: on a loaded machine, about one run in three, the member that comes back "
-    "is left without the topic until it is started again",
-)
 def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System) -> None:
     """Kafka hands it what it was dealt last: nothing, where there was no topic at that time."""
     topic, admin = system.cluster.topics.queue(*AT_B, "OrderQueue"), system.cluster.admin()
