@@ -47,7 +47,7 @@ _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY,
 _KEY_BYTES = 36
 LARGEST_BODY = 900_000
 """Bytes; a larger body does not fit into one record of a default broker (8459)."""
-LARGEST_STATEMENT = LARGEST_BODY + 90_000
+LARGEST_WITH_BODY = LARGEST_BODY + 90_000
 """Bytes of ``sb-command`` and body together: a client with defaults can write the record again."""
 
 Headers = list[tuple[str, bytes | None]]
@@ -106,7 +106,7 @@ def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
     A body that is too large by itself is left to whoever refuses it (8459).
     """
     size = len(header_of(headers, COMMAND) or b"") + min(len(value or b""), LARGEST_BODY)
-    if size > LARGEST_STATEMENT:
+    if size > LARGEST_WITH_BODY:
         raise MalformedError(f"Command: {size} bytes with its body are more than a record may have")
 
 

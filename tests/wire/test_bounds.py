@@ -35,7 +35,7 @@ from streams.wire.records import (
     CAUSE,
     COMMAND,
     LARGEST_BODY,
-    LARGEST_STATEMENT,
+    LARGEST_WITH_BODY,
     MOVED,
     demand_size,
     moved_headers,
@@ -194,7 +194,7 @@ def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
     assert moved_headers(said) == [(COMMAND, b"3"), (CAUSE, b"2"), (MOVED, None)]
 
 
-@pytest.mark.parametrize(("header", "body"), [(90_001, LARGEST_BODY), (LARGEST_STATEMENT + 1, 0)])
+@pytest.mark.parametrize(("header", "body"), [(90_001, LARGEST_BODY), (LARGEST_WITH_BODY + 1, 0)])
 def test_a_statement_that_could_not_be_written_once_more_is_malformed(
     header: int, body: int
 ) -> None:
