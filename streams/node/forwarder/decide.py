@@ -1,8 +1,8 @@
-"""What a forwarder does with a record: decide, count the hop, drop what is too old, pass on.
+"""What a forwarder does with a record: decide, count the hop, drop it or pass it on.
 
 Pure and without dialog state: the same record under the same catalog gives the same outcome, and
 losing a forwarder loses nothing but copies. Which route a record takes is in its plan
-(``plan_cache``).
+(``plan_cache``); what is reported of a drop, with no hop left (11285) say, is in ``reject``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is told of a copy that goes nowhere.
+"""What is reported of a copy that goes nowhere: event 140 (dropped), 160 (undeliverable), 141 else.
 
 The sender's endpoint learns it, if the message began here; from outside nobody does (reference
 5.1). Where a route is missing that somebody could know, its database is to ask for one (R11).
