@@ -173,8 +173,9 @@ class Intake:
         if is_moved(headers):
             return None
         if topic == self.inputs.cmd:
-            demand_size(message.value(), headers)
-            return _command(message, headers)
+            command = _command(message, headers)
+            demand_size(message.value(), headers)  # last: the name of a bad field says more
+            return command
         if topic == self.inputs.inbox:
             return _frame(message, headers)
         return read_ack(message.key(), message.value(), headers)
