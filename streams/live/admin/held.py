@@ -63,13 +63,9 @@ def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[HeldBack, ..
         for (_, partition), end in _of(ends, topic):
             position, _ = notes[group].get((topic, partition), (-1, ""))
             at = max(position, begins[topic, partition])
-            first = (
-                first_committed(cluster, TopicPartition(topic, partition, at)) if at < end else None
-            )
-            why = None if first is None else _unreadable(first)
-            if first is not None and why is not None:
-                name = topic.removeprefix(topics.prefix)
-                found.append(HeldBack(home, name, partition, first.offset() or 0, why))
+            first = find_unreadable(cluster, topic, partition, at) if at < end else None
+            if first is not None:
+                found.append(HeldBack(home, topic.removeprefix(topics.prefix), partition, *first))
     return tuple(found)
 
 
@@ -77,13 +73,21 @@ def _of(ends: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[tuple
     return ((place, end) for place, end in sorted(ends.items()) if place[0] == topic)
 
 
-def first_committed(cluster: Cluster, place: TopicPartition) -> Message | None:
-    """Return the first committed record at a place or behind it."""
-    reading = read_from(cluster, [place])
+def find_unreadable(
+    cluster: Cluster, topic: str, partition: int, offset: int
+) -> tuple[int, str] | None:
+    """Return where the first committed statement from an offset on is, and why nobody can read it.
+
+    ``None`` where it can be read, or is only rubbish, or there is none.
+    """
+    # A fetcher would wait for a record where there is nothing, or only what was aborted.
+    reading = read_from(cluster, [TopicPartition(topic, partition, offset)])
     try:
-        return next(reading, None)
+        first = next(reading, None)
     finally:
         reading.close()  # type: ignore[attr-defined] # a generator, which closes its consumer
+    why = None if first is None else _unreadable(first)
+    return None if first is None or why is None else (first.offset() or 0, why)
 
 
 def _unreadable(record: Message) -> str | None:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 
 from streams.errors import UsageError
-from streams.kafka import (
-    Cluster,
-    TopicPartition,
-    headers_of,
-    order_skip,
-    partitions_of,
-    read_catalog,
-)
-from streams.live.admin.held import first_committed
-from streams.wire import MalformedError, UnknownSchemaError
+from streams.kafka import Cluster, order_skip, partitions_of, read_catalog
+from streams.live.admin.held import find_unreadable
 from streams.wire.place import place_of
-from streams.wire.records import read_command
 
 _PLACE = re.compile(
     r"(?P<topic>[A-Za-z0-9.-]{1,249})/(?P<partition>[0-9]{1,9})@(?P<offset>[0-9]{1,18})"
@@ -40,23 +31,9 @@ def skip_statement(cluster: Cluster, place: str) -> int:
         raise UsageError(f"{topic} is no topic of statements: only these are held back.", _LOG_HINT)
     partition, offset = int(found["partition"]), int(found["offset"])
     read_catalog(cluster)  # which says the schemas
-    if partition not in partitions_of(cluster, topic) or _can_be_read(
-        cluster, topic, partition, offset
-    ):
+    first = None
+    if partition in partitions_of(cluster, topic):
+        first = find_unreadable(cluster, topic, partition, offset)
+    if first is None or first[0] != offset:
         raise UsageError(f"Nothing is held back at {place}.", _LOG_HINT)
     return order_skip(cluster, f"{topic.removeprefix(prefix)}/{partition}@{offset}")
-
-
-def _can_be_read(cluster: Cluster, topic: str, partition: int, offset: int) -> bool:
-    """Tell whether a record is there no more, or says something, or is malformed otherwise."""
-    # A fetcher would wait for a record where there is nothing, or only what was aborted.
-    record = first_committed(cluster, TopicPartition(topic, partition, offset))
-    if record is None or record.offset() != offset:
-        return True
-    try:
-        read_command(record.key(), record.value(), headers_of(record), record.timestamp()[1])
-    except UnknownSchemaError:
-        return False
-    except MalformedError:
-        return True
-    return True
