@@ -98,6 +98,14 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[str]:
     server.stop()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def application_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of an application's database, of either kind; its tables may be left there."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'application.sqlite'}"
+    return str(request.getfixturevalue("postgres"))
+
+
 @pytest.fixture
 def unique() -> str:
     """Return a prefix for topics and groups that is this test's own, such as ``t3f9a01c2.``."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -24,16 +23,9 @@ from streams.protocol import Flag, Header, Journey, Message, Parties
 HERE = Conversation("ServerB", "DatabaseB", uuid.UUID(int=1), is_initiator=False)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'application.sqlite'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 @pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
-    engine = sa.create_engine(url)
+def engine(application_database: str) -> Iterator[Engine]:
+    engine = sa.create_engine(application_database)
     for metadata in (METADATA, OUTBOX_METADATA):
         metadata.create_all(engine)
     yield engine
@@ -136,8 +128,10 @@ def _until_somebody_waits(engine: Engine) -> None:
 # --- the outbox, as both databases have it -------------------------------------------------------
 
 
-def test_the_relay_sees_committed_statements_only_and_in_order(engine: Engine, url: str) -> None:
-    table = OutboxTable.open(url)
+def test_the_relay_sees_committed_statements_only_and_in_order(
+    engine: Engine, application_database: str
+) -> None:
+    table = OutboxTable.open(application_database)
     table.claim()
     with engine.connect() as connection:
         for number in range(3):
@@ -148,7 +142,7 @@ def test_the_relay_sees_committed_statements_only_and_in_order(engine: Engine, u
     batch = table.take(0)
     assert batch is not None
     assert [s.body for s in batch.statements] == [b"0", b"1", b"2"]
-    again = OutboxTable.open(url)
+    again = OutboxTable.open(application_database)
     assert again.id == table.id
     assert again.claim() == batch
     again.finish(batch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,18 +20,11 @@ ROW: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'application.sqlite'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 @pytest.fixture
-def table(url: str) -> Iterator[OutboxTable]:
-    engine = sa.create_engine(url)
+def table(application_database: str) -> Iterator[OutboxTable]:
+    engine = sa.create_engine(application_database)
     METADATA.drop_all(engine)
-    table = OutboxTable.open(url)
+    table = OutboxTable.open(application_database)
     table.claim()
     yield table
     table.close()
@@ -48,9 +40,11 @@ def insert(url: str, *rows: dict[str, Any]) -> None:
     engine.dispose()
 
 
-def test_a_text_that_is_no_id_is_read_as_it_is(url: str, table: OutboxTable) -> None:
+def test_a_text_that_is_no_id_is_read_as_it_is(
+    application_database: str, table: OutboxTable
+) -> None:
     """A database would take a backslash for the beginning of bytes, and refuse the query."""
-    insert(url, {"conversation": "\\"}, {"id": "\\"}, {"instance": "é"})
+    insert(application_database, {"conversation": "\\"}, {"id": "\\"}, {"instance": "é"})
     batch = table.take(0)
     assert batch is not None
     assert batch.statements[0].conversation == "\\"
@@ -58,10 +52,12 @@ def test_a_text_that_is_no_id_is_read_as_it_is(url: str, table: OutboxTable) -> 
     assert batch.instances == ("ServerA", "é")
 
 
-def test_a_row_that_kafka_does_not_take_stays(url: str, table: OutboxTable) -> None:
+def test_a_row_that_kafka_does_not_take_stays(
+    application_database: str, table: OutboxTable
+) -> None:
     """All behind it is relayed; an operator is told of it."""
     large = bytes(1_000_001)
-    insert(url, {"body": large}, {"command": large}, {}, {"body": None})
+    insert(application_database, {"body": large}, {"command": large}, {}, {"body": None})
     batch = table.take(0)
     assert batch is not None
     assert [each.body for each in batch.statements] == [b"body", None]
