@@ -7,7 +7,7 @@ done what it skips in a rebalance and what an agent was cancelled in, and would 
 message is committed behind the rows that it has changed: Faust waits for them a tenth of a second,
 and where Kafka refuses one it warns and commits. With the offset of a queue a
 :class:`~streams.agents.note.Note` is committed. Where Kafka has forgotten an offset, nothing is
-read again (:mod:`streams.client.begin`). And who is dealt less than there is asks once more.
+read again (:mod:`streams.client.begin`). And a member looks for partitions that nobody reads.
 """
 
 from __future__ import annotations

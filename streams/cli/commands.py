@@ -31,7 +31,7 @@ class Entry:
     def section(self) -> Section:
         """Return the heading: the folder of the command's module is called by it."""
         folder = self.target.removeprefix("streams.cli.").partition(".")[0]
-        return Section.__members__.get(folder.upper(), Section.OTHER)
+        return Section[folder.upper()]
 
 
 COMMANDS: dict[str, Entry] = {

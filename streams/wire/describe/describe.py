@@ -59,6 +59,5 @@ def describe(record: RawRecord, topics: Topics) -> Description:
                 found.out[name] = getattr(place, name)
         _KINDS[place.kind](found)
     else:
-        found.out["kind"] = None
         found.out["body"] = body_of(record.value)
     return found.finish()
