@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
 from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
+_PAUSE = 0.2
+"""Seconds before a partition that had no leader is asked about again."""
+_NO_LEADER = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""What a broker answers while a leader moves, or where a topic was made or deleted just now."""
 
 Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
@@ -45,6 +62,8 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
         for topic in topics:
             for p in where.get(topic, ()):
                 key = (topic, p.partition)
+                if key not in begins or key not in ends:
+                    continue  # deleted while it was asked about
                 at = max(positions.get(key, -1), begins[key])
                 lags[group, topic] = lags.get((group, topic), 0) + max(0, ends[key] - at)
     return lags
@@ -117,7 +136,26 @@ def _offsets(
     spec: OffsetSpec,
     isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> Offsets:
-    if not partitions:
-        return {}
-    futures = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
-    return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}
+    """Return the offsets; a partition without a leader is asked about again until it has one.
+
+    A topic that is deleted meanwhile is left out. Raises KafkaException for any other failure, and
+    where there is no leader within 30 s.
+    """
+    found: Offsets = {}
+    left, deadline = list(partitions), time.monotonic() + _TIMEOUT
+    while left:
+        again: list[TopicPartition] = []
+        asked = admin.list_offsets(dict.fromkeys(left, spec), isolation_level=isolation)
+        for place, future in asked.items():
+            try:
+                found[place.topic, place.partition] = future.result().offset
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
+                    raise
+                again.append(TopicPartition(place.topic, place.partition))
+        if again:
+            time.sleep(_PAUSE)
+            known = admin.list_topics(timeout=_TIMEOUT).topics  # the client learns who leads now
+            again = [place for place in again if place.topic in known]
+        left = again
+    return found
