@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
 from streams.protocol import Dialog
 from streams.wire.single_object import PREFIX_LENGTH, Codec
@@ -21,6 +22,8 @@ _TEXT = b"\x48"
 """What a text of 36 bytes begins with."""
 _IDS = 2 * (1 + 36)
 """The bytes of two GUIDs as text."""
+_LONGEST = 9
+"""The bytes of a number that Avro's decoder and this one read alike: 63 bits."""
 
 
 class Familiar:
@@ -38,13 +41,14 @@ class Familiar:
                 try:
                     found = self._find(raw, at)
                 except ValueError:
-                    break  # no GUID where one must be: let it be told as ever
+                    break  # no GUID or no number where one must be: let it be told as ever
                 if found is not None:
                     found.conversation = conversation
                     return found
         dialog = self._decode(raw, conversation)
         if raw[:PREFIX_LENGTH] == self._prefix:
-            self._learn(raw, dialog)
+            with suppress(ValueError):
+                self._learn(raw, dialog)
         return dialog
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
@@ -75,12 +79,15 @@ class Familiar:
 
 
 def _number(raw: bytes, at: int) -> tuple[int, int]:
-    """Read a whole number as Avro writes it; returns it, and where it ends."""
+    """Read a whole number as Avro writes it; returns it, and where it ends.
+
+    Raises ValueError where it does not end, or is longer than any moment of ours.
+    """
     value = shift = 0
-    for end in range(at, len(raw)):
+    for end in range(at, min(len(raw), at + _LONGEST)):
         byte = raw[end]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), end + 1
         shift += 7
-    return 0, len(raw)
+    raise ValueError("no number of 63 bits")

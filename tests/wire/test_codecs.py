@@ -37,6 +37,7 @@ from streams.wire import MalformedError, UnknownSchemaError, frame_headers, stat
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
+from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, Record, prefix_of
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, StateKey, decode_key
 
@@ -180,6 +181,23 @@ def test_a_record_that_is_cut_off_is_no_familiar_one() -> None:
             patterns.read(raw[:cut], ID)
     with pytest.raises(MalformedError):
         patterns.read(raw.replace(b"6f1c2e6a", b"no guid!", 1), ID)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [b"\x9f" * 9 + b"\x01", b"\x9f" * 12 + b"\x04", b"\x80" * 200 + b"\x00"],
+    ids=["64 bits", "85 bits", "200 empty groups"],
+)
+def test_a_moment_of_more_than_63_bits_is_no_familiar_one(number: bytes) -> None:
+    """Avro's decoder keeps 64 bits of it, whatever it is."""
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    dialog = s.decode_dialog(examples()["Dialog"], ID)
+    raw = s.encode_dialog(dialog)
+    ids = b"".join(pack_string(str(guid)) for guid in (dialog.group, dialog.handle))
+    odd = raw.replace(ids + pack_long(dialog.created_at), ids + number)
+    assert odd != raw
+    for record in (raw, odd, odd, raw):
+        assert patterns.read(record, ID) == s.decode_dialog(record, ID)
 
 
 @thoroughly
