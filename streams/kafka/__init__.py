@@ -1,6 +1,7 @@
 """The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
 
 from streams.kafka.acls import create_acls, set_passwords
+from streams.kafka.brokers import find_long_transactions
 from streams.kafka.catalog import (
     CatalogState,
     Change,
@@ -120,6 +121,7 @@ __all__ = [
     "deploy",
     "durable_config",
     "find_hung",
+    "find_long_transactions",
     "find_open",
     "find_too_few",
     "find_topic_id",

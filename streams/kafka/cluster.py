@@ -23,6 +23,8 @@ log = logging.getLogger("hopline.kafka")
 
 STATISTICS_EVERY = 5_000
 """Milliseconds between two reports of a client about itself."""
+TRANSACTION_TIMEOUT_MS = 15_000
+"""For so long a producer of ours may keep a transaction open; what is behind it is not read."""
 _LOOK = 5.0
 """Seconds between two lines that tell how long a cluster is still waited for."""
 _outages: dict[object, Outage] = {}
@@ -100,7 +102,7 @@ class Cluster:
         }
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
-            settings["transaction.timeout.ms"] = 15_000
+            settings["transaction.timeout.ms"] = TRANSACTION_TIMEOUT_MS
         return Producer({**settings, **_dotted(config), **_reported(stats), **self._common()})
 
     def consumer(

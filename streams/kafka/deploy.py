@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streams.kafka.brokers import find_long_transactions
 from streams.kafka.catalog import CatalogState, Change, change_for, publish, read_catalog
 from streams.kafka.cluster import Cluster
 from streams.kafka.compare_topics import Mismatch, broker_count, compare
@@ -18,8 +19,8 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 class Deployment:
     """What was done, or would be: topics and catalog objects; ``version`` is the catalog's now.
 
-    ``findings``: what an operator has to do about topics, because ``apply`` cannot; ``warning``:
-    why the cluster is too small to be safe, or "".
+    ``findings``: what an operator has to do about topics and brokers, because ``apply`` cannot;
+    ``warning``: why the cluster is too small to be safe, or "".
     """
 
     topics: tuple[str, ...]
@@ -49,7 +50,8 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
     new = any(m.missing and m.topic == cluster.topics.catalog for m in mismatches)
     state = CatalogState() if new else read_catalog(cluster)
     change = change_for(state, _wanted(topology, state), prune=prune)
-    return Deployment(done, change, change.base, find_too_few(mismatches), warn(cluster))
+    findings = (*find_too_few(mismatches), *find_long_transactions(cluster))
+    return Deployment(done, change, change.base, findings, warn(cluster))
 
 
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
@@ -64,7 +66,7 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
     wanted = _wanted(topology, state)
     change = change_for(state, wanted, prune=prune)
     version = publish(cluster, wanted, change) if change else change.base
-    findings = find_too_few(mismatches)
+    findings = (*find_too_few(mismatches), *find_long_transactions(cluster))
     return Deployment(tuple(done), change, version, findings, warn(cluster))
 
 

@@ -15,7 +15,7 @@ from streams.kafka import Cluster, deploy
 from streams.report import Facts, read_facts
 from streams.resources import topologies_dir
 from streams.topology import Cluster as Stated
-from streams.topology import Topology, load, share_of
+from streams.topology import Ingress, Topology, load, share_of
 from streams.wire import Topics
 
 PARTITIONS = 2
@@ -23,6 +23,13 @@ NEAR, FAR = "near", "far"
 ABROAD = "ServerB"
 """Who lives in the far cluster where there are two; the gateways to it live in the near one."""
 _NOWHERE = "127.0.0.1:1"
+PARTNER = Ingress(
+    "GatewayA",
+    "partner",
+    ("InitiatorService", "TargetService", "PartnerService"),
+    ("DatabaseA", "DatabaseB", "Partner"),
+)
+"""Where there is one cluster a second may write to its gateway: only a hostile writer does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,8 @@ def _topology(addresses: dict[str, str]) -> Topology:
         for n, i in found.instances.items()
     }
     clusters = {n: Stated(n, {"bootstrap.servers": a}) for n, a in addresses.items()}
-    return replace(found, instances=instances, clusters=clusters)
+    ingress = () if addresses else (PARTNER,)
+    return replace(found, instances=instances, clusters=clusters, ingress=ingress)
 
 
 def _home(instance: str) -> str:

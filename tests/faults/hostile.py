@@ -38,6 +38,7 @@ from streams.wire.records import (
     message_record,
 )
 from streams.wire.statements import ResultRecord, encode_result
+from tests.faults.clusters import PARTNER
 from tests.faults.junk import Written, fits
 from tests.workers.rubbish import Raw, header, journey, now, parties, rubbish
 
@@ -81,9 +82,8 @@ _BODIES_OF_OBJECTS = (
 _BOMB_ONCE_IN = 400
 _BOMBS = (2_000_000, 20_000_000)
 """Bytes of zeros: compressed they are a few kilobytes, which is all that Kafka's limit sees."""
-_NOT_HERE = frozenset({"dialog", "ingress"})
-"""An endpoint worker's memory: what it cannot read there stops its partition on purpose. And what
-other clusters write: the system of that run has none."""
+_NOT_HERE = frozenset({"dialog"})
+"""An endpoint worker's memory: what it cannot read there stops its partition on purpose."""
 
 
 def kinds() -> tuple[str, ...]:
@@ -101,6 +101,7 @@ def topics_of(
     """Return the topics of some kinds."""
     names = cluster.topics
     one = {kind: (getattr(names, kind),) for kind in ("catalog", "presence", "event", "metric")}
+    one["ingress"] = (names.ingress(PARTNER.gateway, PARTNER.cluster),)
     return {
         kind: tuple(queues)
         if kind == "queue"
@@ -121,6 +122,11 @@ class Hostile:
         self._chance = Chance(seed)
         self._own = [self._chance.guid() for _ in range(40)]
         self._seen: dict[str, deque[Raw]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        names = (
+            cluster.topics
+        )  # nobody else writes into an ingress topic: the gateway's own has models
+        entrance = names.ingress(PARTNER.gateway, PARTNER.cluster)
+        self._models = {entrance: names.txq(PARTNER.gateway)} if entrance in self._kind_of else {}
         self._cluster, self._ear = cluster, self._listening(cluster)
 
     def __iter__(self) -> Iterator[Written]:
@@ -136,7 +142,7 @@ class Hostile:
     def _listening(self, cluster: Cluster) -> Consumer:
         places = [
             TopicPartition(topic, partition, _END)
-            for topic in self._topics
+            for topic in {self._models.get(topic, topic) for topic in self._topics}
             for partition in partitions_of(cluster, topic)
         ]
         consumer = cluster.consumer(f"{cluster.topics.prefix}hostile")
@@ -157,7 +163,7 @@ class Hostile:
         kind = self._kind_of[topic]
         if kind == "catalog":
             return self._catalog_record()
-        seen = tuple(self._seen[topic])
+        seen = tuple(self._seen[self._models.get(topic, topic)])
         try:
             if seen and self._chance.once_in(2):
                 record = self._own_copy(topic, self._chance.pick(seen))

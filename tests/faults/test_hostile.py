@@ -29,4 +29,4 @@ def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None
 
 
 def test_every_kind_of_topic_that_a_role_may_write_is_written() -> None:
-    assert set(kinds()) == set(KINDS) - {"dialog", "ingress"}
+    assert set(kinds()) == set(KINDS) - {"dialog"}

@@ -16,8 +16,17 @@ from confluent_kafka import Producer
 from streams.cli.run.up_text import status_json, status_lines
 from streams.embedded import Beside, Broker
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Hung, HungTransactions, deploy, find_hung
+from streams.kafka import (
+    Cluster,
+    Hung,
+    HungTransactions,
+    deploy,
+    find_hung,
+    preview,
+    specs_of,
+)
 from streams.live import Health, UpFolder, find_status
+from streams.live.admin.topics import compare_topics
 from streams.live.local.folder import System
 from streams.monitor.look import Eye
 from streams.monitor.sampler import Sampler
@@ -70,6 +79,16 @@ def opened(cluster: Cluster, topic: str, timeout: str = "15000") -> Producer:
     producer.produce(topic, b"never committed")
     assert producer.flush(60) == 0
     return producer
+
+
+def test_brokers_that_allow_it_are_named_with_the_setting(blind: Blind) -> None:
+    """By `apply` and `topics --check`; Kafka's default is 15 minutes."""
+    [finding] = deploy(blind.cluster, blind.topology).findings
+    assert finding == preview(blind.cluster, blind.topology).findings[0]
+    assert "up to 900 s (transaction.max.timeout.ms=900000)" in finding
+    assert finding.endswith("Set transaction.max.timeout.ms=15000 on the brokers.")
+    specs = specs_of(blind.topology, blind.cluster.topics)
+    assert finding in compare_topics(blind.cluster, specs).findings
 
 
 def test_a_transaction_that_stays_open_is_found_and_one_that_ends_is_not(blind: Blind) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, create, deploy, specs_of
+from streams.kafka import Cluster, create, deploy, preview, specs_of
 from streams.topology import Topology
 from streams.wire import Topics
-from streams.wire.acl import Operation, Role, roles_of
+from streams.wire.acl import Operation, Resource, Role, roles_of
 from tests.running import eventually
 from tests.security.secured import Secured
 from tests.workers.rig import configure, pair, pause
@@ -48,6 +48,19 @@ def test_no_right_to_create_or_alter_is_needed_where_all_is_as_it_must_be(owned:
     assert (done.topics, done.version) == ((), 1)
     assert deploy(owned.user, owned.topology).version == 1
     assert owned.secured.refused(ROLE, owned.user.topics.prefix) == set()
+
+
+def test_who_may_not_read_the_brokers_settings_is_told_the_right(owned: Owned) -> None:
+    """They say for how long somebody's open transaction holds readers up."""
+    assert not any("transaction" in each for each in deploy(owned.user, owned.topology).findings)
+    [brokers] = [g for g in owned.role.grants if g.resource is Resource.CLUSTER]
+    owned.secured.take(ROLE, brokers, Operation.DESCRIBE_CONFIGS)
+    try:
+        [finding] = preview(owned.user, owned.topology).findings
+    finally:
+        owned.secured.give_back(ROLE, brokers, Operation.DESCRIBE_CONFIGS)
+    assert finding.startswith("transaction.max.timeout.ms of the brokers cannot be read: ")
+    assert finding.endswith("It needs the right DescribeConfigs on the cluster.")
 
 
 def test_a_missing_topic_is_named_with_what_it_must_be_like_and_the_right(owned: Owned) -> None:

@@ -22,7 +22,7 @@ from streams.live.parts import Part, parts_of
 from streams.settings import Sourced, read_secret
 from streams.topology import Topology
 from streams.wire import Topics
-from streams.wire.acl import Granted, Role, roles_of
+from streams.wire.acl import Granted, Resource, Role, roles_of
 
 _HEAD = """\
 # Set first: AT="--bootstrap-server HOST:PORT --command-config admin.properties"
@@ -171,7 +171,9 @@ def _command(user: str, grant: Granted) -> str:
     words = ["--add", "--allow-principal", user]
     for operation in grant.operations:
         words += ["--operation", operation.value]
-    words += [f"--{grant.resource.value}", grant.name]
+    words.append(f"--{grant.resource.value}")
+    if grant.resource is not Resource.CLUSTER:  # there is one, and kafka-acls.sh takes no name
+        words.append(grant.name)
     if grant.prefixed:
         words += ["--resource-pattern-type", "prefixed"]
     return f"kafka-acls.sh $AT {shlex.join(words)}"

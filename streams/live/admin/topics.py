@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.kafka import Cluster, Mismatch, broker_count, compare, find_too_few
+from streams.kafka import (
+    Cluster,
+    Mismatch,
+    broker_count,
+    compare,
+    find_long_transactions,
+    find_too_few,
+)
 from streams.kafka.listing import topic_names
 from streams.wire.specs import TopicSpec
 
@@ -29,5 +36,6 @@ def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
     there = (name for name in topic_names(cluster) if name.startswith(prefix))
     spare = tuple(sorted(name for name in there if name not in needed)) if prefix else ()
     found, brokers = tuple(compare(cluster, specs)), broker_count(cluster)
-    warnings = (*find_too_few(found), cluster.replication.warning(brokers))
-    return Comparison(found, spare, tuple(filter(None, warnings)), brokers)
+    warning = cluster.replication.warning(brokers)
+    findings = (*find_too_few(found), *find_long_transactions(cluster), *filter(None, [warning]))
+    return Comparison(found, spare, findings, brokers)

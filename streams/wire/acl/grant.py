@@ -12,6 +12,7 @@ class Resource(Enum):
     TOPIC = "topic"
     GROUP = "group"
     TRANSACTIONAL_ID = "transactional-id"
+    CLUSTER = "cluster"
 
 
 class Operation(Enum):

@@ -37,6 +37,13 @@ _WORKS = (
     _group("reader", On.CLUSTER, "Describe", "the name under which the catalog is read at start"),
 )
 _NAMED = _group("reader", On.CLUSTER, "Describe", "the name under which topics are read")
+_BROKERS = RoleGrant(
+    Resource.CLUSTER,
+    "kafka-cluster",  # as Kafka calls it
+    On.CLUSTER,
+    (Operation.DESCRIBE_CONFIGS,),
+    "for how long brokers leave a transaction open",
+)
 _PUBLISHES = (
     _topic("catalog", On.CLUSTER, "Write", "what it publishes"),
     _transactions("catalog", On.CLUSTER, "in one transaction, one writer at a time"),
@@ -126,6 +133,7 @@ ROLES: Mapping[str, RoleKind] = {
         "creates topics and writes the catalog: apply, sql, queue, failover",
         (
             _topic("", On.EVERY, "Create AlterConfigs Describe", "topics, made and corrected"),
+            _BROKERS,
             *_PLANS,
         ),
     ),
@@ -133,6 +141,7 @@ ROLES: Mapping[str, RoleKind] = {
         "writes the catalog, where something else creates the topics: apply, sql, queue, failover",
         (
             _topic("", On.EVERY, "Describe DescribeConfigs", "topics, compared"),
+            _BROKERS,
             *_PLANS,
         ),
     ),

@@ -214,6 +214,9 @@ def _resources(topics: Topics, row: RoleGrant, place: _Place) -> Iterator[tuple[
     if row.resource is Resource.TOPIC:
         yield from _topics(topics, row, place)
         return
+    if row.resource is Resource.CLUSTER:
+        yield row.name, False
+        return
     prefix = topics.prefix
     match row.on:
         case On.CLUSTER:
