@@ -20,7 +20,7 @@ from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, 
 from streams.capture import CaptureOrigin, Metadata
 from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
-from streams.capture.recorder import record
+from streams.capture.recorder import Recorder
 from streams.capture.recording import begin
 from streams.kafka import Cluster, TopicPartition, create, read_ends
 from streams.wire import Topics
@@ -72,7 +72,8 @@ def capture(cluster: Cluster, count: int) -> tuple[float, float]:
         recording = begin(cluster, topics_of(cluster), {})
         writer = CaptureFolder(folder, metadata, SPLIT, recording=recording, codec=Codec.ZSTANDARD)
         with collecting_rarely():
-            outcome = record(cluster, writer, recording, monotonic=time.monotonic, stopped=stopped)
+            recorder = Recorder(monotonic=time.monotonic, stopped=stopped)
+            outcome = recorder.record(cluster, writer, recording)
         took = time.process_time() - began[0], time.monotonic() - began[1]
         assert outcome.records == count, outcome
         size = sum(part.size for part in writer.manifest.parts) / count

@@ -23,7 +23,7 @@ from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.records import INSIDE, ORIGIN, command_record, message_record
-from streams.workers import Control, EndpointWorker, Pace
+from streams.workers import Control, EndpointWorker, Pace, Tuning
 from streams.workers.collector import collecting_rarely
 
 FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
@@ -89,7 +89,8 @@ def worker(cluster: Cluster, loop: str, count: int, pace: Pace) -> Took:
     source, _ = source_of(cluster.topics, loop)
     control, stop = Control(cluster, ()), threading.Event()
     control.start()
-    runs = EndpointWorker(cluster, "SQL1" if loop == "initiator" else "SQL3", control, pace=pace)
+    instance = "SQL1" if loop == "initiator" else "SQL3"
+    runs = EndpointWorker(cluster, instance, control, tuning=Tuning(pace=pace))
     marks: list[Took] = []
 
     def position() -> int:

@@ -132,10 +132,10 @@ class Dialog:
             began,
             self.service,
             to_service,
-            broker,
-            contract,
-            lifetime,
             related=mine if related else None,
+            broker=broker,
+            contract=contract,
+            lifetime=lifetime,
         )
         self._saying.say(command)
         return Dialog(began, self._saying, self.service, contract, confirmed=False)

@@ -58,86 +58,78 @@ def learn_from(cluster: Cluster) -> tuple[str, ...]:
     return (*own_schemas(), *learned_schemas())
 
 
-def record(
-    cluster: Cluster,
-    folder: CaptureFolder,
-    recording: Recording,
-    *,
-    monotonic: Callable[[], float],
-    stopped: Callable[[], bool],
-    report: Callable[[Progress], None] = lambda _: None,
-    missed: Callable[[Gap], None] = lambda _: None,
-    chosen: Choose | None = None,
-    look_every: float = 5.0,
-    patience: float = 30.0,
-) -> Recorded:
-    """Write what is recorded into the folder, and complete it: at the ends, or when ``stopped``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorder:
+    """Records into folders, until there is no more or ``stopped``.
 
-    A recording that has ends and is stopped before them is left as it is, for whoever goes on.
-    Where there are none, Kafka is asked every ``look_every`` seconds for topics that have come into
-    being; those that ``chosen`` takes are recorded from their beginnings.
+    ``monotonic`` is a clock in seconds. Where a recording has no ends, Kafka is asked every
+    ``look_every`` seconds for topics that have come into being; those that ``chosen`` takes are
+    recorded from their beginnings. ``patience`` is how many seconds Kafka may not answer.
     """
-    started = monotonic()
-    try:
-        records, unreadable, complete = _read(
-            cluster, folder, recording, monotonic, stopped, report, missed, chosen, look_every,
-            patience,
-        )  # fmt: skip
-        if complete:
-            folder.close()
-        else:
-            folder.finish_part()
-    finally:
-        folder.leave()
-    return Recorded(records, monotonic() - started, unreadable, complete)
 
+    monotonic: Callable[[], float]
+    stopped: Callable[[], bool]
+    report: Callable[[Progress], None] = lambda _: None
+    missed: Callable[[Gap], None] = lambda _: None
+    chosen: Choose | None = None
+    look_every: float = 5.0
+    patience: float = 30.0
 
-def _read(
-    cluster: Cluster,
-    folder: CaptureFolder,
-    recording: Recording,
-    monotonic: Callable[[], float],
-    stopped: Callable[[], bool],
-    report: Callable[[Progress], None],
-    missed: Callable[[Gap], None],
-    chosen: Choose | None,
-    look_every: float,
-    patience: float,
-) -> tuple[int, int, bool]:
-    """Return how many records were written, of how many the headers lack, and whether all were."""
-    begins = flat(recording.begins) | {
-        place: at for place, at in flat(folder.positions).items() if place[0] in recording.begins
-    }
-    ends = None if recording.ends is None else flat(recording.ends)
-    spans = Spans(cluster, begins, ends, patience)
-    reported_at = part_since = looked = monotonic()
-    records = unreadable = before = 0
-    try:
-        while not spans.done and not stopped():
-            messages = spans.read()
-            if messages:
-                batch, damaged = columns(messages)
-                folder.write_batch(batch)
-                records, unreadable = records + len(messages), unreadable + damaged
-            while spans.overtaken:
-                gone = spans.overtaken.pop(0)
-                gap = Gap(gone.topic, gone.partition, gone.begin, gone.end)
-                folder.miss(gap)
-                missed(gap)
-            now = monotonic()
-            if now - reported_at >= _PROGRESS_EVERY:
-                report(Progress(records, spans.left, (records - before) / (now - reported_at)))
-                reported_at, before = now, records
-            if ends is None and chosen is not None and now - looked >= look_every:
-                recording = _look(cluster, folder, recording, spans, chosen)
-                looked = now
-            if ends is None and now - part_since >= _PART_AT_LEAST_EVERY:
+    def record(self, cluster: Cluster, folder: CaptureFolder, recording: Recording) -> Recorded:
+        """Write what is recorded into the folder, and complete it.
+
+        A recording that has ends and is stopped before them is left as it is, for whoever goes on.
+        """
+        started = self.monotonic()
+        try:
+            records, unreadable, complete = self._read(cluster, folder, recording)
+            if complete:
+                folder.close()
+            else:
                 folder.finish_part()
-                folder.name_schemas(learn_from(cluster))
-                part_since = now
-        return records, unreadable, ends is None or spans.done
-    finally:
-        spans.close()
+        finally:
+            folder.leave()
+        return Recorded(records, self.monotonic() - started, unreadable, complete)
+
+    def _read(
+        self, cluster: Cluster, folder: CaptureFolder, recording: Recording
+    ) -> tuple[int, int, bool]:
+        """Return how many records were written, of how many the headers lack, and if all were."""
+        known = flat(folder.positions)
+        begins = flat(recording.begins) | {
+            place: at for place, at in known.items() if place[0] in recording.begins
+        }
+        ends = None if recording.ends is None else flat(recording.ends)
+        spans = Spans(cluster, begins, ends, self.patience)
+        reported_at = part_since = looked = self.monotonic()
+        records = unreadable = before = 0
+        try:
+            while not spans.done and not self.stopped():
+                messages = spans.read()
+                if messages:
+                    batch, damaged = columns(messages)
+                    folder.write_batch(batch)
+                    records, unreadable = records + len(messages), unreadable + damaged
+                while spans.overtaken:
+                    gone = spans.overtaken.pop(0)
+                    gap = Gap(gone.topic, gone.partition, gone.begin, gone.end)
+                    folder.miss(gap)
+                    self.missed(gap)
+                now = self.monotonic()
+                if now - reported_at >= _PROGRESS_EVERY:
+                    rate = (records - before) / (now - reported_at)
+                    self.report(Progress(records, spans.left, rate))
+                    reported_at, before = now, records
+                if ends is None and self.chosen is not None and now - looked >= self.look_every:
+                    recording = _look(cluster, folder, recording, spans, self.chosen)
+                    looked = now
+                if ends is None and now - part_since >= _PART_AT_LEAST_EVERY:
+                    folder.finish_part()
+                    folder.name_schemas(learn_from(cluster))
+                    part_since = now
+            return records, unreadable, ends is None or spans.done
+        finally:
+            spans.close()
 
 
 def _look(

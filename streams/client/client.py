@@ -15,16 +15,10 @@ from collections.abc import Callable
 
 from streams.client.answers import Answers
 from streams.client.conversation import Conversation, StatementError
-from streams.client.statements import (
-    Statements,
-    begin_command,
-    end_command,
-    new_command,
-    send_command,
-)
+from streams.client.statements import Statements
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, KafkaError, KafkaException, Message, partitions_of
-from streams.protocol import Command, CommandKind
+from streams.protocol import Command
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record
 
@@ -41,6 +35,8 @@ class Client(Statements):
     client must be made anew. ``timeout``: seconds to wait for Kafka and for the answer to a
     statement. :meth:`close` is for when no other thread uses it any more.
     """
+
+    BEGIN_WAITS = True
 
     def __init__(
         self, cluster: Cluster, application: str = "hopline", *, timeout: float = 30
@@ -70,96 +66,37 @@ class Client(Statements):
                 answers.close()
             self._answers.clear()
 
-    def begin(
-        self,
-        instance: str,
-        database: str,
-        from_service: str,
-        to_service: str,
-        *,
-        broker: str | None = None,
-        contract: str | None = None,
-        lifetime: int | None = None,
-        conversation: uuid.UUID | None = None,
-        group: uuid.UUID | None = None,
-        related: Conversation | None = None,
-        wait: bool = True,
-    ) -> Conversation:
-        """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it.
-
-        The dialog joins the conversation group of ``related``, one of the same database; raises
-        UsageError where ``conversation`` is not one that :meth:`new_id` could return for it.
-        """
-        if conversation is None:
-            conversation = self.new_id(related)
-        elif related is not None:
-            where = self._partition(related.instance)
-            if where(conversation) != where(related.id):
-                raise UsageError(
-                    f"Conversation {conversation} cannot join the group of {related.id}: the one "
-                    f"is in partition {where(conversation)}, the other in {where(related.id)}.",
-                    "Let the client choose the id.",
-                )
-        handle = Conversation(instance, database, conversation)
-        command = begin_command(
-            handle,
-            from_service,
-            to_service,
-            broker,
-            contract,
-            lifetime,
-            group=group,
-            related=related,
-        )
-        self.perform(instance, command, wait=wait)
-        return handle
-
-    def new_id(self, related: Conversation | None = None) -> uuid.UUID:
-        """Return an id for a new dialog, one in the partition of `cmd` of a ``related`` one.
+    def new_id(
+        self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
+    ) -> uuid.UUID:
+        """Return the id of a new dialog, one in the partition of `cmd` of a ``related`` one.
 
         An endpoint worker knows the conversation groups of its own partition only.
         """
         if related is None:
-            return uuid.uuid4()
-        where = self._partition(related.instance)
-        while where(made := uuid.uuid4()) != where(related.id):
-            pass
-        return made
-
-    def send(
-        self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
-    ) -> uuid.UUID:
-        """SEND; returns the message's id. Raises StatementError where it is too large (8459)."""
-        command = send_command(on, body, type)
-        self.perform(on.instance, command, wait=wait)
-        return command.command_id
-
-    def end(
-        self,
-        on: Conversation,
-        *,
-        error: tuple[int, str] | None = None,
-        cleanup: bool = False,
-        wait: bool = False,
-    ) -> None:
-        """END CONVERSATION, WITH ERROR (code, text) or WITH CLEANUP."""
-        self.perform(on.instance, end_command(on, error, cleanup=cleanup), wait=wait)
-
-    def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
-        """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        command = new_command(on, CommandKind.TIMER, timeout=seconds)
-        self.perform(on.instance, command, wait=wait)
-
-    def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
-        """MOVE CONVERSATION: what arrives from now on belongs to another conversation group.
-
-        What is in the queue already keeps its group: that is the key of its record.
-        """
-        command = new_command(on, CommandKind.MOVE, group=group)
-        self.perform(on.instance, command, wait=wait)
+            return super().new_id(wanted=wanted)
+        topic = self._cluster.topics.cmd(related.instance)
+        count = len(partitions_of(self._cluster, topic, timeout=self._timeout))
+        where = partition_of(related.id, count)
+        if wanted is None:
+            while partition_of(made := uuid.uuid4(), count) != where:
+                pass
+            return made
+        if partition_of(wanted, count) != where:
+            raise UsageError(
+                f"Conversation {wanted} cannot join the group of {related.id}: the one is in "
+                f"partition {partition_of(wanted, count)}, the other in {where}.",
+                "Let the client choose the id.",
+            )
+        return wanted
 
     def perform(
-        self, instance: str, command: Command, *, wait: bool = False, timeout: float | None = None
+        self,
+        instance: str,
+        command: Command,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
     ) -> None:
         """Hand over a statement; with ``wait`` raises StatementError where it is refused.
 
@@ -229,11 +166,6 @@ class Client(Statements):
             raise self._incomplete(left)
         if left:
             raise _not_delivered(left, f"no answer within {timeout:.0f} s")
-
-    def _partition(self, instance: str) -> Callable[[uuid.UUID], int]:
-        topic = self._cluster.topics.cmd(instance)
-        count = len(partitions_of(self._cluster, topic, timeout=self._timeout))
-        return lambda conversation: partition_of(conversation, count)
 
     def _reported(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

@@ -18,7 +18,7 @@ import uuid
 from streams.client.begin import Begin
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received, Receiver
-from streams.client.statements import Statements
+from streams.client.statements import Statements, refuse_to_wait
 from streams.kafka import AbortedError, Cluster, Outgoing, Transactor
 from streams.protocol import Command
 from streams.wire.records import command_record
@@ -79,8 +79,9 @@ class Exchange(Statements):
         """Lock what :meth:`Receiver.get_conversation_group` does."""
         return self._receiver.get_conversation_group(timeout)
 
-    def perform(self, instance: str, command: Command) -> None:
+    def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
         """Say something that counts when the transaction is committed."""
+        refuse_to_wait(wait=wait)
         key, value, headers = command_record(command)
         self._said.append(Outgoing(self._cluster.topics.cmd(instance), key, value, headers))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 
 from streams.client.client import Client
+from streams.client.conversation import Conversation
 from streams.client.statements import Statements
 from streams.protocol import Cause, Command, Source
 
@@ -32,12 +33,15 @@ class Once(Statements):
         if failure is None:
             self._client.flush()
 
-    def new_id(self) -> uuid.UUID:
+    def new_id(
+        self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
+    ) -> uuid.UUID:
         """Return the id of a dialog that the next thing said begins."""
-        return self._cause.conversation()
+        super().new_id(related)
+        return wanted or self._cause.conversation()
 
-    def perform(self, instance: str, command: Command) -> None:
+    def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
         """Say the next thing that the record causes."""
         command = command.caused_by(self._cause)
         self._cause = self._cause.following
-        self._client.perform(instance, command)
+        self._client.perform(instance, command, wait=wait)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from streams.client.statements import Statements
+from streams.client.statements import Statements, refuse_to_wait
 from streams.outbox.rows import Statement
 from streams.outbox.table import METADATA, insertion
 from streams.protocol import Command
@@ -42,8 +42,9 @@ class Outbox(Statements):
     def __init__(self, session: Executes) -> None:
         self._session = session
 
-    def perform(self, instance: str, command: Command) -> None:
+    def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
         """Insert a statement."""
+        refuse_to_wait(wait=wait)
         row = Statement(
             str(command.command_id),
             instance,

@@ -11,16 +11,38 @@ from __future__ import annotations
 import time
 import uuid
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from streams.client.conversation import Conversation, StatementError
-from streams.errors import Number
+from streams.errors import Number, UsageError
 from streams.protocol import Command, CommandKind
 from streams.wire.records import LARGEST_BODY
 
 
+class DialogOptions(TypedDict, total=False):
+    """What BEGIN DIALOG may state beside the two services.
+
+    ``broker``: the broker id of the target, ``contract``: else DEFAULT, ``lifetime``: in seconds,
+    ``group``: the conversation group that it joins, ``conversation``: its id, else a new one.
+    """
+
+    broker: str | None
+    contract: str | None
+    lifetime: int | None
+    group: uuid.UUID | None
+    conversation: uuid.UUID | None
+
+
 class Statements(ABC):
-    """BEGIN DIALOG, SEND, END CONVERSATION, BEGIN CONVERSATION TIMER and MOVE CONVERSATION."""
+    """BEGIN DIALOG, SEND, END CONVERSATION, BEGIN CONVERSATION TIMER and MOVE CONVERSATION.
+
+    With ``wait`` a statement returns when it has been applied, and raises StatementError where it
+    was refused. Only a :class:`~streams.client.client.Client` can wait: what becomes part of a
+    transaction is not applied before that commits.
+    """
+
+    BEGIN_WAITS = False
+    """Whether a BEGIN is waited for unless ``wait`` says otherwise."""
 
     def begin(
         self,
@@ -29,50 +51,79 @@ class Statements(ABC):
         from_service: str,
         to_service: str,
         *,
-        broker: str | None = None,
-        contract: str | None = None,
-        lifetime: int | None = None,
-        conversation: uuid.UUID | None = None,
-        group: uuid.UUID | None = None,
+        related: Conversation | None = None,
+        wait: bool | None = None,
+        **options: Unpack[DialogOptions],
     ) -> Conversation:
-        """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it."""
-        handle = Conversation(instance, database, conversation or self.new_id())
-        command = begin_command(
-            handle, from_service, to_service, broker, contract, lifetime, group=group
-        )
-        self.perform(instance, command)
+        """BEGIN DIALOG; nothing is sent to the network by it.
+
+        The dialog joins the conversation group of ``related``, one of the same database. Raises
+        UsageError where that is impossible.
+        """
+        conversation = self.new_id(related, wanted=options.get("conversation"))
+        handle = Conversation(instance, database, conversation)
+        command = begin_command(handle, from_service, to_service, related=related, **options)
+        self.perform(instance, command, wait=self.BEGIN_WAITS if wait is None else wait)
         return handle
 
-    def new_id(self) -> uuid.UUID:
-        """Return an id for a new dialog."""
-        return uuid.uuid4()
+    def new_id(
+        self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
+    ) -> uuid.UUID:
+        """Return the id of a new dialog: the one that is ``wanted``, or any.
 
-    def send(self, on: Conversation, body: bytes, *, type: str | None = None) -> uuid.UUID:
+        Raises UsageError where the dialog could not join the group of ``related``.
+        """
+        if related is not None:
+            raise UsageError(
+                "Only a Client begins a dialog that is related to another one.",
+                "Name the conversation group: group=.",
+            )
+        return wanted or uuid.uuid4()
+
+    def send(
+        self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
+    ) -> uuid.UUID:
         """SEND; returns the message's id. Raises StatementError where it is too large (8459)."""
         command = send_command(on, body, type)
-        self.perform(on.instance, command)
+        self.perform(on.instance, command, wait=wait)
         return command.command_id
 
     def end(
-        self, on: Conversation, *, error: tuple[int, str] | None = None, cleanup: bool = False
+        self,
+        on: Conversation,
+        *,
+        error: tuple[int, str] | None = None,
+        cleanup: bool = False,
+        wait: bool = False,
     ) -> None:
         """END CONVERSATION, WITH ERROR (code, text) or WITH CLEANUP."""
-        self.perform(on.instance, end_command(on, error, cleanup=cleanup))
+        self.perform(on.instance, end_command(on, error, cleanup=cleanup), wait=wait)
 
-    def timer(self, on: Conversation, seconds: int) -> None:
+    def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        self.perform(on.instance, new_command(on, CommandKind.TIMER, timeout=seconds))
+        command = new_command(on, CommandKind.TIMER, timeout=seconds)
+        self.perform(on.instance, command, wait=wait)
 
-    def move(self, on: Conversation, group: uuid.UUID) -> None:
+    def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
         """MOVE CONVERSATION: what arrives from now on belongs to another conversation group.
 
         What is in the queue already keeps its group: that is the key of its record.
         """
-        self.perform(on.instance, new_command(on, CommandKind.MOVE, group=group))
+        command = new_command(on, CommandKind.MOVE, group=group)
+        self.perform(on.instance, command, wait=wait)
 
     @abstractmethod
-    def perform(self, instance: str, command: Command) -> None:
-        """Hand over a statement."""
+    def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
+        """Hand over a statement; raises UsageError where nobody can ``wait`` for it."""
+
+
+def refuse_to_wait(*, wait: bool) -> None:
+    """Raise UsageError where somebody would wait for what a transaction has yet to commit."""
+    if wait:
+        raise UsageError(
+            "A statement in a transaction is applied after the commit, so wait=True cannot hold.",
+            "Leave wait out; a refusal is an event.",
+        )
 
 
 def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
@@ -85,23 +136,20 @@ def begin_command(
     handle: Conversation,
     from_service: str,
     to_service: str,
-    broker: str | None,
-    contract: str | None,
-    lifetime: int | None,
     *,
-    group: uuid.UUID | None = None,
     related: Conversation | None = None,
+    **options: Unpack[DialogOptions],
 ) -> Command:
-    """Return a BEGIN DIALOG."""
+    """Return a BEGIN DIALOG; the conversation's id is that of ``handle``."""
     return new_command(
         handle,
         CommandKind.BEGIN,
         from_service=from_service,
         to_service=to_service,
-        to_broker=broker,
-        contract=contract,
-        lifetime=lifetime,
-        group=group,
+        to_broker=options.get("broker"),
+        contract=options.get("contract"),
+        lifetime=options.get("lifetime"),
+        group=options.get("group"),
         related=None if related is None else related.id,
     )
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from functools import lru_cache
+from operator import itemgetter
+from typing import Any
 
 from streams.errors import Number
 from streams.protocol.frames import Flag, Header, Journey, Parties
@@ -19,6 +22,10 @@ HOP_CODEC = Codec("Hop", longest=LONGEST, largest=LARGEST_HOP)
 
 _FLAGS = tuple(map(Flag, range(16)))
 _NO_FRAGMENT = b"\0\2\0"
+_names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
+    slice(0, Parties._fields.index("contract") + 1)
+)
+_form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
 """No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
@@ -35,7 +42,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 def _is_short(parties: Parties) -> bool:
     """Tell whether parties may be remembered: what was read may have names of any length."""
-    to_service, to_broker, from_service, from_broker, contract = parties[:5]
+    to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
 
@@ -80,7 +87,7 @@ def encode_header(header: Header) -> bytes:
     """Encode ``sb-message``."""
     if type(header) is Arrived and header.raw is not None:
         return header.raw
-    if header[5:] == _PLAIN:
+    if _form(header) == _PLAIN:
         return b"%b%b%b%b%b%b%b" % (
             MESSAGE_CODEC.prefix,
             header.message_id.bytes,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from streams.protocol.cause import Cause, Source
@@ -22,6 +24,13 @@ _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
 _NEWER_STATEMENT = "UNKNOWN"
 
+# Which fields of a statement are remembered together: between these stand what differs each time.
+_Fields = Callable[[Command], tuple[Any, ...]]
+_field = Command._fields.index
+_kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
+_said: _Fields = itemgetter(slice(_field("reply_to"), _field("body")))
+_rest: _Fields = itemgetter(slice(_field("related"), _field("cause")))
+
 _ISSUED = COMMAND.names.index("issued_at")
 _pack_kind = lru_cache(_REMEMBERED)(COMMAND.packer(1, _ISSUED))
 _pack_said = COMMAND.packer(_ISSUED + 1)
@@ -29,47 +38,30 @@ _pack_said = COMMAND.packer(_ISSUED + 1)
 
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
-    kind, database, from_initiator, issued_at = command[2:6]
+    kind, database, from_initiator = _kind(command)
     return b"%b%b%b%b%b" % (
         COMMAND.prefix,
         command.command_id.bytes,
         _pack_kind((kind.value, database, from_initiator)),
-        pack_long(issued_at),
-        _said(*command[6:17], *command[19:22]),
+        pack_long(command.issued_at),
+        _pack_repeated(_said(command), _rest(command)),
     )
 
 
 @lru_cache(_REMEMBERED)
-def _said(
-    reply_to: str | None,
-    from_service: str | None,
-    to_service: str | None,
-    to_broker: str | None,
-    contract: str | None,
-    lifetime: int | None,
-    group: uuid.UUID | None,
-    type: str | None,
-    error_code: int | None,
-    error_text: str | None,
-    cleanup: bool,
-    related: uuid.UUID | None,
-    timeout: int | None,
-    also: tuple[uuid.UUID, ...],
-) -> bytes:
+def _pack_repeated(said: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
     """Encode what a statement says, which for most of one application's is the same."""
+    *names, lifetime, group, type_, error_code, error_text, cleanup = said
+    related, timeout, also = rest
     return _pack_said(
         (
-            reply_to,
-            from_service,
-            to_service,
-            to_broker,
-            contract,
+            *names,
             lifetime,
             None if group is None else str(group),
             None if related is None else str(related),
             list(map(str, also)),
             timeout,
-            type,
+            type_,
             error_code,
             error_text,
             cleanup,
@@ -105,8 +97,8 @@ def decode_command(
         return _command(raw, conversation, body, stored_at)
     issued_at, head, tail = split
     before, middle, after = _repeated(head, tail)
-    said = (conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after)
-    return Command._make(said)
+    said = conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after
+    return Command(*said)  # its cause is a header of its own
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
@@ -126,8 +118,8 @@ def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
 def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
     """Return a statement's fields, apart from those that differ each time."""
     raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
-    said = _command(raw, uuid.UUID(int=0), None, 0)
-    return said[2:5], said[6:17], said[19:]
+    command = _command(raw, uuid.UUID(int=0), None, 0)
+    return _kind(command), _said(command), _rest(command)
 
 
 def _command(

@@ -17,7 +17,7 @@ thread gets on.
 
 from streams.kafka import FencedError
 from streams.workers.control import Control
-from streams.workers.endpoint import EndpointWorker, Pace
+from streams.workers.endpoint import EndpointWorker, Pace, Tuning
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import ROLES, Plan, Process, stop_on_signals
 from streams.workers.working import WORKING
@@ -32,5 +32,6 @@ __all__ = [
     "Pace",
     "Plan",
     "Process",
+    "Tuning",
     "stop_on_signals",
 ]

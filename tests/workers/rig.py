@@ -35,7 +35,7 @@ from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.protocol import Limits
 from streams.topology import Topology, flatten, load
 from streams.wire import Topics, decode_event, encode_catalog_object
-from streams.workers import Control, EndpointWorker, ForwarderWorker
+from streams.workers import Control, EndpointWorker, ForwarderWorker, Tuning
 from tests.running import DEADLINE, eventually
 
 TO_B = "{name: ToB, service_name: TargetService, broker_instance: DatabaseB, address: 'tcp://B:1'}"
@@ -259,10 +259,8 @@ class Rig:
             control,
             pair=pair,
             slot=slot,
-            limits=limits,
             standby=standby,
-            trims_every=trims_every,
-            cache_bytes=cache_bytes,
+            tuning=Tuning(limits, cache_bytes, trims_every=trims_every),
         )
         return self._run(worker, cluster)
 

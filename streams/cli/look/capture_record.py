@@ -15,7 +15,7 @@ from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_manifest, total
 from streams.capture.record import CaptureOrigin, Metadata
-from streams.capture.recorder import Progress, Recorded, learn_from, record
+from streams.capture.recorder import Progress, Recorded, Recorder, learn_from
 from streams.capture.recording import Point, begin, choose, go_on
 from streams.cli.interruptible import interruptible
 from streams.errors import UsageError
@@ -75,11 +75,15 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         )  # fmt: skip
         # What is recorded already may be deleted meanwhile: the choice is among what is new.
         known = dict.fromkeys(recording.begins, 0)
-        outcome = record(
-            cluster, folder, recording, monotonic=time.monotonic, stopped=stopped,
-            report=_reporter(recording), missed=_missed, patience=timeout,
+        recorder = Recorder(
+            monotonic=time.monotonic,
+            stopped=stopped,
+            report=_reporter(recording),
+            missed=_missed,
             chosen=lambda existing: _chosen(cluster, order, {**known, **existing}),
-        )  # fmt: skip
+            patience=timeout,
+        )
+        outcome = recorder.record(cluster, folder, recording)
     return folder.manifest, outcome
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.errors import ConversationEvent, EventKind, Number
-from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
+from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, Opening, new_endpoint, units
 from streams.node.endpoint.effects_to_records import send_ack, send_error
 from streams.node.endpoint.overlay import Overlay
 from streams.node.mirroring.owners import locate
@@ -99,8 +99,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
         send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
         send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
         return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
-    dialog = new_endpoint(
-        tx.endpoint,
+    opening = Opening(
         message.conversation,
         database,
         back.from_broker,
@@ -110,10 +109,9 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
         far_service=parties.from_service,
         far_broker=parties.from_broker,
         contract=parties.contract,
-        group=None,
-        now=tx.now,
         expires_at=header.dialog_expires_at,
     )
+    dialog = new_endpoint(tx.endpoint, opening, tx.now)
     key = (database, message.conversation, False)
     machine = tx.adopt(key, dialog)
     tx.report(key, ConversationEvent.CREATED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import NamedTuple
 
 from streams.errors import Number
 from streams.node.endpoint.committed import CommittedState
@@ -49,8 +50,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     to_broker = command.to_broker
     if to_broker is not None and to_broker.casefold() == CURRENT_DATABASE:
         to_broker = database.broker_id
-    return new_endpoint(
-        endpoint,
+    opening = Opening(
         command.conversation,
         command.database,
         database.broker_id,
@@ -61,9 +61,9 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
         far_broker=to_broker,
         contract=contract,
         group=group,
-        now=now,
         expires_at=now + lifetime * 1000,
     )
+    return new_endpoint(endpoint, opening, now)
 
 
 def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | None:
@@ -111,42 +111,36 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
     return None
 
 
-def new_endpoint(
-    endpoint: CommittedState,
-    conversation: uuid.UUID,
-    database: str,
-    broker_id: str,
-    *,
-    is_initiator: bool,
-    state: State,
-    service: str,
-    far_service: str,
-    far_broker: str | None,
-    contract: str,
-    group: uuid.UUID | None,
-    now: int,
-    expires_at: int,
-) -> Dialog:
+class Opening(NamedTuple):
+    """What a conversation endpoint begins with; ``group`` ``None``: one of its own."""
+
+    conversation: uuid.UUID
+    database: str
+    broker_id: str
+    is_initiator: bool
+    state: State
+    service: str
+    far_service: str
+    far_broker: str | None
+    contract: str
+    expires_at: int
+    group: uuid.UUID | None = None
+
+
+def new_endpoint(endpoint: CommittedState, opening: Opening, now: int) -> Dialog:
     """Build an endpoint; handle and group follow from the conversation, so nothing is random."""
+    conversation, database = opening.conversation, opening.database
     priority = endpoint.catalog.priority(
-        endpoint.instance, database, contract, service, far_service
+        endpoint.instance, database, opening.contract, opening.service, opening.far_service
     )
-    side = f"{broker_id}:{'initiator' if is_initiator else 'target'}"
+    side = f"{opening.broker_id}:{'initiator' if opening.is_initiator else 'target'}"
+    known = opening._asdict()
+    known["group"] = opening.group or uuid.uuid5(conversation, f"group:{side}")
     return Dialog(
-        conversation=conversation,
-        database=database,
-        broker_id=broker_id,
-        is_initiator=is_initiator,
-        state=state,
-        service=service,
-        far_service=far_service,
-        far_broker=far_broker,
-        contract=contract,
-        group=group or uuid.uuid5(conversation, f"group:{side}"),
+        **known,
         handle=uuid.uuid5(conversation, f"handle:{side}"),
         created_at=now,
-        expires_at=expires_at,
-        locked=not is_initiator,
+        locked=not opening.is_initiator,
         priority=priority,
         error_epoch=endpoint.error_epoch(database),
     )

@@ -8,8 +8,10 @@ transaction, or several by ``applying``. ``apply_work`` applies the work of one 
 record; ``inputs`` has ``node`` apply a record, and reads bodies again for what is sent again;
 ``held_back`` are statements that cannot be read yet. ``transactions`` has ``output`` write what
 follows from it, and commits. ``move_bodies`` copies the bodies that keep a log from being trimmed.
+``tuning`` says how much is done at a time.
 """
 
-from streams.workers.endpoint.worker import EndpointWorker, Pace
+from streams.workers.endpoint.tuning import Pace, Tuning
+from streams.workers.endpoint.worker import EndpointWorker
 
-__all__ = ["EndpointWorker", "Pace"]
+__all__ = ["EndpointWorker", "Pace", "Tuning"]

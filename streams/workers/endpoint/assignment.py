@@ -23,7 +23,6 @@ from streams.kafka import (
     watermarks,
 )
 from streams.node import Dialogs, Endpoint
-from streams.protocol import Limits
 from streams.wire.partition import partition_of
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
@@ -32,6 +31,7 @@ from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import Replay, lost_bodies, start_position
+from streams.workers.endpoint.tuning import Tuning
 from streams.workers.ownership import PairOwnership
 
 log = logging.getLogger("hopline.endpoint")
@@ -56,21 +56,17 @@ class Assignment:
         self,
         cluster: Cluster,
         instance: str,
-        inputs: Inputs,
         control: Control,
         ownership: PairOwnership,
-        limits: Limits,
-        cache_bytes: int,
-        most: int,
+        tuning: Tuning,
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
         self._ownership, self._home = ownership, ownership.home
-        self._inputs = inputs
+        self.inputs = Inputs.of(cluster.topics, ownership.home)
         self._control = control
-        self._limits = limits
-        self._cache_bytes = cache_bytes
-        self._most = most
+        self._limits, self._cache_bytes = tuning.bounded, tuning.cache_bytes
+        self._most, _ = tuning.pace.value
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
@@ -86,7 +82,7 @@ class Assignment:
             isolation_level="read_uncommitted",
         )
         consumer.subscribe(
-            list(self._inputs),
+            list(self.inputs),
             on_assign=self._assigned,
             on_revoke=self._revoked,
             on_lost=self._lost,
@@ -133,7 +129,7 @@ class Assignment:
 
     def _mark_end(self, owned: Partition, now: int) -> None:
         """Ask where ``in`` ends, once the worker has come to where it ended before."""
-        inbox = self._inputs.inbox
+        inbox = self.inputs.inbox
         if owned.reaches_mark(inbox):
             owned.mark = watermarks(self._aside, inbox, owned.number, timeout=2)[1], now
             owned.reaches_mark(inbox)
@@ -151,8 +147,8 @@ class Assignment:
             by_number.setdefault(p.partition, set()).add(p.topic)
         starts: list[TopicPartition] = []
         for number, topics in sorted(by_number.items()):
-            if topics != set(self._inputs):
-                missing = sorted(set(self._inputs) - topics)
+            if topics != set(self.inputs):
+                missing = sorted(set(self.inputs) - topics)
                 raise SurroundingsError(
                     f"{self._ownership}: partition {number} came without {', '.join(missing)}.",
                     "cmd, in and ack must have the same number of partitions.",
@@ -174,7 +170,7 @@ class Assignment:
 
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
-        topics, inputs = self._cluster.topics, self._inputs
+        topics, inputs = self._cluster.topics, self.inputs
         endpoint, state = self._replayed(number)
         known = (state.cmd, state.inbox, state.ack) if state else (None, None, None)
         positions = {

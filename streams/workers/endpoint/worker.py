@@ -18,12 +18,9 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from enum import Enum
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
-    CACHE_BYTES,
     Cluster,
     Consumer,
     KafkaError,
@@ -34,19 +31,18 @@ from streams.kafka import (
     partitions_of,
     skip_key,
 )
-from streams.protocol import Limits
-from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import BYTES
 from streams.workers.endpoint.apply_work import WorkApplier
 from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
 from streams.workers.endpoint.held_back import HeldBackStatements
-from streams.workers.endpoint.inputs import Inputs, Intake
+from streams.workers.endpoint.inputs import Intake
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
 from streams.workers.endpoint.standby import Standby
 from streams.workers.endpoint.transactions import Transactions
+from streams.workers.endpoint.tuning import AS_USUAL, Tuning
 from streams.workers.event_counts import Committed, EventCounts, Traffic
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat, rest
@@ -57,24 +53,11 @@ log = logging.getLogger("hopline.endpoint")
 AHEAD_KBYTES = 16 << 10
 
 
-class Pace(Enum):
-    """How long a transaction may become: so many records, and so many seconds of waiting for them.
-
-    What a transaction costs for itself and for each dialog in it is shared by its records. LATENCY
-    takes what is there, about 50 ms of work; THROUGHPUT gathers for half a second at most.
-    """
-
-    LATENCY = (1_000, 0.0)
-    THROUGHPUT = (10_000, 0.25)
-
-
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
-    ``cache_bytes`` bounds what it keeps in memory of ``cmd`` and ``in``, over all partitions.
-    As a ``standby`` it begins when nobody else works in its slot. Every ``trims_every`` seconds it
-    computes ``trim_points`` of its inputs anew; ``None``: never. ``young`` is set from outside:
+    As a ``standby`` it begins when nobody else works in its slot. ``young`` is set from outside:
     where the records begin, if any, that are kept for their age.
     """
 
@@ -88,11 +71,8 @@ class EndpointWorker:
         *,
         pair: str | None = None,
         slot: str = "",
-        limits: Limits | None = None,
-        cache_bytes: int = CACHE_BYTES,
-        pace: Pace = Pace.LATENCY,
         standby: bool = False,
-        trims_every: float | None = None,
+        tuning: Tuning = AS_USUAL,
     ) -> None:
         self.instance = instance
         self.ownership = PairOwnership(control, instance, pair)
@@ -102,17 +82,10 @@ class EndpointWorker:
         # As the same static member, whoever has the slot next is dealt its partitions at once.
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
-        self._pace = pace
-        self._trims_every = trims_every
+        self._tuning = tuning
         self._standby = Standby(control, self._slot) if standby else None
-        self._inputs = Inputs.of(cluster.topics, self.ownership.home)
-        # A command, and a message in a queue topic, is one record.
-        limits = limits or Limits()
-        limits = replace(limits, body=min(limits.body, LARGEST_BODY))
-        most, _ = pace.value
-        self.assignment = Assignment(
-            cluster, instance, self._inputs, control, self.ownership, limits, cache_bytes, most
-        )
+        self.assignment = Assignment(cluster, instance, control, self.ownership, tuning)
+        self._inputs = self.assignment.inputs
         self.counts, self.traffic = Committed(), Traffic()
         self._turns = 0
         self.young: Mapping[tuple[str, int], int] = {}
@@ -176,9 +149,9 @@ class EndpointWorker:
         if not self.ownership.confirm_awake():
             return
         self._apply_what_there_is()
-        if self._trims_every is not None:
+        if self._tuning.trims_every is not None:
             for owned in self.assignment.owned.values():
-                self._look_for_trim_point(owned, self._trims_every)
+                self._look_for_trim_point(owned, self._tuning.trims_every)
 
     def _apply_what_there_is(self) -> None:
         """Apply what is to be done in all partitions, in one transaction where that is possible.
@@ -189,7 +162,7 @@ class EndpointWorker:
         owned = list(self.assignment.owned.values())
         self._turns += 1
         first = self._turns % max(1, len(owned))
-        left, works = self._pace.value[0], list[tuple[Partition, Work]]()
+        left, works = self._tuning.pace.value[0], list[tuple[Partition, Work]]()
         for one in (*owned[first:], *owned[:first]):
             if left <= 0:
                 break
@@ -207,7 +180,7 @@ class EndpointWorker:
         if first is None:
             return
         self._sort(first)
-        records, wait = self._pace.value
+        records, wait = self._tuning.pace.value
         pending = [message for o in self.assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(len, pending)) >= BYTES:
             return  # enough for the next transaction; the client holds the rest back

@@ -6,7 +6,7 @@ from streams.kafka import Cluster
 from streams.node import pairs_at
 from streams.protocol import Limits
 from streams.workers.control import Control
-from streams.workers.endpoint import EndpointWorker
+from streams.workers.endpoint import EndpointWorker, Tuning
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process.plan import Plan
 from streams.workers.process.trimming import every
@@ -44,9 +44,11 @@ def _endpoint_worker(
         control,
         pair=pair,
         slot=plan.slot,
-        limits=limits,
-        cache_bytes=plan.cache_bytes,
-        pace=plan.pace,
         standby=plan.standby,
-        trims_every=None if plan.keep is None else every(plan.keep),
+        tuning=Tuning(
+            limits,
+            plan.cache_bytes,
+            plan.pace,
+            trims_every=None if plan.keep is None else every(plan.keep),
+        ),
     )
