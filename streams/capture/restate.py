@@ -11,10 +11,10 @@ from typing import Any
 from streams.capture.record import Header, Record
 from streams.kafka import Outgoing
 from streams.wire import MalformedError
+from streams.wire.commands import COMMAND
 from streams.wire.job import JOB, renewed
 from streams.wire.records import CAUSE, conversation_of, key_of
 from streams.wire.records import COMMAND as COMMAND_HEADER
-from streams.wire.statements import COMMAND
 
 __all__ = ["Restatement"]
 

@@ -23,7 +23,7 @@ from streams.kafka import (
 )
 from streams.kafka.reader import partitions_of
 from streams.wire import MalformedError, decode_result
-from streams.wire.statements import ResultRecord
+from streams.wire.commands import ResultRecord
 
 _TURN = 0.1
 """Seconds that a thread polls at a time: then the others learn what came, and that time passes."""

@@ -2,6 +2,7 @@
 
 from streams.wire.acknowledgements import decode_ack_value, encode_ack, encode_status
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.commands import decode_command, decode_result, encode_command, encode_result
 from streams.wire.envelope import Envelope
 from streams.wire.events import decode_event, encode_event
 from streams.wire.frame_headers import (
@@ -14,7 +15,6 @@ from streams.wire.frame_headers import (
 )
 from streams.wire.heartbeats import claims_in, decode_presence, encode_presence, period_in
 from streams.wire.single_object import MalformedError, UnknownSchemaError
-from streams.wire.statements import decode_command, decode_result, encode_command, encode_result
 from streams.wire.topics import Topics, escape, unescape
 
 __all__ = [

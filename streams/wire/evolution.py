@@ -17,7 +17,7 @@ from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import metric, reading, state, statements
+from streams.wire import commands, metric, reading, state
 from streams.wire.acknowledgements import ACK, STATUS
 from streams.wire.catalog_objects import CATALOG_OBJECT
 from streams.wire.events import EVENT
@@ -41,9 +41,9 @@ _CODECS: dict[str, Codec] = {
         HOP_CODEC,
         ACK,
         STATUS,
-        statements.COMMAND,
-        statements.CAUSE,
-        statements.RESULT,
+        commands.COMMAND,
+        commands.CAUSE,
+        commands.RESULT,
         EVENT,
         PRESENCE,
         metric.METRIC,

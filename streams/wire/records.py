@@ -25,6 +25,7 @@ from streams.protocol import (
     Status,
 )
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
+from streams.wire.commands import decode_cause, decode_command, encode_cause, encode_command
 from streams.wire.frame_headers import (
     decode_header,
     decode_journey,
@@ -34,7 +35,6 @@ from streams.wire.frame_headers import (
     encode_parties,
 )
 from streams.wire.single_object import MalformedError
-from streams.wire.statements import decode_cause, decode_command, encode_cause, encode_command
 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"

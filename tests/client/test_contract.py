@@ -14,9 +14,9 @@ from streams.errors import text_of
 from streams.protocol import Cause, CommandKind, Source
 from streams.protocol.seen import KEPT
 from streams.schema import load
+from streams.wire.commands import CAUSE, COMMAND, RESULT, decode_cause, decode_result
 from streams.wire.partition import partition_of
 from streams.wire.records import read_command
-from streams.wire.statements import CAUSE, COMMAND, RESULT, decode_cause, decode_result
 from streams.wire.topics import Topics
 from tests.running import DEADLINE, running
 

@@ -28,6 +28,7 @@ from streams.wire import (
     encode_presence,
 )
 from streams.wire.acl import ROLES, Operation, Resource
+from streams.wire.commands import ResultRecord, encode_result
 from streams.wire.metric import encode_metric
 from streams.wire.packing import pack_long
 from streams.wire.reading import Reading, reading_record
@@ -37,7 +38,6 @@ from streams.wire.records import (
     command_record,
     message_record,
 )
-from streams.wire.statements import ResultRecord, encode_result
 from tests.faults.clusters import PARTNER
 from tests.faults.junk import Written, fits
 from tests.workers.rubbish import Raw, header, journey, now, parties, rubbish

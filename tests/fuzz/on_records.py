@@ -18,6 +18,7 @@ from streams.routing import parse_address
 from streams.wire import MalformedError
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.commands import decode_cause, decode_command, decode_result, encode_command
 from streams.wire.describe import RawRecord, describe
 from streams.wire.events import decode_event, encode_event
 from streams.wire.evolution import read_announcement, unannounced
@@ -56,7 +57,6 @@ from streams.wire.state import (
     unpack_dialog,
 )
 from streams.wire.state_keys import StateKey, decode_key
-from streams.wire.statements import decode_cause, decode_command, decode_result, encode_command
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.target import (
     ID,

@@ -19,6 +19,7 @@ from streams.wire import MalformedError, decode_event, encode_event
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
 from streams.wire.bounds import LONGEST
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
+from streams.wire.commands import decode_command, encode_command
 from streams.wire.frame_headers import (
     HOP_CODEC,
     decode_header,
@@ -41,7 +42,6 @@ from streams.wire.records import (
     moved_headers,
 )
 from streams.wire.shift import shifted
-from streams.wire.statements import decode_command, encode_command
 
 PLAIN = Header(uuid.UUID(int=1), "DEFAULT", 0, 1_790_000_000_000, 1_790_000_000_001)
 PARTIES = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)

@@ -33,7 +33,7 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import NAMES, load
-from streams.wire import MalformedError, UnknownSchemaError, frame_headers, statements
+from streams.wire import MalformedError, UnknownSchemaError, commands, frame_headers
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
@@ -106,9 +106,9 @@ def test_command(command: Command) -> None:
 
 @thoroughly
 @given(v.results)
-def test_result(result: statements.ResultRecord) -> None:
+def test_result(result: commands.ResultRecord) -> None:
     """The answer to a command."""
-    assert statements.decode_result(statements.encode_result(result)) == result
+    assert commands.decode_result(commands.encode_result(result)) == result
 
 
 @thoroughly
@@ -433,9 +433,9 @@ ENCODED: list[tuple[str, st.SearchStrategy[bytes]]] = [
     ("Hop", v.journeys.map(c.encode_journey)),
     ("Ack", v.acks.map(c.encode_ack)),
     ("Status", v.statuses.map(c.encode_status)),
-    ("Command", v.commands.map(statements.encode_command)),
-    ("Cause", v.causes.map(statements.encode_cause)),
-    ("Result", v.results.map(statements.encode_result)),
+    ("Command", v.commands.map(commands.encode_command)),
+    ("Cause", v.causes.map(commands.encode_cause)),
+    ("Result", v.results.map(commands.encode_result)),
     ("Event", v.events.map(c.encode_event)),
     ("Presence", st.builds(c.encode_presence, v.names, v.names, v.longs, v.longs)),
     ("CatalogObject", st.builds(c.encode_catalog_object, v.longs, v.names)),
@@ -473,8 +473,8 @@ DECODERS: list[tuple[str, Callable[[bytes], object]]] = [
     ("Hop", c.decode_journey),
     ("Ack", lambda raw: c.decode_ack_value(raw, ID)),
     ("Status", lambda raw: c.decode_ack_value(raw, ID)),
-    ("Command", lambda raw: statements.decode_command(raw, ID, None, 0)),
-    ("Result", statements.decode_result),
+    ("Command", lambda raw: commands.decode_command(raw, ID, None, 0)),
+    ("Result", commands.decode_result),
     ("Event", c.decode_event),
     ("Presence", c.decode_presence),
     ("CatalogObject", c.decode_catalog_object),

@@ -38,8 +38,8 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import load
+from streams.wire import commands
 from streams.wire import state as s
-from streams.wire import statements
 from streams.wire.metric import encode_metric
 from streams.wire.reading import Reading, reading_record
 from streams.wire.single_object import Codec, prefix_of
@@ -80,9 +80,9 @@ def examples() -> dict[str, bytes]:
             Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
         ),
         "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B")),
-        "Command": statements.encode_command(command),
-        "Cause": statements.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
-        "Result": statements.encode_result(statements.ResultRecord(ID, ID, 8429, "no")),
+        "Command": commands.encode_command(command),
+        "Cause": commands.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
+        "Result": commands.encode_result(commands.ResultRecord(ID, ID, 8429, "no")),
         "Event": c.encode_event(event),
         "Metric": encode_metric(
             "event_windows", "k", "events", 3, {"count": 2, "p50": 2.5, "cause": "retry"}

@@ -30,6 +30,7 @@ from streams.protocol import (
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result
 from streams.wire.acknowledgements import encode_status
 from streams.wire.catalog_objects import encode_catalog_object
+from streams.wire.commands import ResultRecord
 from streams.wire.describe import RawRecord, describe
 from streams.wire.metric import encode_metric
 from streams.wire.place import TopicPlace, place_of
@@ -46,7 +47,6 @@ from streams.wire.records import (
 from streams.wire.specs import KINDS
 from streams.wire.state import Positions, encode_chunk, encode_positions, encode_request
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, StateKey
-from streams.wire.statements import ResultRecord
 
 TOPICS = Topics("t.")
 DIALOG = uuid.UUID("6f1c2a04-0000-4000-8000-000000000001")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import streams.wire as c
 from streams.protocol import Header
 from streams.wire import MalformedError, frame_headers
-from streams.wire import statements as s
+from streams.wire import commands as s
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 

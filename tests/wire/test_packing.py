@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from streams.protocol import Command, CommandKind
 from streams.schema import load
+from streams.wire.commands import COMMAND, decode_command, encode_command
 from streams.wire.events import EVENT, encode_event
 from streams.wire.packing import pack_int, pack_long, packer
 from streams.wire.single_object import Codec, MalformedError
-from streams.wire.statements import COMMAND, decode_command, encode_command
 
 NAMES = (
     "Ack",

@@ -23,9 +23,9 @@ from streams.protocol import (
     Status,
 )
 from streams.times import LATEST
+from streams.wire.commands import ResultRecord
 from streams.wire.state import Positions
 from streams.wire.state_keys import RequestKey, SeenKey, StateKey
-from streams.wire.statements import ResultRecord
 
 LONG = 2**63
 INT = 2**31

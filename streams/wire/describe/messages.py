@@ -7,12 +7,12 @@ import uuid
 from streams.errors import text_of
 from streams.protocol import Ack, Status
 from streams.wire.acknowledgements import decode_ack_value
+from streams.wire.commands import decode_command, decode_result
 from streams.wire.describe.builder import DescriptionBuilder
 from streams.wire.frame_headers import decode_header, decode_journey, decode_parties
 from streams.wire.plain import body_of, plain, text_of_bytes
 from streams.wire.records import COMMAND, CONVERSATION, HOP, MESSAGE, ORIGIN, ROUTE
 from streams.wire.single_object import MalformedError
-from streams.wire.statements import decode_command, decode_result
 
 _NOBODY = uuid.UUID(int=0)
 

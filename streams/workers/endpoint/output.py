@@ -14,6 +14,7 @@ from typing import Any
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
+from streams.wire.commands import ResultRecord
 from streams.wire.records import (
     ack_record,
     command_record,
@@ -30,7 +31,6 @@ from streams.wire.state import (
     encode_seen,
 )
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, chunk_key, dialog_key
-from streams.wire.statements import ResultRecord
 from streams.workers.room import Room
 
 Report = Callable[[KafkaError | None, Message], None]
