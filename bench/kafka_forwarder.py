@@ -104,7 +104,7 @@ def forwarder(cluster: Cluster, count: int) -> tuple[float, float]:
 
     def watch() -> None:
         for passed in wait_for:
-            while worker.passed < passed:
+            while worker.decided < passed:
                 time.sleep(0.01)
             begun.extend((time.process_time(), time.monotonic()))
         stop.set()

@@ -73,7 +73,7 @@ class Rewound(ForwarderWorker):
 
     def _turn(self) -> None:  # in the thread that may seek
         super()._turn()
-        self.rewinding.note(self._consumer, self.passed)
+        self.rewinding.note(self._consumer, self.decided)
 
 
 def forward(cluster: Cluster, count: int, size: int) -> list[float]:

@@ -99,7 +99,7 @@ def fill(cluster: Cluster, count: int) -> int:
 def new_endpoint() -> Endpoint:
     """Return an endpoint worker's memory, empty."""
     endpoint = Endpoint("SQL1", catalog_of(topology(), 1), dialogs=Dialogs(unpack_dialog))
-    endpoint.tell(time.time_ns() // 1_000_000)
+    endpoint.advance(time.time_ns() // 1_000_000)
     return endpoint
 
 

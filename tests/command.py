@@ -20,7 +20,7 @@ def invoke(*words: object, given: str | bytes = "", columns: int = 100) -> Resul
     return result
 
 
-def said(*words: object, given: str | bytes = "", columns: int = 100) -> tuple[int, str, str]:
+def hopline(*words: object, given: str | bytes = "", columns: int = 100) -> tuple[int, str, str]:
     """Return exit code, stdout and stderr of a command."""
     result = invoke(*words, given=given, columns=columns)
     return result.exit_code, result.stdout, result.stderr
@@ -28,7 +28,7 @@ def said(*words: object, given: str | bytes = "", columns: int = 100) -> tuple[i
 
 def rows(system: System, question: str, *args: str) -> list[dict[str, Any]]:
     """Return what ``hopline query`` answers."""
-    code, out, err = said("query", question, *args, "--format", "json", *system.options)
+    code, out, err = hopline("query", question, *args, "--format", "json", *system.options)
     assert code == 0, err
     found: list[dict[str, Any]] = json.loads(out)
     return found

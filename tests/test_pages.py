@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import said
+from tests.command import hopline
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -52,6 +52,6 @@ def test_what_the_readme_shows_is_said(
 ) -> None:
     monkeypatch.chdir(ROOT)
     words = [str(tmp_path / w) if w.endswith(".svg") else w for w in shlex.split(command)]
-    code, out, err = said(*words)
+    code, out, err = hopline(*words)
     assert code in (0, 1), err
     assert shown()[command] in ("", out.strip())

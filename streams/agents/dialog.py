@@ -38,7 +38,7 @@ class Saying:
     confirm: Confirm
     waiting: list[Command] = field(default_factory=list)
 
-    def say(self, command: Command) -> Command:
+    def issue(self, command: Command) -> Command:
         """Take a statement, under the id that follows from its cause."""
         command = command.caused_by(self.cause)
         self.cause = self.cause.following
@@ -96,19 +96,19 @@ class Dialog:
 
         Raises StatementError where the body is too large (8459).
         """
-        return self._saying.say(send_command(self.conversation, body, type)).command_id
+        return self._saying.issue(send_command(self.conversation, body, type)).command_id
 
     async def end(self, *, error: tuple[int, str] | None = None, cleanup: bool = False) -> None:
         """END CONVERSATION, WITH ERROR (code, text) or WITH CLEANUP."""
-        self._saying.say(end_command(self.conversation, error, cleanup=cleanup))
+        self._saying.issue(end_command(self.conversation, error, cleanup=cleanup))
 
     async def timer(self, seconds: int) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        self._saying.say(new_command(self.conversation, CommandKind.TIMER, timeout=seconds))
+        self._saying.issue(new_command(self.conversation, CommandKind.TIMER, timeout=seconds))
 
     async def move(self, group: uuid.UUID) -> None:
         """MOVE CONVERSATION: what arrives from now on belongs to another conversation group."""
-        self._saying.say(new_command(self.conversation, CommandKind.MOVE, group=group))
+        self._saying.issue(new_command(self.conversation, CommandKind.MOVE, group=group))
 
     async def begin(
         self,
@@ -137,7 +137,7 @@ class Dialog:
             contract=contract,
             lifetime=lifetime,
         )
-        self._saying.say(command)
+        self._saying.issue(command)
         return Dialog(began, self._saying, self.service, contract, confirmed=False)
 
     def on(self, conversation: uuid.UUID, *, is_initiator: bool) -> Dialog:

@@ -91,14 +91,14 @@ def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, 
 def _telling(classify: Classifier) -> Classifier:
     """Let a classifier that fails say why; the dialog only hears that it did."""
 
-    def told(body: bytes) -> str | None:
+    def logged(body: bytes) -> str | None:
         try:
             return classify(body)
         except Exception:
             log.warning("the classifier failed", exc_info=True)
             raise
 
-    return told
+    return logged
 
 
 async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:

@@ -23,7 +23,7 @@ from streams.analysis.diff import (
 from streams.analysis.estate import Estate
 from streams.capture.container import CaptureReader
 from streams.capture.group import group
-from streams.capture.talks import UNREADABLE, Arrival, Begin, DialogTalk, Ear, Party, merge
+from streams.capture.talks import UNREADABLE, Arrival, Begin, DialogTalk, Party, TalkReader, merge
 from streams.routing import broker_key
 from streams.topology import Database, Topology, homes_of
 
@@ -65,9 +65,9 @@ class Judge:
     new: Topology
     now: float
 
-    def ear(self, prefix: str) -> Ear:
+    def talk_reader(self, prefix: str) -> TalkReader:
         """Return what reads a capture whose topics have this prefix."""
-        return Ear.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
+        return TalkReader.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
     def rows(self, talks: Iterable[DialogTalk]) -> Iterator[DialogRow]:
         """Judge dialogs that are complete: each id once, with its whole talk."""
@@ -133,9 +133,9 @@ def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[DialogRow]:
 
 def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
     """Yield the talks of dialogs in a capture, in the order of its records."""
-    ear = judge.ear(reader.metadata.prefix)
+    talk_reader = judge.talk_reader(reader.metadata.prefix)
     for record in reader:
-        yield from ear.read(record.topic, record.key, record.headers)
+        yield from talk_reader.read(record.topic, record.key, record.headers)
 
 
 # --- Counted -------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def _order(begin: Begin) -> tuple[int | str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ear:
+class TalkReader:
     """Reads the records of one capture: knows its topics' prefix and the instances' names."""
 
     prefix: str
@@ -96,7 +96,7 @@ class Ear:
     homes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prefix: str, homes: Mapping[str, str]) -> Ear:
+    def of(cls, prefix: str, homes: Mapping[str, str]) -> TalkReader:
         """Return what reads a capture with this prefix from these instances, and from others.
 
         ``homes``: after whom topics are named (instances, pairs), and the instance that is meant.

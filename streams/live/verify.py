@@ -28,10 +28,10 @@ from streams.monitor import (
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
 from streams.report.dialog_filter import EVERYBODY, DialogFilter
-from streams.report.ear import Ear
 from streams.report.facts import ALWAYS, Span
 from streams.report.gather import Gatherer
 from streams.report.read import begins_of
+from streams.report.record_reader import RecordReader
 from streams.report.sites import Sites
 from streams.report.snapshot import take_snapshots
 from streams.topology import Topology
@@ -75,8 +75,10 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
         read = Slice(source_options(cluster), snapshot.ranges)
         if read.ranges:
             state = survey_slice(spark, read.only(cluster.topics.dialog("")))
-            ear = Ear(snapshot.sites, _read((each, snapshot.sites) for each in state))
-            sources.append(ClusterRecords(kafka_records(spark, read), cluster.topics.prefix, ear))
+            reader = RecordReader(snapshot.sites, _read((each, snapshot.sites) for each in state))
+            sources.append(
+                ClusterRecords(kafka_records(spark, read), cluster.topics.prefix, reader)
+            )
 
     hung = tuple(each for snapshot in snapshots for each in snapshot.hung)
 
@@ -108,7 +110,7 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
     for prefix in dict.fromkeys(c.prefix for c in containers):
         same = [c for c in containers if c.prefix == prefix]
         sources.append(
-            ClusterRecords(capture_records(spark, same), prefix, Ear(Sites(prefix), read))
+            ClusterRecords(capture_records(spark, same), prefix, RecordReader(Sites(prefix), read))
         )
     latest = max((r.counts.last for r in readers if r.counts), default=0)
     now = latest if latest > 0 else time.time_ns() // 1_000_000

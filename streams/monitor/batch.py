@@ -37,7 +37,7 @@ _ERROR, _HEAD = b"<Error ", 256
 class Listener(Protocol):
     """What hears from a record which dialogs it is about."""
 
-    def listen(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
+    def read_fields(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
         """Yield (dialog, part) for a record.
 
         The fields: topic, partition, offset, milliseconds, key, headers, value, value's digest.
@@ -194,7 +194,7 @@ def _listen(
             (name, None if raw is None else bytes(raw))
             for name, raw in zip(names or (), values or (), strict=True)
         ]
-        yield from listener.listen(
+        yield from listener.read_fields(
             topic, partition, offset, timestamp, _bytes(key), headers, _bytes(value),
             _bytes(digest) or b"",
         )  # fmt: skip

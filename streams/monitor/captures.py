@@ -34,7 +34,7 @@ _READ = {"topic", "key", "headers"}
 """Bodies say nothing about the path: they are skipped and not decoded."""
 
 
-class Ear(Protocol):
+class RowReader(Protocol):
     """What reads a record of a capture: the parts of dialogs that it holds."""
 
     def read(self, topic: str, key: bytes | None, headers: Headers, /) -> Iterable[tuple[str, Any]]:
@@ -46,7 +46,7 @@ class Source:
     """A capture's file, what reads its records, and how many it has where it says so itself."""
 
     path: Path
-    ear: Ear
+    reader: RowReader
     records: int | None = None
 
 
@@ -88,7 +88,7 @@ def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
     reading = spark.read.format("avro").option("avroSchema", _schema())
     frame = reading.load(escaped(source.path)).select("topic", "key", "headers")
     _demand_complete(frame, source)
-    return frame.rdd.mapPartitions(partial(_read, source.ear, learned_schemas()))
+    return frame.rdd.mapPartitions(partial(_read, source.reader, learned_schemas()))
 
 
 def _schema() -> str:
@@ -97,11 +97,13 @@ def _schema() -> str:
     return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 
 
-def _read(ear: Ear, schemas: Sequence[str], rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def _read(
+    reader: RowReader, schemas: Sequence[str], rows: Iterable[Any]
+) -> Iterator[tuple[str, Any]]:
     learn_schemas(schemas)  # an executor has read no catalog and no capture's header
     for topic, key, headers in rows:
         pairs = ((h.key, None if h.value is None else bytes(h.value)) for h in headers)
-        yield from ear.read(topic, None if key is None else bytes(key), tuple(pairs))
+        yield from reader.read(topic, None if key is None else bytes(key), tuple(pairs))
 
 
 def _demand_complete(frame: DataFrame, source: Source) -> None:

@@ -11,8 +11,8 @@ from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import Hung, KafkaException
 from streams.monitor.look import Eye, Seen
 from streams.store import (
+    BufferedSample,
     HeartbeatSample,
-    HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
@@ -139,7 +139,7 @@ def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -
     for (home, role, topic), records in seen.lags.items():
         yield LagSample(home, role, topic, now, now, records)
     for home, (copies, size) in seen.held.items():
-        yield HeldSample(home, now, now, copies, size)
+        yield BufferedSample(home, now, now, copies, size)
     for instance, (up, at) in seen.heartbeats.items():
         yield HeartbeatSample(instance, now, now, up, at)
     for instance, other in seen.links:

@@ -110,7 +110,7 @@ class OutboxTable:
         """Become the owner; returns the batch that a former one has not finished."""
         with self._writing() as connection:
             connection.execute(RELAY.update().values(owner=self._owner))
-            return self._under_way(connection)
+            return self._in_flight(connection)
 
     def instances(self) -> Iterator[str]:
         """Yield the instances to which something is said, but for names that are too long."""
@@ -140,14 +140,14 @@ class OutboxTable:
                     f"Another relay works on the outbox of {self.address} by now.",
                     "Run one for each outbox.",
                 )
-            batch = self._under_way(connection)
+            batch = self._in_flight(connection)
             if batch is None:
                 positions = _next_positions(connection, only)
                 if not positions:
                     return None
                 said = {"batch": str(uuid.uuid4()), "batch_at": now}
                 connection.execute(RELAY.update().values(positions=json.dumps(positions), **said))
-                batch = self._under_way(connection)
+                batch = self._in_flight(connection)
             return batch
 
     def finish(self, batch: Batch) -> None:
@@ -171,7 +171,7 @@ class OutboxTable:
             nothing = {"batch": None, "batch_at": None, "positions": None}
             connection.execute(RELAY.update().where(this).values(nothing))
 
-    def _under_way(self, connection: Connection) -> Batch | None:
+    def _in_flight(self, connection: Connection) -> Batch | None:
         row = connection.execute(sa.select(RELAY)).one()
         if row.batch is None:
             return None

@@ -47,7 +47,7 @@ from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
 from streams.protocol.limits import Limits
 from streams.protocol.machine import Machine
 from streams.protocol.request import Request
-from streams.protocol.seen import Said, Seen
+from streams.protocol.seen import Seen, SeenStatement
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [
@@ -89,8 +89,8 @@ __all__ = [
     "Report",
     "Request",
     "Run",
-    "Said",
     "Seen",
+    "SeenStatement",
     "SendAck",
     "SendError",
     "Source",

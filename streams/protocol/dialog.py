@@ -219,7 +219,7 @@ class Dialog:
         made.chunks = self.chunks.copy()
         return made
 
-    def count_unheard(self) -> None:
+    def count_lost_acks(self) -> None:
         """Note that an acknowledgement seems not to have arrived: the next goes another way."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 

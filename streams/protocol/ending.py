@@ -104,26 +104,26 @@ class Ending:
         dialog.deaf_from = message.header.sequence
         dialog.refusal = int(refusal.error)
         move_state(dialog, Input.REFUSED)
-        self.tell_peer(refusal.error, message.journey.attempt)
+        self.notify_peer(refusal.error, message.journey.attempt)
         self.fail(refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
         """Repeat the Error to a peer that may not have heard it: it is not retried by itself."""
         if self.dialog.state is State.ER and self.dialog.refusal:
-            self.tell_peer(Number(self.dialog.refusal), message.journey.attempt)
+            self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 
     def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
         """End with an Error of the broker's own, and tell the other side if it has a number."""
         if move_state(self.dialog, Input.BROKER_ERROR):
             if peer_number is not None:
-                self.tell_peer(peer_number, 0)
+                self.notify_peer(peer_number, 0)
                 self.dialog.refusal = int(peer_number)
             self.fail(number)
 
     def service_dropped(self) -> None:
         """Go with the service: nobody is left to be told here, the other side is (-8470)."""
         if move_state(self.dialog, Input.CLEANUP):
-            self.tell_peer(Number.SERVICE_DROPPED_THERE, 0)
+            self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
             self.forget()
             self.report(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
@@ -137,7 +137,7 @@ class Ending:
         self.close()
         return False
 
-    def tell_peer(self, number: Number, attempt: int) -> None:
+    def notify_peer(self, number: Number, attempt: int) -> None:
         """Send the other side an Error, where its broker id is known."""
         broker = self.dialog.far_broker
         if broker is not None:
@@ -180,7 +180,7 @@ class Ending:
         """
         dialog = self.dialog
         dialog.attempt += 1
-        dialog.count_unheard()
+        dialog.count_lost_acks()
         dialog.retry_at = self.now + self.limits.ask_after(dialog.attempt)
         self.receiver.owe(0, dialog.first_hop)
 

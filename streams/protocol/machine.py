@@ -151,7 +151,7 @@ class Machine:
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
-                self.dialog.count_unheard()
+                self.dialog.count_lost_acks()
             self.ending.repeat_refusal(message)
             self._owe(message)
         elif self.dialog.state is State.CD:

@@ -20,7 +20,7 @@ KEPT = 16
 """So many statements of a source are remembered one by one."""
 
 
-class Said(NamedTuple):
+class SeenStatement(NamedTuple):
     """A statement that was applied, or refused with ``number``."""
 
     offset: int
@@ -38,13 +38,13 @@ class Said(NamedTuple):
 class Seen:
     """The latest statements of one source in one partition, by rising (offset, n)."""
 
-    said: tuple[Said, ...] = ()
+    said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
         """Tell whether a statement was seen before, or may have been."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
-    def find(self, cause: Cause) -> Said | None:
+    def find(self, cause: Cause) -> SeenStatement | None:
         """Return what is remembered of a statement, if anything is."""
         return next((said for said in self.said if said.at == cause.at), None)
 
@@ -57,7 +57,7 @@ class Seen:
 
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
         """Return this with one more statement."""
-        return Seen((*self.said, Said(*cause.at, digest_of(command), number))[-KEPT:])
+        return Seen((*self.said, SeenStatement(*cause.at, digest_of(command), number))[-KEPT:])
 
 
 def digest_of(command: Command) -> int:

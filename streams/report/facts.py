@@ -84,7 +84,7 @@ class Side:
         """Tell whether the endpoint gave a message up before it was acknowledged."""
         return self.discarded_from is not None and sequence >= self.discarded_from
 
-    def hears(self, sequence: int) -> bool:
+    def accepts(self, sequence: int) -> bool:
         """Tell whether a message of the other side is for the queue, by its number."""
         return self.deaf_from is None or sequence < self.deaf_from
 
@@ -95,7 +95,7 @@ class Side:
         """
         if self.state == "CD" and self.deaf_from is None:
             return False
-        was_received = sequence < self.received and self.hears(sequence)
+        was_received = sequence < self.received and self.accepts(sequence)
         return was_received and sequence not in self.parked
 
 

@@ -26,9 +26,9 @@ from streams.kafka import (
 )
 from streams.protocol import Dialog
 from streams.report.begins import Begins
-from streams.report.ear import Ear, Record
 from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.parts import Part, is_shared
+from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 from streams.wire import MalformedError
@@ -46,15 +46,15 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
     now = time.time_ns() // 1_000_000
     names, homes = cluster.topics, list(homes_of(topology))
     sites = Sites.of(topology, names.prefix, counts_of(cluster, topology))
-    ear, by_dialog = Ear(sites), _PartsByDialog(list)
-    ear.read = {
+    reader, by_dialog = RecordReader(sites), _PartsByDialog(list)
+    reader.read = {
         (home, partition): position
         for home in homes
-        for partition, position in _add_state(cluster, ear, home, by_dialog)
+        for partition, position in _add_state(cluster, reader, home, by_dialog)
     }
     topics = [*(names.queue(*q) for q in queues(topology)), *(names.cmd(h) for h in homes)]
     for topic in (*topics, names.event):
-        _add_messages(ear, read_all(cluster, topic, to_high=True), by_dialog)
+        _add_messages(reader, read_all(cluster, topic, to_high=True), by_dialog)
     facts = Facts(begins=begins_of(cluster, topology))
     shared = (refused_shared(parts) for key, parts in by_dialog.items() if is_shared(key))
     gatherer = Gatherer(sites, now, refused={refused for refused in shared if refused})
@@ -106,7 +106,7 @@ def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, b
 
 
 def _add_state(
-    cluster: Cluster, ear: Ear, home: str, by_dialog: _PartsByDialog
+    cluster: Cluster, reader: RecordReader, home: str, by_dialog: _PartsByDialog
 ) -> Iterator[tuple[int, int]]:
     """Add the parts in the state of a home's dialogs; yield how far commands are read."""
     topic = cluster.topics.dialog(home)
@@ -115,11 +115,13 @@ def _add_state(
         yield partition, 0 if read is None else decode_positions(read).cmd
         for key, value in live.items():
             record = Record(topic, partition, 0, 0, key, [], value, b"")
-            for dialog, part in ear.hear(record):
+            for dialog, part in reader.read_record(record):
                 by_dialog[dialog].append(part)
 
 
-def _add_messages(ear: Ear, messages: Iterable[Message], by_dialog: _PartsByDialog) -> None:
+def _add_messages(
+    reader: RecordReader, messages: Iterable[Message], by_dialog: _PartsByDialog
+) -> None:
     """Add the parts in messages; a body is replaced by its digest to save memory."""
     for message in messages:
         try:
@@ -137,5 +139,5 @@ def _add_messages(ear: Ear, messages: Iterable[Message], by_dialog: _PartsByDial
             value,
             digest_of(value or b""),
         )
-        for dialog, part in ear.hear(record):
+        for dialog, part in reader.read_record(record):
             by_dialog[dialog].append(part)

@@ -156,7 +156,7 @@ class Endings:
         everything before it is there too.
         """
         if side is not None:
-            return not side.hears(sequence)
+            return not side.accepts(sequence)
         return receiver in self.end_kinds and receiver not in self.end_dialogs
 
 

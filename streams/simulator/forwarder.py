@@ -235,7 +235,7 @@ class ForwarderProcess:
         key = self.node.hold_key(record)
         number = self.holding.add(key, _Held(entry, record), record.size)
         if number is not None:
-            return self.node.refuse(record, number, now)
+            return self.node.reject(record, number, now)
         held = sum(item.record.size for _, item in self.holding.items())
         self.instance.around.invariants.holds(self.instance.name, held, self.holding.limit)
         self._release_at.set(self.instance.instant(Hop(record.hop).expires_at))

@@ -44,7 +44,7 @@ class Statements:
             related=related,
         )
 
-    def say(
+    def commands(
         self, step: Statement, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
         """Return what a step says on a conversation."""

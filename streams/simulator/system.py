@@ -193,7 +193,7 @@ class System:
             return
         instance = self.instances[place[0]]
         about = (handle.conversation, place[1], initiator, instance.now)
-        for command in self._statements.say(action, *about):
+        for command in self._statements.commands(action, *about):
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:

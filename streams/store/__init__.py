@@ -35,10 +35,10 @@ from streams.store.rows import (
 )
 from streams.store.situation import Situation
 from streams.store.state_rows import (
+    BufferedSample,
     DialogGone,
     DialogSide,
     HeartbeatSample,
-    HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
@@ -54,6 +54,7 @@ __all__ = [
     "MONITOR_STORE",
     "Alarm",
     "AlarmKind",
+    "BufferedSample",
     "Cause",
     "CopiedMessage",
     "DialogCounts",
@@ -65,7 +66,6 @@ __all__ = [
     "FoundMessage",
     "Gap",
     "HeartbeatSample",
-    "HeldSample",
     "Histogram",
     "LagSample",
     "LatencyStretch",

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from streams.store.quantiles import Histogram, merged, percentiles
 from streams.store.rollup import Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
-from streams.store.state_rows import HeartbeatSample, HeldSample, LinkSample
+from streams.store.state_rows import BufferedSample, HeartbeatSample, LinkSample
 from streams.store.store import Store
 from streams.store.tables import LATENCY
 
@@ -59,7 +59,7 @@ def find_links(
     heartbeats = {
         heartbeat.instance: heartbeat for heartbeat in samples_at(store, HeartbeatSample, at)
     }
-    held = {held.instance: held for held in samples_at(store, HeldSample, at)}
+    held = {held.instance: held for held in samples_at(store, BufferedSample, at)}
     routed = {(link.instance, link.other) for link in samples_in(store, LinkSample, start, end)}
     passed = _histograms(store, start, end, of) if latency else {}
     counts = {} if latency else _counts(store, start, end)
@@ -84,7 +84,7 @@ def _link(
     pair: Pair,
     heartbeat: HeartbeatSample | None,
     up_share: float | None,
-    held: HeldSample | None,
+    held: BufferedSample | None,
     passed: Histogram,
     counted: int,
     seconds: float,

@@ -130,7 +130,7 @@ class HeartbeatSample:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldSample:
+class BufferedSample:
     """What an instance's forwarder holds in memory for next hops that are away; bytes of bodies."""
 
     instance: str
@@ -150,5 +150,5 @@ class LinkSample:
     until: int
 
 
-Sample = QueueSample | LagSample | HeartbeatSample | HeldSample | LinkSample
+Sample = QueueSample | LagSample | HeartbeatSample | BufferedSample | LinkSample
 StateRow = DialogSide | DialogGone | Trouble | Sample

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Text
 
 from streams.store.state_rows import (
+    BufferedSample,
     DialogGone,
     DialogSide,
     HeartbeatSample,
-    HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
@@ -135,7 +135,7 @@ STATE_KINDS: dict[type, RowKind] = {
     QueueSample: RowKind(QUEUES, ("instance", "at"), "until"),
     LagSample: RowKind(LAGS, ("instance", "role", "topic", "at"), "until"),
     HeartbeatSample: RowKind(HEARTBEATS, ("instance", "at"), "until"),
-    HeldSample: RowKind(HELD, ("instance", "at"), "until"),
+    BufferedSample: RowKind(HELD, ("instance", "at"), "until"),
     LinkSample: RowKind(LINKS, ("instance", "other", "at"), "until"),
 }
 
@@ -143,7 +143,7 @@ SAMPLES: tuple[type[Sample], ...] = (
     QueueSample,
     LagSample,
     HeartbeatSample,
-    HeldSample,
+    BufferedSample,
     LinkSample,
 )
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from streams.protocol import Chunk, Dialog, Request, Said, Seen, State
+from streams.protocol import Chunk, Dialog, Request, Seen, SeenStatement, State
 from streams.wire.familiar import Familiar
 from streams.wire.single_object import Codec, MalformedError, Record
 
@@ -180,7 +180,7 @@ def encode_seen(seen: Seen) -> bytes:
 
 def decode_seen(raw: bytes) -> Seen:
     """Decode the latest statements of a source; raises MalformedError."""
-    return Seen(tuple(Said(**said) for said in SEEN.decode(raw)["said"]))
+    return Seen(tuple(SeenStatement(**said) for said in SEEN.decode(raw)["said"]))
 
 
 def encode_positions(positions: Positions) -> bytes:

@@ -136,7 +136,7 @@ FIGURES = (
         "hopline_forwarded_messages_total",
         "Frames that were read from the transmission queues and decided.",
         STATISTICS + "Forwarded Messages Total",
-        _forwarder(lambda w: w.passed),
+        _forwarder(lambda w: w.decided),
     ),
     Figure(
         "hopline_forwarded_message_bytes_total",

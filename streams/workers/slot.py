@@ -94,8 +94,8 @@ class Slot:
         """Tell whether nobody else sends heartbeats in the slot while one's own come back."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
-        until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.heard(name) + _RETURNED
-        while owners.heard(name) < wanted:
+        until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.last_heartbeat(name) + _RETURNED
+        while owners.last_heartbeat(name) < wanted:
             if time.monotonic() > until or stop.wait(_LOOK):
                 return False
         return not owners.has_rival(name)
@@ -133,7 +133,7 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     owners = control.slot_owners(*names)
     until, is_over = time.monotonic() + owners.patience(names), False
     while True:
-        found = {slot: owners.tenancy(slot.heartbeat_name) for slot in slots}
+        found = {slot: owners.state(slot.heartbeat_name) for slot in slots}
         for slot, state in found.items():
             if state is SlotState.TAKEN:
                 raise SurroundingsError(

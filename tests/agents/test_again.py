@@ -100,23 +100,23 @@ def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System)
     topic, admin = system.cluster.topics.queue(*AT_B, "OrderQueue"), system.cluster.admin()
     app = answering(application(system, member="one"))
 
-    def dealt() -> int | None:
+    def assigned() -> int | None:
         """Return how many partitions the member has; ``None``: its session is over."""
         group = app.conf.id
         members = admin.describe_consumer_groups([group])[group].result().members
         return sum(len(m.assignment.topic_partitions) for m in members) if members else None
 
-    def until_nothing_is_dealt() -> None:
-        eventually(lambda: dealt() == 0 or pause(), "nothing is dealt")
+    def until_nothing_is_assigned() -> None:
+        eventually(lambda: assigned() == 0 or pause(), "nothing is dealt")
 
     with system.client() as client:
         with pytest.raises(SurroundingsError, match="is not the topic"), serving(app) as thread:
             order(client, *BODIES)
             assert answers(system, 10) == ANSWERS
-            make_anew(system, topic, until_nothing_is_dealt)
+            make_anew(system, topic, until_nothing_is_assigned)
             order(client, b"anew")
             thread.join()
-        assert dealt() == 0
+        assert assigned() == 0
         with serving(answering(application(system, member="one"))):
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 

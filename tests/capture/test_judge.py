@@ -18,7 +18,7 @@ from streams.analysis.diff import Change, Direction, remove
 from streams.capture.group import group
 from streams.capture.judge import DialogRow, Judge, Standing, judge_captures, tally
 from streams.capture.record import Record, TimestampType
-from streams.capture.talks import Ear, merge
+from streams.capture.talks import TalkReader, merge
 from streams.errors import InputError
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -169,7 +169,7 @@ def test_the_prediction_is_held_against_what_has_arrived(tmp_path: Path) -> None
 def test_prefix_and_long_names() -> None:
     """Topics carry the capture's own prefix; a long name is found by its hash."""
     long = "Server" * 60
-    asked = Ear.of("other.", {"ServerA": "ServerA", long: long})
+    asked = TalkReader.of("other.", {"ServerA": "ServerA", long: long})
     for name in ("ServerA", "SQL01\\PROD", long):
         [record] = records([begin(1, at=name)], prefix="other.")
         [(_, talk)] = asked.read(record.topic, record.key, record.headers)
@@ -216,7 +216,7 @@ def test_grouping_opens_few_files() -> None:
 
 def test_talks_merge_in_any_order() -> None:
     """Spark brings the parts of a dialog together in whatever order."""
-    asked = judge().ear("ssb.")
+    asked = judge().talk_reader("ssb.")
     parts = [
         talk
         for record in records([begin(1), send(1), begin(1), send(1), send(1, at="ServerB")])

@@ -17,7 +17,7 @@ from streams.kafka import Cluster, KafkaException, create, read_highs, topic_ids
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.cli.test_capture import APPEND, AT, by_place, captured
-from tests.command import said
+from tests.command import hopline
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -161,19 +161,19 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     captured(cluster, tmp_path / "c")
     count = plan_raw(CaptureReader(tmp_path / "c"), unique).records
     words = "replay", tmp_path / "c", "--raw", "--bootstrap", kafka
-    code, _, err = said(*words)
+    code, _, err = hopline(*words)
     assert (code, "empty topics only" in " ".join(err.split())) == (2, True), err
     copy = Cluster(kafka, Topics(f"t{uuid.uuid4().hex[:12]}."))
     create(copy, specs(copy.topics))
     there = "--prefix", copy.topics.prefix
-    code, out, err = said(*words, *there, "--dry-run")
+    code, out, err = hopline(*words, *there, "--dry-run")
     assert (code, f"{count} records would be put back into 3 topics:" in out) == (0, True), err
     for now in (count, 0):
-        code, out, err = said(*words, *there, "--job", "once", "--format", "json")
+        code, out, err = hopline(*words, *there, "--job", "once", "--format", "json")
         assert code == 0, err
         answer = json.loads(out)
         assert (answer["records"], answer["done"], answer["now"]) == (count, count, now)
-    code, out, _ = said(*words, *there, "--job", "once")
+    code, out, _ = hopline(*words, *there, "--job", "once")
     assert code == 0
     assert f"{count} records are put back into 3 topics (job once)." in out
     assert "with the time of now: their topic stamps them." in out
@@ -185,5 +185,5 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
         if one.topic == cluster.topics.cmd("A")
     ]
     assert comparable(list(CaptureReader(tmp_path / "copy"))) == comparable(renamed)
-    code, _, err = said(*words, "--asap")
+    code, _, err = hopline(*words, "--asap")
     assert (code, "--raw goes with" in err) == (2, True)

@@ -19,7 +19,7 @@ from streams.wire import Topics, decode_event, decode_parties, encode_event
 from streams.wire.describe import describe
 from streams.wire.records import ROUTE, header_of, read_command
 from tests.capture.commands import begin, records, send
-from tests.command import said
+from tests.command import hopline
 
 TOPICS = Topics()
 MADE = records(
@@ -83,7 +83,7 @@ def test_a_share_is_of_whole_dialogs_and_the_same_every_time() -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     path = tmp_path_factory.mktemp("run") / "run.avro"
-    code, _, err = said("simulate", "load_balanced/dialogs", "--capture", path)
+    code, _, err = hopline("simulate", "load_balanced/dialogs", "--capture", path)
     assert code == 0, err
     return list(CaptureReader(path))
 
@@ -179,8 +179,8 @@ def test_foreign_headers_go_and_ours_stay() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     shop = tmp_path / "shop.avro"
-    said("generate", "traffic", "--dialogs", 200, "--messages", 900, "--output", shop)
-    code, out, err = said(
+    hopline("generate", "traffic", "--dialogs", 200, "--messages", 900, "--output", shop)
+    code, out, err = hopline(
         "capture", "slice", shop, "--percent", 20, "--mask", "//hopline/Order=~[0-9]",
         "--rename-service", "TargetService=Store", "--output", tmp_path / "s.avro",
         "--format", "json",
@@ -199,8 +199,8 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
     shop = tmp_path / "shop.avro"
-    said("generate", "traffic", "--dialogs", 2, "--messages", 5, "--output", shop)
-    code, out, err = said(
+    hopline("generate", "traffic", "--dialogs", 2, "--messages", 5, "--output", shop)
+    code, out, err = hopline(
         "capture", "slice", shop, "--mask", "//Nobody", "--mask", "~[0-9]",
         "--output", tmp_path / "s.avro",
     )  # fmt: skip
@@ -225,11 +225,11 @@ def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
 )
 def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "c"
-    said("generate", "traffic", "--dialogs", 1, "--messages", 1, "--output", path)
-    code, out, err = said("capture", "slice", path, *words, "--output", tmp_path / "s")
+    hopline("generate", "traffic", "--dialogs", 1, "--messages", 1, "--output", path)
+    code, out, err = hopline("capture", "slice", path, *words, "--output", tmp_path / "s")
     assert (code, out) == (2, "")
     assert sentence in err
-    code, _, err = said("capture", "slice", path, "--output", path)
+    code, _, err = hopline("capture", "slice", path, "--output", path)
     assert code == 2 and "The output is the capture itself." in err
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from streams.wire.acl import Operation, Resource
-from tests.command import said
+from tests.command import hopline
 
 
 def lines(*words: str) -> list[list[str]]:
-    code, out, err = said("acl", *words)
+    code, out, err = hopline("acl", *words)
     assert code == 0, err
     return [shlex.split(line) for line in out.splitlines() if line and not line.startswith("#")]
 
@@ -34,14 +34,14 @@ def test_each_line_is_a_command_of_kafkas() -> None:
         assert len(resources.intersection(options)) == 1
         rest = set(options) - resources - {"--operation", "--allow-principal"}
         assert rest <= {"--resource-pattern-type"}
-    _, out, _ = said("acl", "hub")
+    _, out, _ = hopline("acl", "hub")
     roles = [line for line in out.splitlines() if line.startswith("# ")]
     users = {line[line.index("--allow-principal") + 1] for line in found}
     assert len(users) == len(roles) - 1, "the first comment says what AT is"
 
 
 def test_json_has_the_same_acls_and_their_reasons() -> None:
-    code, out, _ = said("acl", "hub", "--format", "json", "--role", "forwarder.*")
+    code, out, _ = hopline("acl", "hub", "--format", "json", "--role", "forwarder.*")
     roles = json.loads(out)["roles"]
     assert code == 0 and {role["kind"] for role in roles} == {"forwarder"}
     assert all(grant["why"] and role["why"] for role in roles for grant in role["grants"])
@@ -52,14 +52,14 @@ def test_json_has_the_same_acls_and_their_reasons() -> None:
 
 
 def test_each_cluster_has_roles_of_its_own() -> None:
-    _, out, _ = said("acl", "two_clusters", "--format", "json")
+    _, out, _ = hopline("acl", "two_clusters", "--format", "json")
     clusters = json.loads(out)["clusters"]
     foreign = {
         name: [r["role"] for r in of["roles"] if r["kind"] == "foreign"]
         for name, of in clusters.items()
     }
     assert foreign == {"buyer": ["foreign.seller"], "seller": ["foreign.buyer"]}
-    _, out, _ = said("acl", "two_clusters", "--cluster", "buyer", "--format", "json")
+    _, out, _ = hopline("acl", "two_clusters", "--cluster", "buyer", "--format", "json")
     assert list(json.loads(out)["clusters"]) == ["buyer"]
 
 
@@ -82,6 +82,6 @@ def test_users_may_be_called_otherwise() -> None:
     ],
 )
 def test_wrong_use_is_reported(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
-    code, out, err = said("acl", "hub", *(w.replace("{empty}", str(tmp_path)) for w in words))
+    code, out, err = hopline("acl", "hub", *(w.replace("{empty}", str(tmp_path)) for w in words))
     assert (code, out) == (2, "")
     assert why in " ".join(err.split())

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from streams.cli import main
 from streams.kafka import Cluster
 from streams.resources import topologies_dir
-from tests.command import said
+from tests.command import hopline
 from tests.workers.rig import configure
 
 
@@ -37,24 +37,24 @@ def test_a_plan_shows_what_is_added_and_what_is_changed(kafka: str, unique: str)
 
 def test_one_broker_is_warned_of_unless_it_is_meant(kafka: str, unique: str) -> None:
     words = ("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique, "--dry-run")
-    code, out, err = said(*words, "--format", "json")
+    code, out, err = hopline(*words, "--format", "json")
     answer = json.loads(out)
     assert (code, answer["findings"]) == (0, [])
     assert answer["warning"].startswith("The cluster has 1 broker, so topics have 1/1")
     assert answer["warning"] in err
-    code, out, err = said(*words, "--replication", "1/1", "--format", "json")
+    code, out, err = hopline(*words, "--replication", "1/1", "--format", "json")
     assert (code, json.loads(out)["warning"], err) == (0, "", "")
 
 
 def test_topics_shows_the_replicas_without_kafka() -> None:
-    assert "each with 3 replicas, min.insync.replicas=2" in said("topics", "two_brokers")[1]
-    replicas = json.loads(said("topics", "two_brokers", "--format", "json")[1])["replicas"]
+    assert "each with 3 replicas, min.insync.replicas=2" in hopline("topics", "two_brokers")[1]
+    replicas = json.loads(hopline("topics", "two_brokers", "--format", "json")[1])["replicas"]
     safe = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
     assert replicas == {"count": 3, "config": safe}
-    _, out, _ = said("topics", "two_brokers", "--replication", "as-is", "--format", "json")
+    _, out, _ = hopline("topics", "two_brokers", "--replication", "as-is", "--format", "json")
     assert json.loads(out)["replicas"] == {"count": None, "config": {}}
 
 
 def test_a_number_of_replicas_that_cannot_be_is_wrong_use() -> None:
-    code, _, err = said("topics", "two_brokers", "--replication", "2/3")
+    code, _, err = hopline("topics", "two_brokers", "--replication", "2/3")
     assert code == 2 and "'2/3' is neither auto, nor as-is" in err

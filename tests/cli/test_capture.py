@@ -18,7 +18,7 @@ from streams.kafka import Cluster, create, headers_of, read_all, topic_id, trim
 from streams.wire import Topics, encode_catalog_object, encode_event
 from streams.wire.evolution import schema_key
 from streams.wire.specs import TopicSpec
-from tests.command import said
+from tests.command import hopline
 from tests.running import eventually
 from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import pause
@@ -32,7 +32,7 @@ AT = 1_767_600_000_000
 
 def capture(cluster: Cluster, folder: Path, *words: object) -> tuple[int, str, str]:
     options = "--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix
-    return said("capture", "--output", folder, *words, *options)
+    return hopline("capture", "--output", folder, *words, *options)
 
 
 def captured(cluster: Cluster, folder: Path, *words: object, exits: int = 0) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def made(kafka: str, prefix: str, partitions: int = 1) -> tuple[Cluster, str]:
     return cluster, topic
 
 
-def stands(cluster: Cluster, *topics: str) -> list[Record]:
+def records_in(cluster: Cluster, *topics: str) -> list[Record]:
     """Return what topics hold, read without anything of what records."""
     return [
         Record(
@@ -95,7 +95,7 @@ def test_records_are_captured_exactly(tmp_path: Path, kafka: str, unique: str) -
     producer.produce(event, b"e", timestamp=AT)
     producer.flush()
     answer = captured(cluster, tmp_path / "c")
-    expected = by_place(stands(cluster, topic, event))
+    expected = by_place(records_in(cluster, topic, event))
     reader = CaptureReader(tmp_path / "c")
     assert by_place(list(reader)) == expected
     assert {len(of) for of in expected.values()} == {24, 1}
@@ -170,7 +170,7 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
 
 def test_a_topology_selects_the_topics(tmp_path: Path, kafka: str, unique: str) -> None:
     options = "--bootstrap", kafka, "--prefix", unique
-    assert said("apply", "two_brokers", *options)[0] == 0
+    assert hopline("apply", "two_brokers", *options)[0] == 0
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, [TopicSpec(cluster.topics.cmd("Else"), "cmd", 1, KEPT)])
     fill(cluster, cluster.topics.cmd("Else"), 1)
@@ -276,7 +276,7 @@ def test_one_that_is_killed_goes_on_with_each_record_once(
     answer = captured(cluster, folder, "--part-size", 1)
     assert answer["complete"]
     assert answer["recorded"] < answer["records"] == 24_000, "what was there was not read again"
-    assert by_place(list(CaptureReader(folder))) == by_place(stands(cluster, topic))
+    assert by_place(list(CaptureReader(folder))) == by_place(records_in(cluster, topic))
     assert {p.suffix for p in folder.iterdir()} == {".avro", ".json"}, "and nothing else is left"
 
 
@@ -298,7 +298,7 @@ def test_following_ends_with_a_signal_and_completes(
         assert process.returncode == 0, err
         assert f"{expected} records of 1 topic" in out
         assert CaptureReader(folder).counts.records == expected
-    assert list(CaptureReader(folder)) == stands(cluster, topic)
+    assert list(CaptureReader(folder)) == records_in(cluster, topic)
 
 
 def test_following_notices_topics_that_come_into_being(
@@ -339,7 +339,7 @@ def test_following_notices_topics_that_come_into_being(
     assert process.returncode == 0, err
     assert "12 records of 3 topics" in out
     assert known() == {first, queue, later}
-    expected = [*stands(cluster, first)[10:], *stands(cluster, queue, later)]
+    expected = [*records_in(cluster, first)[10:], *records_in(cluster, queue, later)]
     assert by_place(list(CaptureReader(folder))) == by_place(expected)
 
 
@@ -409,8 +409,8 @@ def test_no_kafka_and_no_folder(tmp_path: Path) -> None:
     assert code == 3
     assert "cannot be reached" in err
     assert not (tmp_path / "c").exists()
-    assert said("capture")[0] == 2
-    code, _, err = said("capture", "--output", tmp_path / "c", "slice", "x", "--output", "y")
+    assert hopline("capture")[0] == 2
+    code, _, err = hopline("capture", "--output", tmp_path / "c", "slice", "x", "--output", "y")
     assert (code, "Write it behind" in err) == (2, True)
 
 
@@ -419,7 +419,7 @@ def test_schemas_of_tomorrow_travel_with_the_records(
 ) -> None:
     """In another process, which knows nothing of them but what the capture has."""
     options = "--bootstrap", kafka, "--prefix", unique
-    assert said("apply", "two_brokers", *options)[0] == 0
+    assert hopline("apply", "two_brokers", *options)[0] == 0
     cluster = Cluster(kafka, Topics(unique))
     schema = newer("Event")
     event = encode_event({"event": 124, "at": AT, "instance": "ServerA"})
@@ -430,7 +430,7 @@ def test_schemas_of_tomorrow_travel_with_the_records(
     producer.produce(cluster.topics.event, rewritten(event, schema), b"")
     producer.flush()
     captured(cluster, tmp_path / "c")
-    assert said("capture", "slice", tmp_path / "c", "--output", tmp_path / "s.avro")[0] == 0
+    assert hopline("capture", "slice", tmp_path / "c", "--output", tmp_path / "s.avro")[0] == 0
     for path in (tmp_path / "c", tmp_path / "s.avro"):
         command = [sys.executable, "-m", "streams", "inspect", str(path), "--records"]
         where = ["--where", "kind = 'event'", "--format", "json"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streams.client import LARGEST_BODY
-from tests.command import said
+from tests import command
 from tests.running import System, eventually, running
 
 A, B = "ServerA/DatabaseA", "ServerB/DatabaseB"
@@ -23,7 +23,7 @@ def hopline(
     *args: object, system: System | None = None, stdin: bytes = b""
 ) -> tuple[int, str, str]:
     options = system.options if system is not None else ()
-    return said(*args, *options, given=stdin)
+    return command.hopline(*args, *options, given=stdin)
 
 
 @pytest.fixture(scope="module")

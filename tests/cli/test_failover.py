@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from streams.kafka import read_catalog
-from tests.command import said
+from tests.command import hopline
 from tests.running import System, running
 
 
@@ -31,7 +31,7 @@ def idle(kafka: str) -> Iterator[System]:
 def test_wrong_use_changes_nothing(idle: System, pair: str, to: str, message: str) -> None:
     """Exit code 2, with what would be right."""
     before = read_catalog(idle.cluster).version
-    code, out, err = said("failover", pair, "--to", to, *idle.options, columns=200)
+    code, out, err = hopline("failover", pair, "--to", to, *idle.options, columns=200)
     assert (code, out) == (2, "")
     assert message in " ".join(err.split())
     assert read_catalog(idle.cluster).version == before
@@ -41,12 +41,12 @@ def test_a_partner_that_does_not_claim_is_bad_news(kafka: str, unique: str) -> N
     """The catalog is changed; nothing would be sent to it."""
     with running(kafka, unique, "mirrored", start=False) as system:
         words = ("failover", "orders", "--to", "partner2", "--timeout", "0.5", *system.options)
-        code, out, _ = said(*words)
+        code, out, _ = hopline(*words)
         assert code == 1
         assert out.startswith("Orders: Partner1 > Partner2, epoch 1, catalog version 2\n")
         assert "hopline worker forwarder --instance Partner2" in out
         again = (*words[:3], "Partner1", *words[4:], "--format", "json")
-        code, out, _ = said(*again)
+        code, out, _ = hopline(*again)
         assert (code, json.loads(out)) == (
             1,
             {

@@ -13,7 +13,7 @@ from tests.capture.commands import begin, capture, records, send
 from tests.capture.foreign import samples
 from tests.capture.foreign.samples import ONE, TWO
 from tests.capture.test_salvage import damaged
-from tests.command import said
+from tests.command import hopline
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def friday(tmp_path: Path) -> Path:
     """The sample's two dialogs, imported."""
     path = tmp_path / "friday.xml"
     path.write_text("".join(map(samples.element, samples.story())))
-    code, _, err = said("capture", "import", path, "--output", tmp_path / "friday.avro")
+    code, _, err = hopline("capture", "import", path, "--output", tmp_path / "friday.avro")
     assert code == 0, err
     return tmp_path / "friday.avro"
 
 
 def answer(*words: object) -> dict[str, Any]:
-    code, out, err = said("inspect", *words, "--format", "json")
+    code, out, err = hopline("inspect", *words, "--format", "json")
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
@@ -52,7 +52,7 @@ def test_the_numbers(friday: Path) -> None:
 
 
 def test_a_person_reads_them_in_100_columns(friday: Path) -> None:
-    code, out, _ = said("inspect", friday)
+    code, out, _ = hopline("inspect", friday)
     assert code == 0
     assert "2 dialogs: 2 begin here, 1 end" in out
     assert "InitiatorService -> TargetService (//hopline/OrderContract)" in out
@@ -68,7 +68,7 @@ def test_gaps_and_duplicates_are_counted(tmp_path: Path) -> None:
     assert found["gaps"]["offsets"] == 1
     assert found["duplicates"]["records"] == 1
     assert three not in list(CaptureReader(path))
-    assert "records that are in the capture twice" in said("inspect", path)[1]
+    assert "records that are in the capture twice" in hopline("inspect", path)[1]
 
 
 def test_what_queues_lack_and_have_twice_is_counted() -> None:
@@ -98,7 +98,7 @@ def test_what_queues_lack_and_have_twice_is_counted() -> None:
     ],
 )
 def test_conditions(friday: Path, condition: str, count: int | None) -> None:
-    code, out, err = said("inspect", friday, "--where", condition, "--format", "json")
+    code, out, err = hopline("inspect", friday, "--where", condition, "--format", "json")
     if count is None:
         assert code == 2
         assert "no such column: colour" in err
@@ -115,18 +115,18 @@ def test_conditions(friday: Path, condition: str, count: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_condition_can_do_nothing_else(friday: Path, condition: str) -> None:
-    code, out, err = said("inspect", friday, "--where", condition)
+    code, out, err = hopline("inspect", friday, "--where", condition)
     assert (code, out) == (2, "")
     assert "The condition cannot be read" in err
 
 
 def test_the_path_of_a_dialog(friday: Path) -> None:
     """Reference 7.3: classify, forward, arrive, acknowledge."""
-    code, out, _ = said("inspect", friday, "--conversation", str(ONE))
+    code, out, _ = hopline("inspect", friday, "--conversation", str(ONE))
     assert code == 0
     assert "The initiator's messages: ServerA -> GatewayA -> ServerB" in out
     assert "The target's messages: ServerB -> GatewayA" in out
-    code, out, _ = said("inspect", friday, "--conversation", str(TWO), "--format", "json")
+    code, out, _ = hopline("inspect", friday, "--conversation", str(TWO), "--format", "json")
     found = json.loads(out)
     assert found["ways"]["initiator"] == {
         "way": ["ServerA", "GatewayA"], "drops": ["28007 at GatewayA"]
@@ -135,18 +135,18 @@ def test_the_path_of_a_dialog(friday: Path) -> None:
 
 
 def test_a_dialog_that_is_not_there_or_two_that_are(friday: Path) -> None:
-    code, out, err = said("inspect", friday, "--conversation", "O-17")
+    code, out, err = hopline("inspect", friday, "--conversation", "O-17")
     assert (code, out) == (1, "")
     assert "no record of conversation O-17. That is no GUID (" in err
-    _, _, err = said("inspect", friday, "--conversation", "99999999")
+    _, _, err = hopline("inspect", friday, "--conversation", "99999999")
     assert "no record of conversation 99999999.\n" in err
-    code, _, err = said("inspect", friday, "--conversation", "00000000")
+    code, _, err = hopline("inspect", friday, "--conversation", "00000000")
     assert code == 2
     assert "begins several conversations" in err
 
 
 def test_records_as_json_lines(friday: Path) -> None:
-    code, out, _ = said("inspect", friday, "--records", "--limit", 3, "--format", "json")
+    code, out, _ = hopline("inspect", friday, "--records", "--limit", 3, "--format", "json")
     assert code == 0
     first, *_ = rows = [json.loads(line) for line in out.splitlines()]
     assert len(rows) == 3
@@ -172,10 +172,10 @@ def test_parquet(friday: Path, tmp_path: Path) -> None:
 
 def test_salvage_reports_the_losses(tmp_path: Path) -> None:
     damaged(tmp_path / "c")
-    code, _, err = said("inspect", tmp_path / "c")
+    code, _, err = hopline("inspect", tmp_path / "c")
     assert code == 2
     assert "in the block at byte" in err
-    code, out, err = said("inspect", tmp_path / "c", "--salvage")
+    code, out, err = hopline("inspect", tmp_path / "c", "--salvage")
     assert code == 1
     assert "records" in out
     assert "Lost: " in err and " records, in 1 place." in err

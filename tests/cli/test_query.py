@@ -13,7 +13,7 @@ from streams.cli.text.table import table
 from streams.client import Conversation
 from streams.kafka import deploy
 from streams.topology import apply_sql
-from tests.command import rows, said
+from tests.command import hopline, rows
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -21,7 +21,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 
 def run(system: System, view: str, *args: str) -> tuple[int, str, str]:
-    return said("query", view, *args, *system.options)
+    return hopline("query", view, *args, *system.options)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, create
 from streams.wire import Topics, encode_event
 from streams.wire.specs import TopicSpec
-from tests.command import said
+from tests.command import hopline
 from tests.running import System, eventually, running
 from tests.workers.raw_produce import produce_raw
 
@@ -32,7 +32,7 @@ def run(system: System, *args: object) -> tuple[int, str, str]:
 
 
 def tail(*args: object) -> tuple[int, str, str]:
-    return said("tail", *args, columns=WIDTH)
+    return hopline("tail", *args, columns=WIDTH)
 
 
 def records(system: System, *args: object) -> list[dict[str, Any]]:

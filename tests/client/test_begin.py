@@ -23,7 +23,7 @@ from streams.kafka import (
 from streams.protocol import DEFAULT, Header, Journey, Parties
 from streams.wire.reading import reading_key
 from streams.wire.records import queue_record
-from tests.command import said
+from tests.command import hopline
 from tests.forgetting import forget
 from tests.running import System, eventually, running
 
@@ -358,10 +358,10 @@ def test_the_command_refuses_and_takes_the_option(system: System) -> None:
     received_once(system, "Command")
     where = ("--at", "/".join(AT), "--queue", "Command", "--timeout", 5, *system.options)
     asked = ("receive", *where, "--group", group_in(system, "readersCommand"))
-    code, out, err = said(*asked)
+    code, out, err = hopline(*asked)
     assert (code, out) == (3, ""), err
     assert "has received from this queue" in err and "--from 0:2" in err
-    code, out, err = said(*asked, "--from", "0:2")
+    code, out, err = hopline(*asked, "--from", "0:2")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].endswith('"three"') and len(out.splitlines()) == 1
-    assert said(*asked)[:2] == (0, ""), "it goes on"
+    assert hopline(*asked)[:2] == (0, ""), "it goes on"

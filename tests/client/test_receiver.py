@@ -99,7 +99,9 @@ def bodies(received: Sequence[Received]) -> list[bytes]:
     return [each.body for each in received]
 
 
-def say(client: Client, system: System, queue: str, *said: tuple[str, str]) -> list[Conversation]:
+def begin_and_send(
+    client: Client, system: System, queue: str, *said: tuple[str, str]
+) -> list[Conversation]:
     """Begin a dialog for each (service, texts) with a queue's service; wait until all is there."""
     begun = []
     for service, texts in said:
@@ -135,7 +137,7 @@ def put(system: System, queue: str, *said: tuple[int, str, int]) -> None:
 
 @shows("Q1", "Q2")
 def test_one_group_at_a_time_the_most_urgent_first(system: System, client: Client) -> None:
-    say(client, system, "Priority", ("Usual", "ab"), ("Usual", "cd"), ("Urgent", "yz"))
+    begin_and_send(client, system, "Priority", ("Usual", "ab"), ("Usual", "cd"), ("Urgent", "yz"))
     with reading(system, "Priority") as receiver:
         assert bodies(take(receiver)) == [b"y", b"z"]
         assert bodies(take(receiver, 1)) == [b"a"]
@@ -146,7 +148,7 @@ def test_one_group_at_a_time_the_most_urgent_first(system: System, client: Clien
 
 @shows("Q3")
 def test_an_error_comes_before_the_rest(system: System, client: Client) -> None:
-    [dialog] = say(client, system, "Error", ("Usual", "ab"))
+    [dialog] = begin_and_send(client, system, "Error", ("Usual", "ab"))
     client.end(dialog, error=(42, "enough"), wait=True)
     system.records(system.cluster.topics.queue(*AT, "Error"), count=3)
     with reading(system, "Error") as receiver:

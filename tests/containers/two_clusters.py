@@ -18,7 +18,7 @@ from streams.kafka import Cluster, headers_of, read_all
 from streams.protocol import END_DIALOG
 from streams.wire import MalformedError, Topics, decode_event
 from streams.wire.records import read_queued
-from tests.command import said
+from tests.command import hopline
 from tests.containers.compose import Compose, composed, run
 
 SERVICES = ("buyer", "buyer-gateway", "seller-gateway", "seller")
@@ -122,7 +122,7 @@ def _waiting(compose: Compose) -> int:
 
 
 def _query(cluster: Cluster, *words: str) -> list[object]:
-    code, out, err = said("query", *words, "--format", "json", "--bootstrap", cluster.bootstrap)
+    code, out, err = hopline("query", *words, "--format", "json", "--bootstrap", cluster.bootstrap)
     assert code == 0, err
     rows: list[object] = json.loads(out)
     return rows

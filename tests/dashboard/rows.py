@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from streams.store import (
+    BufferedSample,
     Cause,
     EventWindow,
     HeartbeatSample,
-    HeldSample,
     LatencyWindow,
     LinkSample,
     QueueSample,
@@ -85,6 +85,6 @@ ROWS: tuple[Row, ...] = (
     QueueSample("ServerA", SINCE + 60_000, UNTIL, 1_234, 9, 0, SINCE + 5_000, ((9753, 1_234),)),
     *(HeartbeatSample(name, SINCE, UNTIL, True, UNTIL - 300) for name in ("ServerA", "GatewayA")),
     HeartbeatSample("GatewayB", SINCE, UNTIL, False, SINCE - 60_000),
-    HeldSample("ServerA", SINCE, UNTIL, 17, 4_200),
+    BufferedSample("ServerA", SINCE, UNTIL, 17, 4_200),
     LinkSample("ServerA", "GatewayC", SINCE, UNTIL),
 )

@@ -25,7 +25,7 @@ LONG = 150
 
 
 @dataclass(frozen=True)
-class Held:
+class RunningSystem:
     """Dialogs that were held, and the dashboard that shows them."""
 
     address: str
@@ -35,7 +35,7 @@ class Held:
 
 
 @pytest.fixture(scope="module")
-def held(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
+def system(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSystem]:
     """Hold three dialogs: one over a gateway, one with retries, one with many messages."""
     folder = tmp_path_factory.mktemp("dialogs")
     prefix = f"t{uuid.uuid4().hex[:12]}."
@@ -64,7 +64,7 @@ def held(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]
         store.write("dialogs", "run", 0, [slow(str(plain.conversation))])
     options = ("--store", url, "--bootstrap", kafka, "--prefix", prefix)
     with serving(*options, log=folder / "log") as address:
-        yield Held(address, plain, retried, long.id)
+        yield RunningSystem(address, plain, retried, long.id)
 
 
 def slow(conversation: str) -> DialogSide:
@@ -76,18 +76,18 @@ def slow(conversation: str) -> DialogSide:
     )  # fmt: skip
 
 
-def shown(seen: Seen, held: Held, life: Life, more: str = "") -> None:
-    seen.page.goto(f"{held.address}/dialog/{life.conversation}{more}")
+def shown(seen: Seen, system: RunningSystem, life: Life, more: str = "") -> None:
+    seen.page.goto(f"{system.address}/dialog/{life.conversation}{more}")
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)
 
 
-def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, held: Held) -> None:
-    shown(seen, held, held.plain, "?rows=all")
-    assert seen.page.locator("svg.sequence a").count() == len(held.plain.steps)
+def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, system: RunningSystem) -> None:
+    shown(seen, system, system.plain, "?rows=all")
+    assert seen.page.locator("svg.sequence a").count() == len(system.plain.steps)
     labels = [
         a.get_attribute("aria-label") or "" for a in seen.page.locator("svg.sequence a").all()
     ]
-    for label, step in zip(labels, held.plain.steps, strict=True):
+    for label, step in zip(labels, system.plain.steps, strict=True):
         assert step.sight.verb in label
     assert seen.text("#tile-sent") == "Messages 3 2 there, 1 back"
     assert seen.text("#tile-delivered").startswith("In a queue 3 the slowest after")
@@ -96,16 +96,18 @@ def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, held: Held) ->
         "ServerA/DatabaseA/InitiatorService → ServerB/DatabaseB/TargetService"
     )
     rows = seen.page.locator("[data-place=messages] tbody tr")
-    assert rows.count() == len(held.plain.messages)
+    assert rows.count() == len(system.plain.messages)
     hosts = {urlsplit(url).netloc for url in seen.requests if not url.startswith("data:")}
-    assert hosts == {urlsplit(held.address).netloc}
+    assert hosts == {urlsplit(system.address).netloc}
     assert seen.complaints == []
 
 
-def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(seen: Seen, held: Held) -> None:
-    shown(seen, held, held.plain, "?rows=all")
-    number = next(n for n, step in enumerate(held.plain.steps) if step.decisions)
-    step = held.plain.steps[number]
+def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(
+    seen: Seen, system: RunningSystem
+) -> None:
+    shown(seen, system, system.plain, "?rows=all")
+    number = next(n for n, step in enumerate(system.plain.steps) if step.decisions)
+    step = system.plain.steps[number]
     seen.page.locator(f"#row-{number}").click()
     panel = seen.page.locator("[data-place=step]")
     expect(panel).to_contain_text(f"Step {number + 1}")
@@ -122,23 +124,23 @@ def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(seen: Seen, 
     assert seen.complaints == []
 
 
-def test_duplicates_say_why_and_are_counted(seen: Seen, held: Held) -> None:
-    shown(seen, held, held.retried)
-    [message] = held.retried.messages
+def test_duplicates_say_why_and_are_counted(seen: Seen, system: RunningSystem) -> None:
+    shown(seen, system, system.retried)
+    [message] = system.retried.messages
     assert seen.text("#tile-removed").startswith(f"Copies removed {message.removed} ")
-    again = next(n for n, s in enumerate(held.retried.steps) if s.number == Number.DUPLICATE)
-    seen.page.goto(f"{held.address}/dialog/{held.retried.conversation}?step={again}")
+    again = next(n for n, s in enumerate(system.retried.steps) if s.number == Number.DUPLICATE)
+    seen.page.goto(f"{system.address}/dialog/{system.retried.conversation}?step={again}")
     panel = seen.page.locator("[data-place=step]")
     expect(panel).to_contain_text("the sender retried", timeout=60_000)
     expect(panel).to_contain_text("11218: the message is a duplicate")
 
 
-def test_a_keyboard_is_enough(seen: Seen, held: Held) -> None:
-    seen.page.goto(f"{held.address}/dialog")
+def test_a_keyboard_is_enough(seen: Seen, system: RunningSystem) -> None:
+    seen.page.goto(f"{system.address}/dialog")
     expect(seen.page.locator("#dialog-id")).to_be_visible()
     seen.page.keyboard.press("/")
     expect(seen.page.locator("#dialog-id")).to_be_focused()
-    seen.page.keyboard.type(f"{{{str(held.plain.conversation).upper()}}}")
+    seen.page.keyboard.type(f"{{{str(system.plain.conversation).upper()}}}")
     seen.page.keyboard.press("Enter")
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)
     panel = seen.page.locator("[data-place=step]")
@@ -155,18 +157,18 @@ def test_a_keyboard_is_enough(seen: Seen, held: Held) -> None:
     assert seen.complaints == []
 
 
-def test_the_picture_is_dark_where_the_page_is(seen: Seen, held: Held) -> None:
+def test_the_picture_is_dark_where_the_page_is(seen: Seen, system: RunningSystem) -> None:
     colours = {}
     for theme in ("light", "dark"):
         seen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        shown(seen, held, held.plain)
+        shown(seen, system, system.plain)
         text = seen.page.locator("svg.sequence text.name").first
         colours[theme] = text.evaluate("e => getComputedStyle(e).fill")
     assert colours == {"light": "rgb(31, 35, 40)", "dark": "rgb(230, 232, 235)"}
 
 
-def test_a_long_dialog_has_pages(seen: Seen, held: Held) -> None:
-    seen.page.goto(f"{held.address}/dialog/{held.long}?rows=all")
+def test_a_long_dialog_has_pages(seen: Seen, system: RunningSystem) -> None:
+    seen.page.goto(f"{system.address}/dialog/{system.long}?rows=all")
     pager = seen.page.locator("[data-place=diagram] .pager")
     expect(pager).to_contain_text("1–60 of", timeout=60_000)
     assert seen.page.locator("svg.sequence a").count() == 60
@@ -183,23 +185,23 @@ def test_a_long_dialog_has_pages(seen: Seen, held: Held) -> None:
     assert seen.complaints == []
 
 
-def test_invalid_and_unknown_ids_are_reported(seen: Seen, held: Held) -> None:
-    seen.page.goto(f"{held.address}/dialog?id=hello")
+def test_invalid_and_unknown_ids_are_reported(seen: Seen, system: RunningSystem) -> None:
+    seen.page.goto(f"{system.address}/dialog?id=hello")
     expect(seen.page.locator("[role=alert]")).to_contain_text("This is no conversation id")
     nobody = uuid.uuid4()
-    seen.page.goto(f"{held.address}/dialog/{nobody}")
+    seen.page.goto(f"{system.address}/dialog/{nobody}")
     expect(seen.page.locator("[data-place=diagram]")).to_contain_text(
         f"There is no record of {nobody}", timeout=60_000
     )
     assert seen.complaints == []
 
 
-def test_lists_lead_to_dialogs(seen: Seen, held: Held) -> None:
-    seen.page.goto(f"{held.address}/dialog?{AT}")
+def test_lists_lead_to_dialogs(seen: Seen, system: RunningSystem) -> None:
+    seen.page.goto(f"{system.address}/dialog?{AT}")
     expect(seen.page.locator("[data-place=list-slow]")).to_contain_text("1.5 s")
     expect(seen.page.locator("[data-place=list-leaked]")).to_contain_text("was ended")
     seen.page.locator("#slow-0").click()
-    expect(seen.page).to_have_url(re.compile(f"/dialog/{held.plain.conversation}"))
+    expect(seen.page).to_have_url(re.compile(f"/dialog/{system.plain.conversation}"))
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)
 
 

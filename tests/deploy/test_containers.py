@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from streams.settings import property_variables
-from tests.command import said
+from tests.command import hopline
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
@@ -108,5 +108,5 @@ def test_every_image_is_named_in_one_place() -> None:
 
 
 def test_the_topology_that_runs_is_sound() -> None:
-    code, out, err = said("check", TOPOLOGY, "--fail-on", "warning")
+    code, out, err = hopline("check", TOPOLOGY, "--fail-on", "warning")
     assert code == 0, out + err

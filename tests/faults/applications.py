@@ -122,7 +122,7 @@ def target(cluster: Cluster, *begin: str) -> None:
 
 
 def _ask(queue: Exchange, cluster: Cluster, asked: Load, number: int) -> None:
-    spoken = asked.spoken(number)
+    spoken = asked.planned(number)
     handle = Conversation(*ASKING, conversation(cluster.topics.prefix, spoken.dialog))
     if spoken.index == 0:
         queue.begin(*ASKING, *SERVICES, conversation=handle.id)

@@ -16,7 +16,7 @@ _NAMESPACE = uuid.UUID("5f0a4a5e-6a43-4a35-9a26-5d7e6a4bcb0f")
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class Planned:
     """What message ``number`` is: the ``index``-th of its dialog, and whether the last one."""
 
     number: int
@@ -49,12 +49,12 @@ class Load:
         """Return how long it takes."""
         return self.messages / self.rate
 
-    def spoken(self, number: int) -> Spoken:
+    def planned(self, number: int) -> Planned:
         """Return what a message is: dialogs take turns, and a whole crowd begins when one ends."""
         crowd, turn = divmod(number, self.dialogs * self.length)
         index, place = divmod(turn, self.dialogs)
         last = index == self.length - 1 or number + self.dialogs >= self.messages
-        return Spoken(number, crowd * self.dialogs + place, index, last)
+        return Planned(number, crowd * self.dialogs + place, index, last)
 
     def due(self, seconds: float) -> int:
         """Return how many messages are due so many seconds after the beginning."""
@@ -62,7 +62,7 @@ class Load:
 
     def questions(self) -> Iterator[bytes]:
         """Yield the bodies of all messages of the initiators."""
-        return (self.spoken(number).body for number in range(self.messages))
+        return (self.planned(number).body for number in range(self.messages))
 
     def answers(self) -> Iterator[bytes]:
         """Yield the bodies of all messages of the targets."""
@@ -71,7 +71,7 @@ class Load:
     @property
     def talks(self) -> int:
         """Return how many dialogs there are."""
-        return 1 + max((self.spoken(n).dialog for n in self._tail()), default=-1)
+        return 1 + max((self.planned(n).dialog for n in self._tail()), default=-1)
 
     def conversations(self, prefix: str) -> frozenset[uuid.UUID]:
         """Return the ids of all dialogs of the load: of others nothing is asked."""

@@ -49,8 +49,8 @@ class Sightings:
         Waiting counts from ``at``, or from when it was handed over where that was later.
         """
         first = bisect_left(self.seen, at)
-        under_way = zip(self.sent[first:], self.seen[first:], strict=False)
-        return max((seen - max(at, sent) for sent, seen in under_way if sent < over), default=0)
+        in_flight = zip(self.sent[first:], self.seen[first:], strict=False)
+        return max((seen - max(at, sent) for sent, seen in in_flight if sent < over), default=0)
 
     def waits(self) -> list[int]:
         """Return how long each message had to wait, in milliseconds."""
@@ -61,7 +61,7 @@ class Sightings:
         both = zip(self.sent, self.seen, strict=True)
         return max((seen - sent for sent, seen in both if begin <= sent < end), default=0)
 
-    def spoken_after(self, at: int) -> int:
+    def sent_after(self, at: int) -> int:
         """Return how long after ``at`` the next message was handed over; 0 where none was."""
         first = bisect_left(self.seen, at)
         return min((sent - at for sent in self.sent[first:] if sent > at), default=0)

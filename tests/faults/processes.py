@@ -62,7 +62,7 @@ class Child:
         """Fail where it has ended by itself."""
         assert self.code is None, self.last_words
 
-    def has_said(self, text: str) -> bool:
+    def has_logged(self, text: str) -> bool:
         """Tell whether a text is in its log."""
         return text in self.log.read_text(errors="replace")
 
@@ -111,10 +111,10 @@ class Supervisor:
         """Start a child: the module and its arguments."""
         self._children[name] = Child(self._logs / f"{name.replace('/', '-')}.log", *arguments)
 
-    def have_said(self, names: Sequence[str], text: str) -> bool:
+    def have_logged(self, names: Sequence[str], text: str) -> bool:
         """Tell whether each of these children has a text in its log."""
         self.look()
-        return all(self._children[name].has_said(text) for name in names)
+        return all(self._children[name].has_logged(text) for name in names)
 
     def look(self) -> None:
         """Start again what has ended by itself; fails where that mends nothing."""

@@ -161,7 +161,7 @@ def _start(
             through = (*BRIEF, "streams")
         children.start(name, *worker(role, instance, where.cluster_of(instance), *through), *rest)
     eventually(
-        lambda: children.have_said(WORKERS, "ready") or pause(), "all workers are ready", 120
+        lambda: children.have_logged(WORKERS, "ready") or pause(), "all workers are ready", 120
     )
     brief = BRIEF if scenario.brief else ()
     children.start("target", *brief, *application(where.cluster_of("ServerB"), "target"))
@@ -243,7 +243,7 @@ def _milliseconds(happened: Happened, observer: Observer) -> int:
     """Return how long it was felt: an application is back when it speaks again."""
     both = (observer.by_initiator, observer.by_target)
     if happened.fault.victim == "source":
-        return observer.by_initiator.spoken_after(happened.at)
+        return observer.by_initiator.sent_after(happened.at)
     if happened.fault.victim == "target":
-        return observer.by_target.spoken_after(happened.at)
+        return observer.by_target.sent_after(happened.at)
     return max(each.felt(happened.at, happened.over) for each in both)

@@ -47,7 +47,7 @@ def test_nothing_wanted_is_no_plan() -> None:
 def test_every_dialog_has_its_messages_in_order_and_ends_once(messages: int) -> None:
     load, said = Load(messages, 10.0), defaultdict(list)
     for number in range(messages):
-        spoken = load.spoken(number)
+        spoken = load.planned(number)
         said[spoken.dialog].append(spoken)
     assert sorted(said) == list(range(load.talks))
     for found in said.values():
@@ -60,7 +60,7 @@ def test_bodies_say_their_number() -> None:
     load = Load(9, 1.0, dialogs=2, length=2)
     assert [number_in(body) for body in load.questions()] == list(range(9))
     assert list(load.answers()) == [b"0", b"4", b"8"]
-    assert load.spoken(3).body == b"3 last"
+    assert load.planned(3).body == b"3 last"
 
 
 def test_what_is_due_grows_with_time_and_ends() -> None:

@@ -37,7 +37,7 @@ class Children:
         with (self._logs / f"{name}.log").open("wb") as log:
             self._running[name] = subprocess.Popen(command, stdout=log, stderr=log)
 
-    def says(self, name: str, what: str) -> bool:
+    def has_logged(self, name: str, what: str) -> bool:
         """Tell whether it has said something; it must live."""
         log = (self._logs / f"{name}.log").read_text()
         assert self._running[name].poll() is None, log
@@ -80,10 +80,10 @@ def test_a_stand_by_takes_over_from_the_killed_and_so_on(
                 for _ in range(DIALOGS)
             ]
             working, waiting = "one", "two"
-            eventually(lambda: children.says("one", "ready") or pause(), "the first to begin")
+            eventually(lambda: children.has_logged("one", "ready") or pause(), "the first to begin")
             for turn in range(TURNS):
                 children.start(waiting, *standby)
-                warm = partial(children.says, waiting, "stands by")
+                warm = partial(children.has_logged, waiting, "stands by")
                 eventually(lambda: warm() or pause(), "a stand-by")  # noqa: B023
                 for number in range(BURST):
                     for dialog in dialogs:
@@ -94,7 +94,7 @@ def test_a_stand_by_takes_over_from_the_killed_and_so_on(
                 children.kill(working)
                 client.send(dialogs[0], b"after %d" % turn, wait=True)
                 sent[dialogs[0].id].append(b"after %d" % turn)
-                assert children.says(waiting, "takes over")
+                assert children.has_logged(waiting, "takes over")
                 working, waiting = waiting, working
         wanted = sum(map(len, sent.values()))
         eventually(lambda: len(received(cluster)) >= wanted or pause(), "everything to arrive")

@@ -20,7 +20,7 @@ def report_of(folder: Path) -> Report:
     return check_topology(load(folder, NOW), NOW, suppressions=suppressions)
 
 
-def told(folder: Path, code: str, yaml: str) -> list[str]:
+def reported(folder: Path, code: str, yaml: str) -> list[str]:
     """Return what a finding's code says about a topology, as ``severity subject: message``."""
     (folder / "topology.yaml").write_text(dedent(yaml), encoding="utf-8")
     return [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import reported
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ instances:
     databases: {{D: {{routes: [{{name: R, service_name: S, address: '{address}'}}]}}}}
     msdb: {{routes: [{{name: R, service_name: S, address: '{address}'}}]}}
 """
-    found = told(tmp_path, "TA-26", yaml)
+    found = reported(tmp_path, "TA-26", yaml)
     assert len(found) == count
     assert all(message.startswith("warning A/D: route R leads by") for message in found)
 
@@ -82,7 +82,7 @@ def test_transport(tmp_path: Path, names: dict[str, str], ta27: str, ta28: str) 
     """An error where nothing else leads on, a warning where a route back makes up for it."""
     yaml = TRANSPORT.format(**names)
     for code, said in (("TA-27", ta27), ("TA-28", ta28)):
-        found = told(tmp_path, code, yaml)
+        found = reported(tmp_path, code, yaml)
         assert [said in message for message in found] == [True] * bool(said)
 
 
@@ -109,7 +109,7 @@ instances:
 )
 def test_mirrored(tmp_path: Path, broker: str, address: str, listeners: str, count: int) -> None:
     yaml = MIRRORED.format(broker=broker, address=address, listeners=listeners)
-    found = told(tmp_path, "TA-29", yaml)
+    found = reported(tmp_path, "TA-29", yaml)
     assert len(found) == count
     assert all("route R leads to P1 only, and O there is mirrored" in said for said in found)
 
@@ -118,4 +118,4 @@ def test_a_database_beside_a_mirrored_one(tmp_path: Path) -> None:
     """Only the database that the route is for matters."""
     yaml = MIRRORED.format(broker="", address="tcp://P1:4022", listeners="")
     beside = yaml.replace("services: [S]}", "services: [T]}, N: {services: [S]}")
-    assert told(tmp_path, "TA-29", beside) == []
+    assert reported(tmp_path, "TA-29", beside) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import reported
 
 HERE = """
 instances:
@@ -48,14 +48,14 @@ def here(routes: str, contracts: str = "[DEFAULT]", forwarding: str = "on",
     ],
 )
 def test_captured(tmp_path: Path, yaml: str, said: str) -> None:
-    found = told(tmp_path, "TA-23", yaml)
+    found = reported(tmp_path, "TA-23", yaml)
     assert [said in message for message in found] == [True] * bool(said)
 
 
 def test_captured_by_broker_id_only(tmp_path: Path) -> None:
     """A route may send away just what names this database."""
     away = MINE.replace("LOCAL", "'tcp://C:4022'")
-    [found] = told(tmp_path, "TA-23", here(f"{BARE}, {away}"))
+    [found] = reported(tmp_path, "TA-23", here(f"{BARE}, {away}"))
     assert "arrives for it with the broker id D is forwarded, by M" in found
 
 
@@ -74,5 +74,5 @@ def test_captured_by_broker_id_only(tmp_path: Path) -> None:
 )
 def test_idle(tmp_path: Path, yaml: str, said: str) -> None:
     """A route is idle if all that can arrive is delivered just so without it."""
-    found = told(tmp_path, "TA-25", yaml)
+    found = reported(tmp_path, "TA-25", yaml)
     assert [said in message for message in found] == [True] * bool(said)

@@ -8,7 +8,7 @@ import pytest
 
 from streams.analysis.check.leaks import name_key
 
-from .folders import told
+from .folders import reported
 
 # --- Groups --------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ SPREAD = ("S b B", "S c C", "T b B", "T c C")
 def test_services_that_are_balanced_apart(
     tmp_path: Path, routes: tuple[str, ...], count: int
 ) -> None:
-    found = told(tmp_path, "TA-37", balanced(*routes))
+    found = reported(tmp_path, "TA-37", balanced(*routes))
     assert len(found) == count
     assert all("are spread over b and c" in message for message in found)
 
@@ -57,7 +57,7 @@ def test_services_that_are_balanced_apart(
 def test_code_that_relates_dialogs_makes_it_a_warning(
     tmp_path: Path, begin: str, severity: str
 ) -> None:
-    [found] = told(tmp_path, "TA-37", balanced(*SPREAD, begin=begin))
+    [found] = reported(tmp_path, "TA-37", balanced(*SPREAD, begin=begin))
     assert found.startswith(severity)
 
 
@@ -94,7 +94,7 @@ instances:
     ],
 )
 def test_a_dialog_of_a_group(tmp_path: Path, begin: str, count: int) -> None:
-    found = told(tmp_path, "TA-44", RELATED.format(begin=begin))
+    found = reported(tmp_path, "TA-44", RELATED.format(begin=begin))
     assert len(found) == count
     assert all("P begins a dialog with S" in said and "B/E and C/E" in said for said in found)
 
@@ -135,13 +135,13 @@ instances:
     ],
 )
 def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
-    found = told(tmp_path, "TA-43", yaml)
+    found = reported(tmp_path, "TA-43", yaml)
     assert len(found) == count
     assert all("P begins dialogs from I with S, and nothing ends them" in m for m in found)
 
 
 def test_a_service_that_is_not_there_has_no_queue(tmp_path: Path) -> None:
-    [found] = told(tmp_path, "TA-43", code("", begin="service: X, to: S"))
+    [found] = reported(tmp_path, "TA-43", code("", begin="service: X, to: S"))
     assert found.endswith("neither itself nor what receives from its queue")
 
 
@@ -223,6 +223,6 @@ PASSES = "{P: {receives: [q], ends: 1, begins: [{service: Own, related: yes}]}}"
 )  # fmt: skip
 def test_routers(tmp_path: Path, yaml: str, said: str) -> None:
     """A router is known by its name, or by code that passes on what its queue receives."""
-    found = told(tmp_path, "TA-41", yaml)
+    found = reported(tmp_path, "TA-41", yaml)
     assert bool(found) == bool(said)
     assert not said or any(said in message for message in found)

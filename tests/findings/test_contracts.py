@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import reported
 
 BOTH = """
 instances:
@@ -84,7 +84,7 @@ def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{
     ],
 )
 def test_contracts(tmp_path: Path, yaml: str, said: list[str]) -> None:
-    found = "\n".join(told(tmp_path, "TA-31", yaml))
+    found = "\n".join(reported(tmp_path, "TA-31", yaml))
     assert bool(found) == bool(said), found
     assert all(found.count(text) >= said.count(text) for text in said), found
 
@@ -119,7 +119,7 @@ VALID = "{validation: valid_xml, schema: X}"
 )
 def test_validation(tmp_path: Path, yaml: str, said: str) -> None:
     """A warning where the receiver demands more than the sender has checked."""
-    found = told(tmp_path, "TA-32", yaml)
+    found = reported(tmp_path, "TA-32", yaml)
     assert [said in message for message in found] == [True] * bool(said)
     for message in found:
         assert ("may refuse" in message) == message.startswith("warning")
@@ -131,6 +131,6 @@ def test_schemas_of_one_name_may_differ(tmp_path: Path) -> None:
     schema = "\n        schemas: {{X: '<xsd:schema xmlns:xsd=\"{0}\"/>'}}\n        contracts:"
     one, other = (schema.format(f"urn:{word}") for word in ("one", "other"))
     head, middle, tail = yaml.split("\n        contracts:")
-    assert told(tmp_path, "TA-32", one.join((head, middle)) + one + tail) == []
-    [found] = told(tmp_path, "TA-32", head + one + middle + other + tail)
+    assert reported(tmp_path, "TA-32", one.join((head, middle)) + one + tail) == []
+    [found] = reported(tmp_path, "TA-32", head + one + middle + other + tail)
     assert found.startswith("warning") and "VALID_XML (X)" in found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import reported
 
 TWO = """
 instances:
@@ -59,7 +59,7 @@ WINDOWS, CERTIFICATE = "authentication: WINDOWS NEGOTIATE", "authentication: CER
     ],
 )
 def test_settings(tmp_path: Path, yaml: str, said: str) -> None:
-    found = told(tmp_path, "TA-39", yaml)
+    found = reported(tmp_path, "TA-39", yaml)
     assert [said in message for message in found] == [True] * bool(said)
 
 
@@ -80,10 +80,10 @@ OPEN = "{endpoint: E, to: public}"
 )
 def test_permissions(tmp_path: Path, here: str, there: str, said: str) -> None:
     """Where some endpoint's grants are known, one without any is told of."""
-    found = told(tmp_path, "TA-39", two(here_grants=here, there_grants=there))
+    found = reported(tmp_path, "TA-39", two(here_grants=here, there_grants=there))
     assert [said in message for message in found] == [True] * bool(said)
 
 
 def test_nothing_is_known_of_an_endpoint_that_nobody_wrote(tmp_path: Path) -> None:
     unwritten = two(here_grants=OPEN).replace("    endpoint: {}\n", "")
-    assert told(tmp_path, "TA-39", unwritten) == []
+    assert reported(tmp_path, "TA-39", unwritten) == []

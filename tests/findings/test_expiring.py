@@ -9,7 +9,7 @@ import pytest
 from streams.analysis.check import check_topology
 from streams.topology import load
 
-from .folders import NOW, report_of, told
+from .folders import NOW, report_of, reported
 
 DAY = 24 * 60 * 60
 
@@ -40,7 +40,7 @@ ASKS = "\n        - {name: C, service_name: SQL/ServiceBroker/BrokerConfiguratio
 )
 def test_routes(tmp_path: Path, yaml: str, said: str) -> None:
     """A week counts as soon; where routes are made on demand, only dead ones matter."""
-    found = told(tmp_path, "TA-19", yaml)
+    found = reported(tmp_path, "TA-19", yaml)
     assert [said in message for message in found] == [True] * bool(said)
 
 
@@ -53,7 +53,7 @@ def test_a_script_does_not_say_when_it_was_run(tmp_path: Path) -> None:
 
 
 def test_how_soon_is_soon(tmp_path: Path) -> None:
-    told(tmp_path, "TA-19", route(NOW + 2 * DAY))
+    reported(tmp_path, "TA-19", route(NOW + 2 * DAY))
     topology = load(tmp_path, NOW)
     for soon, count in ((DAY, 0), (2 * DAY, 1)):
         assert len(check_topology(topology, NOW, soon=soon).findings) == count
@@ -99,15 +99,15 @@ BINDING = "bindings: [{name: B, to_service: T, user: u}]"
 )
 def test_certificates(tmp_path: Path, yaml: str, said: str) -> None:
     """An error where something is known to rest on one that is not valid now."""
-    found = told(tmp_path, "TA-42", yaml)
+    found = reported(tmp_path, "TA-42", yaml)
     assert [said in message for message in found] == [True] * bool(said)
 
 
 def test_evidence(tmp_path: Path) -> None:
-    told(tmp_path, "TA-19", route(NOW))
+    reported(tmp_path, "TA-19", route(NOW))
     [finding] = report_of(tmp_path).findings
     assert finding.evidence == {"route": "R", "service": "S", "broker": None, "expires": NOW}
     assert finding.line == 6
-    told(tmp_path, "TA-19", route(NOW + 1))
+    reported(tmp_path, "TA-19", route(NOW + 1))
     [finding] = report_of(tmp_path).findings
     assert finding.message.endswith("UTC")

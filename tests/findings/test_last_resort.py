@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import reported
 
 GATEWAY = """
 instances:
@@ -31,7 +31,7 @@ def test_an_open_forwarder(
     tmp_path: Path, forwarding: str, service: str, routes: str, count: int
 ) -> None:
     yaml = GATEWAY.format(forwarding=forwarding, service=service, routes=routes)
-    found = told(tmp_path, "TA-21", yaml)
+    found = reported(tmp_path, "TA-21", yaml)
     assert len(found) == count
     assert all("lets whoever reaches it reach S too" in message for message in found)
 
@@ -66,7 +66,7 @@ def test_a_neighbour_out_of_reach(
     tmp_path: Path, local: str, services: str, routes: str, broker: str, count: int
 ) -> None:
     yaml = MISSED.format(local=local, services=services, routes=routes, broker=broker)
-    assert len(told(tmp_path, "TA-21", yaml)) == count
+    assert len(reported(tmp_path, "TA-21", yaml)) == count
 
 
 COPY = """
@@ -89,7 +89,7 @@ instances:
     ],
 )
 def test_a_local_copy(tmp_path: Path, address: str, elsewhere: str, count: int) -> None:
-    found = told(tmp_path, "TA-22", COPY.format(address=address, elsewhere=elsewhere))
+    found = reported(tmp_path, "TA-22", COPY.format(address=address, elsewhere=elsewhere))
     assert len(found) == count
     assert all("AutoCreatedLocal takes every dialog, All none" in said for said in found)
 
@@ -118,6 +118,6 @@ instances:
 )
 def test_never_asked(tmp_path: Path, more: str, neighbour: str, said: list[str]) -> None:
     """AutoCreatedLocal, which every database has, is missed only where it would find something."""
-    found = told(tmp_path, "TA-30", ASKED.format(more=more, neighbour=neighbour))
+    found = reported(tmp_path, "TA-30", ASKED.format(more=more, neighbour=neighbour))
     assert len(found) == len(said)
     assert all(text in message for text, message in zip(said, found, strict=True))

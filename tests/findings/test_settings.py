@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import FOLDERS, told
+from .folders import FOLDERS, reported
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_queues(tmp_path: Path, settings: str, said: list[str]) -> None:
 instances:
   A: {{databases: {{D: {{queues: {{Q: {{{settings}}}}}, services: {{S: {{queue: q}}}}}}}}}}
 """
-    found = told(tmp_path, "TA-33", yaml)
+    found = reported(tmp_path, "TA-33", yaml)
     assert len(found) == len(said)
     assert all(any(text in message for message in found) for text in said)
 
@@ -80,7 +80,7 @@ def priorities(here: str, there: str, to: str = "B", here_on: str = "on", there_
     ],
 )  # fmt: skip
 def test_priorities(tmp_path: Path, yaml: str, said: list[str]) -> None:
-    found = told(tmp_path, "TA-34", yaml)
+    found = reported(tmp_path, "TA-34", yaml)
     assert len(found) == len(said)
     assert all(any(text in message for message in found) for text in said), found
 
@@ -94,7 +94,7 @@ instances:
       D: {services: {I: {contracts: []}}, priorities: [{name: P, remote_service_name: S}]}
       E: {services: [S], priorities: [{name: Q, local_service_name: S}]}
 """
-    assert told(tmp_path, "TA-34", yaml) == []
+    assert reported(tmp_path, "TA-34", yaml) == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_priority_is_for_the_contract_of_the_dialog(
     begin = f"{{service: I, to: S, contract: {begun or 'null'}}}"
     code = f"procedures: {{P: {{ends: 1, begins: [{begin}]}}}}\n        routes:"
     yaml = priorities(ours, "").replace("routes:", code, 1)
-    assert len(told(tmp_path, "TA-34", yaml)) == count
+    assert len(reported(tmp_path, "TA-34", yaml)) == count
 
 
 @pytest.mark.parametrize(("flows", "count"), [(8, 0), (9, 1)])
@@ -119,10 +119,10 @@ def test_a_megabyte_holds_sixteen_fragments(tmp_path: Path, flows: int, count: i
     routes = [line for line in text.splitlines() if "name: RouteService" in line]
     for line in routes[flows:]:
         text = text.replace(line + "\n", "")
-    assert len(told(tmp_path, "TA-35", text)) == count
+    assert len(reported(tmp_path, "TA-35", text)) == count
 
 
 def test_a_forwarder_that_no_flow_passes_needs_no_memory(tmp_path: Path) -> None:
     yaml = priorities("", "", to="B").replace("forwarding: true", "forwarding: true, "
                                               "forward_size_mb: 1")  # fmt: skip
-    assert told(tmp_path, "TA-35", yaml) == []
+    assert reported(tmp_path, "TA-35", yaml) == []

@@ -27,7 +27,7 @@ GO
 """
 
 
-def told(folder: Path, statement: str) -> list[str]:
+def reported(folder: Path, statement: str) -> list[str]:
     (folder / "A.sql").write_text(BEGIN + statement + "\nGO\n")
     return [found.message for found in unenforced(Estate(load(folder, 0.0), 0.0))]
 
@@ -46,7 +46,7 @@ def told(folder: Path, statement: str) -> list[str]:
     ],
 )
 def test_each_is_told_once(tmp_path: Path, statement: str, said: str) -> None:
-    [message] = told(tmp_path, statement)
+    [message] = reported(tmp_path, statement)
     assert message.startswith("not enforced by Hopline: ")
     assert said in message
 
@@ -54,12 +54,12 @@ def test_each_is_told_once(tmp_path: Path, statement: str, said: str) -> None:
 @pytest.mark.parametrize("settings", ["", " WITH ENCRYPTION = OFF", " WITH LIFETIME = 60"])
 def test_what_nobody_has_written_is_not_told(tmp_path: Path, settings: str) -> None:
     """ENCRYPTION = ON is the default, too: then nobody has asked for it."""
-    assert not told(tmp_path, "")
-    assert not told(tmp_path, f"{DIALOG}{settings};")
+    assert not reported(tmp_path, "")
+    assert not reported(tmp_path, f"{DIALOG}{settings};")
 
 
 def test_import_says_it(tmp_path: Path) -> None:
-    told(tmp_path, "DENY SEND ON SERVICE::S TO U;")
+    reported(tmp_path, "DENY SEND ON SERVICE::S TO U;")
     done = CliRunner().invoke(
         main, ["import", f"A={tmp_path / 'A.sql'}", "--output", str(tmp_path / "made")]
     )
@@ -70,7 +70,7 @@ def test_import_says_it(tmp_path: Path) -> None:
 
 def test_apply_says_it_before_anything_is_done(tmp_path: Path) -> None:
     """It was taken in silence: whoever denied SEND was not told that everybody may send."""
-    told(tmp_path, "DENY SEND ON SERVICE::S TO U;")
+    reported(tmp_path, "DENY SEND ON SERVICE::S TO U;")
     words = ["apply", str(tmp_path), "--bootstrap", "127.0.0.1:1", "--timeout", "1", "--dry-run"]
     done = CliRunner().invoke(main, words)
     assert "A.sql:9: not enforced by Hopline: DENY SEND on service S" in done.output

@@ -30,7 +30,7 @@ def test_an_outage_is_a_few_lines(
     for client in clients:
         client.assign([TopicPartition("nothing", 0)])
 
-    def said(pattern: str) -> Callable[[], int]:
+    def lines_like(pattern: str) -> Callable[[], int]:
         def lines() -> int:
             for client in clients:
                 client.poll(0.02)
@@ -43,10 +43,10 @@ def test_an_outage_is_a_few_lines(
         caplog.set_level(logging.ERROR, "hopline.librdkafka")
         with caplog.at_level(logging.WARNING):
             broker.kill()
-            eventually(said("has been away for"), "it is still away")
-            eventually(lambda: said("has been away for")() >= 3, "it is still away")
+            eventually(lines_like("has been away for"), "it is still away")
+            eventually(lambda: lines_like("has been away for")() >= 3, "it is still away")
             Broker(tmp_path, port=int(address.rpartition(":")[2])).start()
-            eventually(said("is back after"), "it is back")
+            eventually(lines_like("is back after"), "it is back")
     finally:
         for client in clients:
             client.close()
@@ -72,16 +72,16 @@ def test_whoever_waits_says_why_and_what_to_do_and_how_much_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "_LOOK", 0.4)
-    said: list[str] = []
+    lines_like: list[str] = []
     with pytest.raises(SurroundingsError, match=r"cannot be reached: .* \(gave up after 1 s\)"):
-        Cluster("127.0.0.1:1", Topics("t.")).wait(1.0, said.append)
-    assert len(said) == len(set(said)) == 2
+        Cluster("127.0.0.1:1", Topics("t.")).wait(1.0, lines_like.append)
+    assert len(lines_like) == len(set(lines_like)) == 2
     assert re.fullmatch(
         r"Kafka at 127\.0\.0\.1:1 cannot be reached: .+\. Start it \(hopline kafka start\), "
         r"or name another with --bootstrap\. Trying for 1 s more \.\.\.",
-        said[0],
+        lines_like[0],
     )
-    assert said[1] == "Kafka at 127.0.0.1:1 does not answer, trying for 0 s more ..."
+    assert lines_like[1] == "Kafka at 127.0.0.1:1 does not answer, trying for 0 s more ..."
 
 
 def test_the_reason_is_what_librdkafka_says_without_its_own_names(
@@ -105,12 +105,12 @@ def test_the_reason_is_what_librdkafka_says_without_its_own_names(
 
 def test_who_debugs_gets_librdkafkas_own_lines(capfd: pytest.CaptureFixture[str]) -> None:
     """All of them, on stderr, whether or not anybody polls the client."""
-    said: list[str] = []
+    lines_like: list[str] = []
 
-    def tells() -> bool:
-        said.append(capfd.readouterr().err)
-        return "CONNECT" in "".join(said)
+    def is_logged() -> bool:
+        lines_like.append(capfd.readouterr().err)
+        return "CONNECT" in "".join(lines_like)
 
     producer = Cluster("127.0.0.1:1", properties={"debug": "broker"}).producer()
-    eventually(lambda: tells() or pause(), "a line about a connection")
+    eventually(lambda: is_logged() or pause(), "a line about a connection")
     del producer

@@ -25,7 +25,7 @@ from streams.settings import Replication
 from streams.topology import Topology
 from streams.wire import Topics
 from streams.workers import ROLES, Plan, Process
-from tests.command import said
+from tests.command import hopline
 from tests.running import DEADLINE, WorkerThread, eventually
 from tests.workers.rig import configure, pair, pause
 
@@ -149,14 +149,14 @@ def test_one_replica_is_refused_unless_the_setting_says_so(
     assert "replicas are 1 and must be 3" in refused.value.message
 
     words = (tmp_path, "--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
-    code, out, err = said("apply", *words)
+    code, out, err = hopline("apply", *words)
     assert (code, "catalog version 1" in out) == (1, True)
     assert "replicas are 1 and must be 3" in err and "kafka-reassign-partitions.sh" in err
     assert config_of(cluster, cluster.topics.cmd("A"))["min.insync.replicas"] == "1"
-    assert said("topics", *words, "--check")[0] == 1
+    assert hopline("topics", *words, "--check")[0] == 1
     for text in ("1/1", "as-is"):
-        assert said("apply", *words, "--replication", text)[0] == 0
-        assert said("topics", *words, "--check", "--replication", text)[0] == 0
+        assert hopline("apply", *words, "--replication", text)[0] == 0
+        assert hopline("topics", *words, "--check", "--replication", text)[0] == 0
     for meant in (ONE, Replication("as-is")):
         with served(replace(cluster, replication=meant)) as client:
             client.begin(*FROM_A)

@@ -34,7 +34,7 @@ from streams.report.snapshot import take_snapshots
 from streams.store import Store
 from streams.topology import Topology
 from streams.wire import Topics
-from tests.command import said
+from tests.command import hopline
 from tests.workers.rig import eventually, pair, pause
 
 LONG = Beside(properties={"transaction.max.timeout.ms": "900000"})
@@ -136,7 +136,7 @@ def test_verify_ends_with_its_name_and_the_remedy_where_it_hides_messages(blind:
 
 def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
     where = ("--bootstrap", blind.cluster.bootstrap, "--prefix", "t.")
-    _, out, err = said("tail", "event", "--format", "json", *where)
+    _, out, err = hopline("tail", "event", "--format", "json", *where)
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [0]
     assert "t.event/0: a transaction is open from offset 1 on; nothing behind it is shown." in err
 

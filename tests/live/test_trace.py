@@ -7,14 +7,14 @@ import uuid
 from typing import Any
 
 from streams.report import read_facts
-from tests.command import said
+from tests.command import hopline
 from tests.running import System, running
 
 FROM = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
 
 
 def trace(system: System, *args: str) -> tuple[int, str, str]:
-    return said("trace", *args, *system.options)
+    return hopline("trace", *args, *system.options)
 
 
 def probes(system: System, *args: str) -> tuple[int, list[dict[str, Any]]]:

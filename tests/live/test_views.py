@@ -15,7 +15,7 @@ from streams.kafka import deploy, read_catalog
 from streams.live.views.places import Asked, places_of
 from streams.live.views.table import VIEWS
 from streams.topology import Queue
-from tests.command import rows, said
+from tests.command import hopline, rows
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -23,7 +23,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 
 def query(system: System, question: str, *args: str) -> tuple[int, str, str]:
-    return said("query", question, *args, *system.options)
+    return hopline("query", question, *args, *system.options)
 
 
 @pytest.fixture(scope="module")

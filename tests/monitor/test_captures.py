@@ -32,7 +32,8 @@ def judge() -> Judge:
 def sources(judge: Judge, paths: Sequence[Path]) -> list[Source]:
     readers = map(CaptureReader, paths)
     return [
-        Source(r.path, judge.ear(r.metadata.prefix), r.counts and r.counts.records) for r in readers
+        Source(r.path, judge.talk_reader(r.metadata.prefix), r.counts and r.counts.records)
+        for r in readers
     ]
 
 

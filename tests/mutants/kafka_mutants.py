@@ -303,7 +303,7 @@ MUTANTS = (
     KafkaMutant(
         "take inputs that are not counted alike",
         _ASSIGNMENT,
-        "            if topics != set(self._inputs):\n",
+        "            if topics != set(self.inputs):\n",
         "            if False:\n",
         "workers/test_partitions.py",
         rule=2,
@@ -620,7 +620,7 @@ MUTANTS = (
     KafkaMutant(
         "refuse a statement without an event",
         _TRANSACTION,
-        "            self._end_request(command)\n            self.tell(\n",
+        "            self._end_request(command)\n            self.emit_event(\n",
         "            self._end_request(command)\n            dict(event=\n",
         "workers/test_acknowledge.py",
         rule=12,

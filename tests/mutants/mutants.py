@@ -253,7 +253,7 @@ MUTANTS = (
         "let a late copy create an endpoint",
         _RECEPTION,
         "        if message.is_late:\n"
-        "            return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)\n",
+        "            return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)\n",
         "",
     ),
     # --- the forwarder
@@ -267,7 +267,7 @@ MUTANTS = (
         "ignore the time to live",
         _FORWARDER,
         "        if hop.expired(now):\n"
-        "            return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)\n",
+        "            return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)\n",
         "",
     ),
     Mutant(

@@ -160,7 +160,7 @@ class Node:
     def _hold(self, entry: Entry, record: Record) -> Outcome:
         key = self.forwarder.hold_key(record)
         number = self.holding.add(key, (entry, record), record.size)
-        return HELD if number is None else self.forwarder.refuse(record, number, self.net.now)
+        return HELD if number is None else self.forwarder.reject(record, number, self.net.now)
 
     def _perform(self, entry: Entry, record: Record, outcome: Outcome) -> None:
         for copy in outcome.copies:
@@ -195,7 +195,7 @@ class Node:
         logs = (self.cmd, self.inbox, self.ack)
         positions = [log.position for log in logs]
         unread = any(log.position < len(log.entries) for log in logs)
-        self.endpoint.tell(self.net.now)
+        self.endpoint.advance(self.net.now)
         wanted = self.endpoint.has_probes or self.endpoint.has_turn
         if not unread and not wanted and (due is None or due > self.net.now):
             return False

@@ -42,7 +42,7 @@ instances:
 """
 
 
-def ways(back: str) -> Net:
+def net_with_return_to(back: str) -> Net:
     """Return the net; ``back`` is the instance to which the target's return route leads."""
     return Net(topology(WAYS.replace("BACK", back)), Limits(retries=(1_000,)))
 
@@ -50,7 +50,7 @@ def ways(back: str) -> Net:
 @shows("U-19")
 def test_a_gateway_does_not_change_its_address_in_step_with_the_sender() -> None:
     """The only way is the sender's first address and the gateway's second one."""
-    net = ways("A")
+    net = net_with_return_to("A")
     net.begin("A/DA", D1)
     net.send("A/DA", D1, b"1")
     net.run(10)
@@ -61,7 +61,7 @@ def test_a_gateway_does_not_change_its_address_in_step_with_the_sender() -> None
 @shows("D2.5")
 def test_acknowledgements_that_are_not_heard_try_a_gateways_other_address() -> None:
     """The gateway on the way back knows two servers, of which the second is the initiator's."""
-    net = ways("G2")
+    net = net_with_return_to("G2")
     net.begin("A/DA", D1)
     net.send("A/DA", D1, b"1")
     net.run(30)

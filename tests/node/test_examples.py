@@ -377,12 +377,12 @@ def test_the_life_of_a_conversation_as_events() -> None:
     net.end(A, conversation(2), error_code=1, error_text="")
     net.settle()
 
-    def told(instance: str) -> list[int]:
+    def subclasses_at(instance: str) -> list[int]:
         events = net[instance].events
         return [e["subclass"] for e in events if e["event"] == EventKind.CONVERSATION]
 
-    assert told("ServerA") == [11, 2, 10, 11, 3, 10]
-    assert told("ServerB") == [12, 7, 13, 12, 8]
+    assert subclasses_at("ServerA") == [11, 2, 10, 11, 3, 10]
+    assert subclasses_at("ServerB") == [12, 7, 13, 12, 8]
 
 
 @shows("D5.3")

@@ -253,7 +253,7 @@ def test_a_forwarder_holds_what_it_cannot_pass_on() -> None:
 @shows("F11", "EX-46")
 def test_what_is_held_too_long_is_dropped() -> None:
     """Not deliverable within its time to live: 11290, and nothing goes back to the sender."""
-    outcome = forwarder("Gate").refuse(
+    outcome = forwarder("Gate").reject(
         frame("One", OUTSIDE), Number.NOT_DELIVERABLE_IN_TIME, START + 60_000
     )
     assert number(outcome) == 11290
@@ -267,7 +267,7 @@ def test_what_is_told_of_a_copy_names_the_routes_that_were_chosen_for_it() -> No
     assert route(home.handle(frame("Gone"), START)) == "Gone"
     assert route(home.handle(frame("Nobody"), START)) == "AutoCreatedLocal"
     gate = forwarder("Gate")
-    assert route(gate.refuse(frame("One", OUTSIDE), Number.TRANSPORT_STOPPED, START)) == "One"
+    assert route(gate.reject(frame("One", OUTSIDE), Number.TRANSPORT_STOPPED, START)) == "One"
     balanced = {
         route(
             gate.handle(frame("Balanced", OUTSIDE, dialog=conversation(i), hops_remaining=0), START)

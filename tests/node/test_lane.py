@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn) -> tuple[Forwarder, Record, int]:
     return forwarder, record, MS
 
 
-def short_way(forwarder: Forwarder, record: Record, now: int) -> tuple[object, ...] | None:
+def fast_path_of(forwarder: Forwarder, record: Record, now: int) -> tuple[object, ...] | None:
     """Return place, instance, both headers and inside; ``None`` where the long way must decide."""
     lane = forwarder.lane(record, now)
     if lane is None:
@@ -80,7 +80,7 @@ def short_way(forwarder: Forwarder, record: Record, now: int) -> tuple[object, .
 def test_the_short_way_does_what_the_long_way_does(case: tuple[Forwarder, Record, int]) -> None:
     forwarder, record, now = case
     outcome = forwarder.handle(record, now)
-    short = short_way(forwarder, record, now)
+    short = fast_path_of(forwarder, record, now)
     if short is not None:
         [copy] = outcome.copies
         assert short == (copy.place, copy.instance, copy.route, copy.hop, copy.inside)
@@ -107,7 +107,7 @@ def gateway(hop: bytes, down: frozenset[str] = frozenset()) -> tuple[Forwarder, 
 
 def test_a_first_copy_at_a_gateway_takes_the_short_way() -> None:
     forwarder, record = gateway(first())
-    short = short_way(forwarder, record, MS)
+    short = fast_path_of(forwarder, record, MS)
     assert short is not None
     assert short[:2] == (Place.TXQ, "ServerB")
 

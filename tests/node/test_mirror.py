@@ -413,7 +413,7 @@ class Model:
     answers: list[RoleAnswer] = field(default_factory=list)
     heard: list[RoleAnswer] = field(default_factory=list)
 
-    def says(self, partner: int, as_of: int) -> RoleAnswer:
+    def answer(self, partner: int, as_of: int) -> RoleAnswer:
         known = self.epochs[partner]
         role = Role.PRINCIPAL if self.holders[known] == partner else Role.MIRROR
         return RoleAnswer(partner, role, known, as_of)
@@ -443,14 +443,14 @@ def switch(model: Model, n: int) -> None:
     model.up[n % 2] = not model.up[n % 2]
 
 
-def hear_question(model: Model, n: int) -> None:
+def take_question(model: Model, n: int) -> None:
     if model.questions:
         partner, as_of = model.questions[n % len(model.questions)]  # it may come again
         if model.up[partner]:
-            model.answers.append(model.says(partner, as_of))
+            model.answers.append(model.answer(partner, as_of))
 
 
-def hear_answer(model: Model, n: int) -> None:
+def take_answer(model: Model, n: int) -> None:
     if model.answers:
         model.take(model.answers[n % len(model.answers)])
 
@@ -484,7 +484,7 @@ def message(model: Model, n: int) -> None:
 
 
 INPUTS = [
-    fail_over, learn, switch, hear_question, hear_question, hear_answer, hear_answer, hear_answer,
+    fail_over, learn, switch, take_question, take_question, take_answer, take_answer, take_answer,
     lose_question, doubt, wait, message, message, message,
 ]  # fmt: skip
 inputs = st.lists(st.tuples(st.sampled_from(INPUTS), st.integers(0, 40)), max_size=80)
@@ -524,6 +524,6 @@ def test_when_faults_stop_the_holder_is_found(
         model.ask(model.route.tick(model.now))
         asked, model.questions = model.questions, []
         for partner, as_of in asked:
-            model.take(model.says(partner, as_of))
+            model.take(model.answer(partner, as_of))
     assert model.message() == model.holders[newest]
     assert model.route.state is RouteState.OPERATIONAL

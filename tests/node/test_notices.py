@@ -27,7 +27,7 @@ class Nothing:
         raise AssertionError
 
 
-class Said(Nothing):
+class Recorded(Nothing):
     """Statements at their positions."""
 
     def __init__(self, said: list[Command]) -> None:
@@ -130,7 +130,7 @@ def test_however_many_wait_they_look_again_in_parts() -> None:
     tx.status(asking())
     opening, question = commit(one, tx)
     tx = begin(one)
-    said = Said([opening, question, *map(begun, ids), *map(sent, ids)])
+    said = Recorded([opening, question, *map(begun, ids), *map(sent, ids)])
     for position, command in enumerate(said.said):
         tx.command(position, command)
     for conversation in ids:

@@ -32,7 +32,7 @@ STEPS = st.sampled_from([1, DRAWER, NEAR, FAR, 3 * FAR])
 def test_timers_say_what_is_due_and_when_to_look(steps: list[tuple[int, int | None] | int]) -> None:
     """A step arms a key or lets time pass; nothing is due late, twice, or when it was disarmed."""
     timers, due, now = Timers[int](), dict[int, int](), 0
-    timers.tell(now)
+    timers.advance(now)
     for step in steps:
         if isinstance(step, tuple):
             key, moment = step
@@ -55,7 +55,7 @@ def test_timers_say_what_is_due_and_when_to_look(steps: list[tuple[int, int | No
 
 def test_what_is_due_in_years_costs_no_entry_each() -> None:
     timers = Timers[int]()
-    timers.tell(0)
+    timers.advance(0)
     for key in range(10_000):
         timers.arm(key, 10 * FAR + key)
     assert len(timers) == 1, "one drawer"

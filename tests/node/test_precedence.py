@@ -11,7 +11,7 @@ from streams.node import member_name
 from streams.node.liveness.precedence import number_of_slot
 
 
-def dealt(slots: Sequence[str], partitions: Mapping[str, int]) -> Counter[str]:
+def assigned(slots: Sequence[str], partitions: Mapping[str, int]) -> Counter[str]:
     """Return how many partitions each slot gets where the range assignor deals them."""
     found = Counter(dict.fromkeys(slots, 0))
     for home, count in partitions.items():
@@ -23,7 +23,7 @@ def dealt(slots: Sequence[str], partitions: Mapping[str, int]) -> Counter[str]:
 
 def spread(slots: Sequence[str], partitions: Mapping[str, int]) -> int:
     """Return how many partitions more one slot has than another one."""
-    found = dealt(slots, partitions).values()
+    found = assigned(slots, partitions).values()
     return max(found) - min(found)
 
 
@@ -33,9 +33,9 @@ def estate(instances: int, partitions: int = 1) -> dict[str, int]:
 
 
 def test_six_instances_on_three_slots_and_on_any_two_of_them() -> None:
-    assert dealt("abc", estate(6)) == {"a": 2, "b": 2, "c": 2}
+    assert assigned("abc", estate(6)) == {"a": 2, "b": 2, "c": 2}
     for away in "abc":
-        assert set(dealt("abc".replace(away, ""), estate(6)).values()) == {3}
+        assert set(assigned("abc".replace(away, ""), estate(6)).values()) == {3}
 
 
 @pytest.mark.parametrize("slots", ["ab", "abc", "abcd"])
@@ -76,5 +76,5 @@ def test_a_later_slot_changes_no_name_of_an_earlier_one() -> None:
 
 
 def test_a_slot_without_a_number_has_a_place_of_its_own_everywhere() -> None:
-    found = dealt(("blue", "green"), estate(200))
+    found = assigned(("blue", "green"), estate(200))
     assert set(found) == {"blue", "green"} and min(found.values()) > 50

@@ -19,7 +19,7 @@ D2 = conversation(2)
 SOURCE = Source("shop", "billing", uuid.UUID(int=7), 0)
 
 
-def say(net: Net, offset: int, n: int, body: bytes = b"x", **said: object) -> Command:
+def apply_statement(net: Net, offset: int, n: int, body: bytes = b"x", **said: object) -> Command:
     """Say something on D1 because of a record; ``body`` is that of a SEND."""
     cause = Cause(said.pop("source", SOURCE), offset, n)  # type: ignore[arg-type]
     command = Command(
@@ -34,8 +34,8 @@ def begun() -> Net:
     """Return a net in which D1 was begun because of record 5."""
     net = pair()
     names = {"from_service": "InitiatorService", "to_service": "TargetService"}
-    say(net, 5, 0, kind=CommandKind.BEGIN, body=None, **names)
-    say(net, 5, 1, b"one")
+    apply_statement(net, 5, 0, kind=CommandKind.BEGIN, body=None, **names)
+    apply_statement(net, 5, 1, b"one")
     net.settle()
     return net
 
@@ -44,7 +44,7 @@ def arrived(net: Net) -> list[bytes]:
     return net["ServerB"].bodies(TARGET)
 
 
-def told(net: Net) -> list[str]:
+def details(net: Net) -> list[str]:
     """Return what events say of statements that were passed over."""
     found = [e["detail"] for e in net["ServerA"].events if e["event"] == EventKind.CONVERSATION]
     return [detail for detail in found if "passed over" in detail]
@@ -57,19 +57,19 @@ def test_what_is_said_again_counts_once(restarted: bool) -> None:
     if restarted:
         net["ServerA"].restart_endpoint()
     names = {"from_service": "InitiatorService", "to_service": "TargetService"}
-    say(net, 5, 0, kind=CommandKind.BEGIN, body=None, **names)
-    say(net, 5, 1, b"one")
-    say(net, 5, 2, b"two")
-    say(net, 6, 0, b"three")
+    apply_statement(net, 5, 0, kind=CommandKind.BEGIN, body=None, **names)
+    apply_statement(net, 5, 1, b"one")
+    apply_statement(net, 5, 2, b"two")
+    apply_statement(net, 6, 0, b"three")
     net.settle()
     assert arrived(net) == [b"one", b"two", b"three"]
-    assert told(net) == []
+    assert details(net) == []
 
 
 def test_within_one_transaction_too() -> None:
     net = begun()
     for _ in range(3):
-        say(net, 6, 0, b"two")
+        apply_statement(net, 6, 0, b"two")
     net.settle()
     assert arrived(net) == [b"one", b"two"]
 
@@ -77,7 +77,7 @@ def test_within_one_transaction_too() -> None:
 def test_an_aborted_transaction_has_seen_nothing() -> None:
     net = begun()
     net["ServerA"].aborts = 1
-    say(net, 6, 0, b"two")
+    apply_statement(net, 6, 0, b"two")
     net.settle()
     assert arrived(net) == [b"one", b"two"]
 
@@ -94,7 +94,7 @@ def test_an_aborted_transaction_has_seen_nothing() -> None:
 def test_each_source_counts_for_itself(other: Source) -> None:
     """A topic that is made anew under its old name is another source, too."""
     net = begun()
-    say(net, 0, 0, b"two", source=other)
+    apply_statement(net, 0, 0, b"two", source=other)
     net.settle()
     assert arrived(net) == [b"one", b"two"]
 
@@ -102,8 +102,8 @@ def test_each_source_counts_for_itself(other: Source) -> None:
 def test_who_asks_is_answered_as_the_first_time() -> None:
     net = begun()
     for _ in range(2):
-        say(net, 6, 0, conversation=D2, reply_to="me")  # no such conversation
-        say(net, 6, 1, b"two", reply_to="me")
+        apply_statement(net, 6, 0, conversation=D2, reply_to="me")  # no such conversation
+        apply_statement(net, 6, 1, b"two", reply_to="me")
     net.settle()
     answers = net["ServerA"].results
     assert [(a.reply_to, a.number) for a in answers] == [("me", 8426), ("me", 0)] * 2
@@ -113,47 +113,47 @@ def test_who_asks_is_answered_as_the_first_time() -> None:
 def test_what_is_said_again_in_other_words_is_told() -> None:
     """The handler was not deterministic: what it said the first time counts."""
     net = begun()
-    say(net, 5, 1, b"another one")
+    apply_statement(net, 5, 1, b"another one")
     net.settle()
     assert arrived(net) == [b"one"]
-    [detail] = told(net)
+    [detail] = details(net)
     assert detail == f"SEND passed over: {SOURCE} has said something else at 5, 1"
 
 
 def test_time_and_who_asks_make_no_difference() -> None:
     net = begun()
     net.now += 1
-    say(net, 5, 1, b"one", reply_to="another", command_id=uuid.UUID(int=1))
+    apply_statement(net, 5, 1, b"one", reply_to="another", command_id=uuid.UUID(int=1))
     net.settle()
-    assert told(net) == []
+    assert details(net) == []
 
 
 def test_what_was_left_out_the_first_time_is_told() -> None:
     """It stands between two that were seen: whoever says it said less before."""
     net = begun()
-    say(net, 7, 0, b"two")
-    say(net, 6, 0, b"too late")
+    apply_statement(net, 7, 0, b"two")
+    apply_statement(net, 6, 0, b"too late")
     net.settle()
     assert arrived(net) == [b"one", b"two"]
-    assert len(told(net)) == 1
+    assert len(details(net)) == 1
 
 
 def test_so_many_are_remembered_and_the_highest_for_ever() -> None:
     net = begun()
     for offset in range(6, 6 + KEPT):
-        say(net, offset, 0, b"%d" % offset)
+        apply_statement(net, offset, 0, b"%d" % offset)
     net.settle()
     [seen] = net["ServerA"].endpoint.seen.values()
     assert [said.offset for said in seen.said] == list(range(6, 6 + KEPT))
-    say(net, 5, 1, b"whatever")
+    apply_statement(net, 5, 1, b"whatever")
     net.settle()
     assert len(arrived(net)) == 1 + KEPT
-    assert told(net) == [], "nobody knows any more what it was"
+    assert details(net) == [], "nobody knows any more what it was"
 
 
 def test_without_a_cause_nothing_is_passed_over() -> None:
     net = begun()
     for _ in range(2):
-        say(net, 0, 0, b"x", cause=None)
+        apply_statement(net, 0, 0, b"x", cause=None)
     net.settle()
     assert arrived(net) == [b"one", b"x", b"x"]

@@ -15,58 +15,58 @@ def known(age: int, *, replica: str = "other", count: int = 7, came: bool = Fals
 
     Kafka's clock is known by somebody else's.
     """
-    tenants = SlotOwners("own")
-    tenants.seen("B", "b", 1, NOW)
+    owners = SlotOwners("own")
+    owners.seen("B", "b", 1, NOW)
     if came:
-        tenants.end_read()
-    tenants.seen(SLOT, replica, count, NOW - age)
-    tenants.end_read()
-    return tenants
+        owners.end_read()
+    owners.seen(SLOT, replica, count, NOW - age)
+    owners.end_read()
+    return owners
 
 
 def test_a_slot_of_which_nobody_has_heard_is_free() -> None:
-    assert SlotOwners("own").tenancy(SLOT) is SlotState.FREE
-    assert known(0).tenancy("A/endpoint/1") is SlotState.FREE
+    assert SlotOwners("own").state(SLOT) is SlotState.FREE
+    assert known(0).state("A/endpoint/1") is SlotState.FREE
 
 
 @pytest.mark.parametrize("came", [False, True])
 def test_who_is_silent_for_three_seconds_is_not_there(came: bool) -> None:
-    assert known(FRESH, came=came).tenancy(SLOT) is SlotState.FREE
-    assert known(FRESH - 1, came=came).tenancy(SLOT) is not SlotState.FREE
+    assert known(FRESH, came=came).state(SLOT) is SlotState.FREE
+    assert known(FRESH - 1, came=came).state(SLOT) is not SlotState.FREE
 
 
 def test_a_sign_that_was_there_before_may_be_a_dead_ones_last() -> None:
-    tenants = known(FRESH - 1)
-    assert tenants.tenancy(SLOT) is SlotState.OPEN
-    tenants.seen("B", "b", 2, NOW + 1)
-    assert tenants.tenancy(SLOT) is SlotState.FREE
+    owners = known(FRESH - 1)
+    assert owners.state(SLOT) is SlotState.OPEN
+    owners.seen("B", "b", 2, NOW + 1)
+    assert owners.state(SLOT) is SlotState.FREE
 
 
 def test_a_sign_that_comes_while_one_looks_is_from_who_lives() -> None:
-    tenants = known(900)
-    tenants.seen(SLOT, "other", 8, NOW)
-    assert tenants.tenancy(SLOT) is SlotState.TAKEN
+    owners = known(900)
+    owners.seen(SLOT, "other", 8, NOW)
+    assert owners.state(SLOT) is SlotState.TAKEN
 
 
 def test_ones_own_signs_keep_nobody_out() -> None:
-    assert known(0, replica="own", came=True).tenancy(SLOT) is SlotState.FREE
+    assert known(0, replica="own", came=True).state(SLOT) is SlotState.FREE
 
 
 def test_who_has_said_that_it_leaves_is_not_waited_for() -> None:
-    tenants = known(0)
-    assert not tenants.has_left(SLOT)
-    tenants.seen(SLOT, "other", LEFT, NOW)
-    assert tenants.tenancy(SLOT) is SlotState.FREE
-    assert tenants.has_left(SLOT)
-    tenants.seen(SLOT, "next", 1, NOW)
-    assert not tenants.has_left(SLOT)
+    owners = known(0)
+    assert not owners.has_left(SLOT)
+    owners.seen(SLOT, "other", LEFT, NOW)
+    assert owners.state(SLOT) is SlotState.FREE
+    assert owners.has_left(SLOT)
+    owners.seen(SLOT, "next", 1, NOW)
+    assert not owners.has_left(SLOT)
 
 
 def beside(age: int, **other: object) -> SlotOwners:
     """Return what is known where one's own sign was stamped so long after somebody else's."""
-    tenants = known(age, **other)  # type: ignore[arg-type]
-    tenants.seen(SLOT, "own", 5, NOW)
-    return tenants
+    owners = known(age, **other)  # type: ignore[arg-type]
+    owners.seen(SLOT, "own", 5, NOW)
+    return owners
 
 
 def test_a_rival_is_who_gives_signs_beside_ones_own() -> None:
@@ -78,35 +78,35 @@ def test_a_rival_is_who_gives_signs_beside_ones_own() -> None:
 
 
 def test_of_ones_own_signs_the_last_that_came_back_is_known() -> None:
-    assert SlotOwners("own").heard(SLOT) == known(0).heard(SLOT) == 0
-    assert beside(0).heard(SLOT) == 5
+    assert SlotOwners("own").last_heartbeat(SLOT) == known(0).last_heartbeat(SLOT) == 0
+    assert beside(0).last_heartbeat(SLOT) == 5
 
 
 def test_the_slot_of_who_gives_a_sign_every_ten_seconds_is_its_own_for_thirty() -> None:
-    tenants = SlotOwners("own")
-    tenants.seen(SLOT, "other", 7, NOW, 10.0)
-    assert tenants.patience([SLOT, "A/endpoint/1"]) == 10 * FRESH / 1000
+    owners = SlotOwners("own")
+    owners.seen(SLOT, "other", 7, NOW, 10.0)
+    assert owners.patience([SLOT, "A/endpoint/1"]) == 10 * FRESH / 1000
     for age, free in ((10 * FRESH - 1, False), (10 * FRESH, True)):
-        tenants.seen("B", "b", age, NOW + age)
-        assert (tenants.tenancy(SLOT) is SlotState.FREE) is free
+        owners.seen("B", "b", age, NOW + age)
+        assert (owners.state(SLOT) is SlotState.FREE) is free
 
 
 def test_the_living_are_counted_without_who_has_left_or_is_silent() -> None:
-    tenants = known(FRESH)
-    tenants.seen("C", "c", LEFT, NOW)
-    tenants.seen("D", "d", 3, NOW - FRESH + 1)
-    assert tenants.living == 2, "B and D"
+    owners = known(FRESH)
+    owners.seen("C", "c", LEFT, NOW)
+    owners.seen("D", "d", 3, NOW - FRESH + 1)
+    assert owners.living == 2, "B and D"
 
 
 def test_names_that_anybody_writes_are_forgotten_when_they_are_silent() -> None:
     """One's own slot and whoever lives are not."""
-    tenants = SlotOwners("me")
-    tenants.seen("mine", "me", 1, 0)
+    owners = SlotOwners("me")
+    owners.seen("mine", "me", 1, 0)
     for n in range(20 * MANY):
-        tenants.seen(f"nobody{n}", "x", 1, n)
+        owners.seen(f"nobody{n}", "x", 1, n)
         if n % 1_000 == 0:
-            tenants.seen("lives", "other", n + 1, n)
-    assert len(tenants._last) <= 2 * FRESH + 2 + MANY
-    assert tenants.tenancy("lives") is not SlotState.FREE
-    assert tenants.heard("mine") == 1
-    assert tenants.tenancy("nobody1") is SlotState.FREE
+            owners.seen("lives", "other", n + 1, n)
+    assert len(owners._last) <= 2 * FRESH + 2 + MANY
+    assert owners.state("lives") is not SlotState.FREE
+    assert owners.last_heartbeat("mine") == 1
+    assert owners.state("nobody1") is SlotState.FREE

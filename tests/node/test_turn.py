@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from streams.node.forwarder.turn import turn_at_origin, turn_on_the_way
+from streams.node.forwarder.turn import turn_at_gateway, turn_at_origin
 
 from .evidence import shows
 
@@ -17,14 +17,14 @@ COUNTS = list(itertools.product(range(1, 7), repeat=2))
 def test_all_combinations_of_two_on_the_way_have_their_turn(near: int, far: int) -> None:
     """The first to be tried at either is every pair of addresses, soon: none is left out."""
     ways = {
-        (turn_on_the_way(attempt, near, 0) % near, turn_on_the_way(attempt, far, 1) % far)
+        (turn_at_gateway(attempt, near, 0) % near, turn_at_gateway(attempt, far, 1) % far)
         for attempt in range(2 * near * far)
     }
     assert len(ways) == near * far
 
 
 def test_the_first_retry_takes_the_next_address_wherever_it_is() -> None:
-    assert turn_on_the_way(1, 2, 5) == 1
+    assert turn_at_gateway(1, 2, 5) == 1
     assert turn_at_origin(1, 2, returning=True) == 1
 
 
@@ -47,7 +47,7 @@ def test_all_combinations_with_a_gateway_between_have_their_turn() -> None:
     ways = {
         (
             turn_at_origin(attempt, 2, returning=False) % 2,
-            turn_on_the_way(attempt, 2, 1) % 2,
+            turn_at_gateway(attempt, 2, 1) % 2,
             turn_at_origin(attempt, 2, returning=True) % 2,
         )
         for attempt in range(8)

@@ -11,10 +11,12 @@ def off() -> Side:
     """Return a target whose queue is off, with two messages, a timer and an EndDialog for it."""
     side = target()
     side.queue_on = False
-    side.hears(message(0), message(1, fragment=0, fragments=2), message(1, fragment=1, fragments=2))
+    side.receives(
+        message(0), message(1, fragment=0, fragments=2), message(1, fragment=1, fragments=2)
+    )
     side.sets_timer(1)
     side.waits(1)
-    side.hears(message(2, flags=Flag.END))
+    side.receives(message(2, flags=Flag.END))
     return side
 
 
@@ -37,7 +39,7 @@ def test_what_is_parked_is_in_the_transmission_queue_of_its_target() -> None:
 def test_its_columns_are_those_of_what_is_sent() -> None:
     side = target()
     side.queue_on = False
-    side.hears(message(0))
+    side.receives(message(0))
     side.sends()
     [sent] = transmission_queue("S", side.dialog, lambda _: None)
     [row] = parked_messages("S", side.dialog, side.inbox.__getitem__)

@@ -78,7 +78,7 @@ def relaying(cluster: Cluster, url: str) -> Iterator[Relay]:
         table.close()
 
 
-def say(engine: Engine, *bodies: bytes) -> Conversation:
+def begin_and_send(engine: Engine, *bodies: bytes) -> Conversation:
     """Begin a dialog and say something in it, all in one transaction of the application."""
     with engine.begin() as connection:
         outbox = Outbox(connection)
@@ -106,10 +106,10 @@ def then_crash(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def test_statements_are_in_kafka_once_in_order_and_gone_from_the_table(
     system: System, engine: Engine, url: str
 ) -> None:
-    say(engine, b"one", b"two")
+    begin_and_send(engine, b"one", b"two")
     with relaying(system.cluster, url) as relay:
         assert relay.turn() == 3
-        say(engine, b"three")
+        begin_and_send(engine, b"three")
         assert (relay.turn(), relay.turn()) == (2, 0)
     assert relayed(system) == [None, b"one", b"two", None, b"three"]
     with engine.connect() as connection:
@@ -144,13 +144,13 @@ CRASHES = {
 def test_a_crash_loses_nothing_and_repeats_nothing(
     system: System, hooked: HookedCluster, engine: Engine, url: str, when: str
 ) -> None:
-    say(engine, b"one", b"two")
+    begin_and_send(engine, b"one", b"two")
     method, hook = CRASHES[when]
     with relaying(hooked, url) as relay:
         hooked.hooks[method] = hook
         with pytest.raises(CrashError):
             relay.turn()
-    say(engine, b"three")
+    begin_and_send(engine, b"three")
     with relaying(system.cluster, url) as relay:
         while relay.turn():
             pass
@@ -160,7 +160,7 @@ def test_a_crash_loses_nothing_and_repeats_nothing(
 def test_what_kafka_does_not_take_is_tried_again(
     system: System, hooked: HookedCluster, engine: Engine, url: str
 ) -> None:
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
 
     def refuse(*_: Any) -> None:
         raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
@@ -179,7 +179,7 @@ def test_what_is_said_to_an_instance_that_nobody_applied_waits_and_nothing_else_
 ) -> None:
     with engine.begin() as connection:
         Outbox(connection).begin("ServerC", "DatabaseC", *SERVICES)
-    say(engine, b"after it")
+    begin_and_send(engine, b"after it")
     with relaying(system.cluster, url) as relay:
         assert (relay.turn(), relay.turn()) == (2, 0)
         assert relay.absent == ("ServerC",)
@@ -218,7 +218,7 @@ def test_rows_that_no_client_writes_hold_nothing_up(
         for changed in HOSTILE_ROWS:
             ids = {"id": str(uuid.uuid4()), "conversation": str(uuid.uuid4())}
             connection.execute(OUTBOX.insert().values({**ROW, **ids, **changed}))
-    dialog = say(engine, b"after them")
+    dialog = begin_and_send(engine, b"after them")
     with relaying(system.cluster, url) as relay:
         assert (relay.turn(), relay.turn()) == (9, 0)
     records = list(read_all(system.cluster, system.cluster.topics.cmd("ServerA")))
@@ -239,7 +239,7 @@ def test_many_instances_that_nobody_applied_hold_nothing_up(
     ]
     with engine.begin() as connection:
         connection.execute(OUTBOX.insert(), values)
-    say(engine, b"after them")
+    begin_and_send(engine, b"after them")
     with relaying(hooked, url) as relay:
         assert relay.turn() == 2
         assert len(relay.absent) == 100
@@ -286,7 +286,7 @@ def test_a_commit_that_timed_out_is_called_again(
     system: System, hooked: HookedCluster, engine: Engine, url: str
 ) -> None:
     """It is never taken for an abort: it may happen all the same."""
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     calls: list[str] = []
 
     def time_out_once(method: Callable[..., Any], *args: Any) -> None:
@@ -307,7 +307,7 @@ def test_who_starts_takes_over_and_the_other_says_nothing_more(
 ) -> None:
     """Also where it had a batch in hand when it was replaced."""
     with relaying(system.cluster, url) as old:
-        say(engine, b"one")
+        begin_and_send(engine, b"one")
         in_hand = old._outbox.take(int(time.time()))
         with relaying(system.cluster, url) as new:
             assert new.turn() == 2
@@ -321,7 +321,7 @@ def test_who_was_replaced_takes_nothing_from_the_table(engine: Engine, url: str)
     old, new = OutboxTable.open(url), OutboxTable.open(url)
     old.claim()
     new.claim()
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     with pytest.raises(SupersededError, match="Another relay works on the outbox"):
         old.take(0)
     batch = new.take(0)
@@ -335,7 +335,7 @@ def test_a_batch_is_bounded_and_never_empty(
     engine: Engine, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.outbox.table.BATCH_BYTES", 11_000)
-    say(engine, bytes(6_000), bytes(4_000), bytes(1_000), bytes(11_000))
+    begin_and_send(engine, bytes(6_000), bytes(4_000), bytes(1_000), bytes(11_000))
     table, sizes = OutboxTable.open(url), []
     table.claim()
     while (batch := table.take(0)) is not None:
@@ -368,7 +368,7 @@ def test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_look
     system: System, hooked: HookedCluster, engine: Engine, url: str, hook: str, wanted: Any
 ) -> None:
     """Guessing would lose it or send it twice, however young it is."""
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     crashed(hooked, url, hook, wanted)
     forgotten(system, url)
     for _ in range(2):
@@ -384,7 +384,7 @@ def test_a_batch_of_any_age_is_sent_where_kafka_says_that_it_was_not(
     system: System, hooked: HookedCluster, engine: Engine, url: str
 ) -> None:
     """The offset with another id is a later word than the batch's own would be."""
-    dialog = say(engine, b"one")
+    dialog = begin_and_send(engine, b"one")
     crashed(hooked, url, "begin_transaction")
     with engine.begin() as connection:
         connection.execute(RELAY.update().values(batch_at=RELAY.c.batch_at - 30 * 86_400))
@@ -397,11 +397,11 @@ def test_a_batch_of_any_age_is_sent_where_kafka_says_that_it_was_not(
 def test_a_relay_that_has_finished_begins_without_a_word_where_kafka_has_forgotten_it(
     system: System, engine: Engine, url: str
 ) -> None:
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     with relaying(system.cluster, url) as relay:
         assert relay.turn() == 2
     forgotten(system, url)
-    say(engine, b"two")
+    begin_and_send(engine, b"two")
     with relaying(system.cluster, url) as relay:
         assert relay.turn() == 2
     assert relayed(system) == [None, b"one", None, b"two"]
@@ -415,7 +415,7 @@ def test_a_relay_that_has_nothing_to_do_is_not_forgotten(
     with relaying(hooked, url) as relay:
         forgotten(system, url)
         assert relay.turn() == 0
-        say(engine, b"one")
+        begin_and_send(engine, b"one")
         hooked.hooks["begin_transaction"] = crash
         with pytest.raises(CrashError):
             relay.turn()
@@ -432,7 +432,7 @@ def invoke(*args: str) -> Result:
 
 
 def test_the_command_relays_what_is_there(system: System, engine: Engine, url: str) -> None:
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     result = invoke("--store", url, "--once", *system.options)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "2 statements were relayed." in result.stderr
@@ -452,7 +452,7 @@ def test_the_tables_can_be_made_from_what_the_command_prints(url: str) -> None:
     with engine.begin() as connection:
         for statement in invoke("--ddl", "sqlite").stdout.split(";")[:-1]:
             connection.exec_driver_sql(statement)
-    say(engine, b"one")
+    begin_and_send(engine, b"one")
     engine.dispose()
 
 

@@ -76,15 +76,15 @@ class Stage:
 
     # --- steps -----------------------------------------------------------------------------------
 
-    def perform(self, moment: Moment, before: Moment | None) -> None:
+    def play(self, moment: Moment, before: Moment | None) -> None:
         """Do what one moment says; ``before`` is what the simulator had done until then."""
         for step in moment.steps:
-            self._perform(step, before)
+            self._play_step(step, before)
         self._client.flush()
         if moment.lasts > 1.2 * SILENCE * SECOND:
             self._notice([s.action for s in moment.steps if isinstance(s.action, Crash)])
 
-    def _perform(self, step: Step, before: Moment | None) -> None:
+    def _play_step(self, step: Step, before: Moment | None) -> None:
         match step.action:
             case Begin() as begin:
                 self._begin(begin)
@@ -119,7 +119,7 @@ class Stage:
                 for row in before.result.endpoints
                 if row["conversation_id"] == str(conversation) and not row["is_initiator"]
             )
-        for command in self._statements.say(said, conversation, place[1], initiator, _now()):
+        for command in self._statements.commands(said, conversation, place[1], initiator, _now()):
             self._client.perform(place[0], command)
 
     def _change(self, instance: str, database: str, text: str) -> None:
@@ -166,7 +166,7 @@ class Stage:
             frames = [(m.key(), m.value(), headers_of(m)) for m in txq]
             copies = {copy_of(read_message(*f)) for f in frames if header_of(f[2], MESSAGE)}
             out = self._rig.records(topics.out(name))
-            return copies >= before.arrived(name) and worker.passed >= len(txq) + len(out)
+            return copies >= before.arrived(name) and worker.decided >= len(txq) + len(out)
 
         eventually(read, f"the copies at {name}")
 

@@ -26,7 +26,7 @@ def compare(
     before = None
     with stage(kafka, prefix, topology, scenario) as played:
         for moment in moments(topology, scenario):
-            played.perform(moment, before)
+            played.play(moment, before)
             seen = Seen.of(moment.result)
             played.wait_for(seen, *also(seen))
             before = moment

@@ -124,7 +124,7 @@ class Side:
 
         return self.run(act)
 
-    def hears(self, *frames: Frame) -> list[Effect]:
+    def receives(self, *frames: Frame) -> list[Effect]:
         """Read frames, all in one run."""
 
         def act(machine: Machine) -> None:

@@ -89,7 +89,7 @@ class Pair:
                 return
             party.exists = True
             party.side.dialog.state = State.CO if frame.header.after == (1, 0) else State.SI
-        self.take(to, party.side.hears(frame))
+        self.take(to, party.side.receives(frame))
 
     def lose(self, at: int) -> None:
         """Lose one of the frames that are on their way."""

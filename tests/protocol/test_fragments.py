@@ -33,8 +33,8 @@ def fragment(sequence: int, number: int, count: int = 3, **said: int) -> object:
     return message(sequence, fragment=number, fragments=count, **said)  # type: ignore[arg-type]
 
 
-def hear(side: Side, *frames: object) -> list[object]:
-    return side.hears(*frames)  # type: ignore[arg-type, return-value]
+def receive(side: Side, *frames: object) -> list[object]:
+    return side.receives(*frames)  # type: ignore[arg-type, return-value]
 
 
 # --- sending -------------------------------------------------------------------------------------
@@ -53,11 +53,11 @@ def test_the_window_counts_fragments() -> None:
     """What is in flight is bounded in fragments, and moves on with every acknowledgement."""
     side = initiator(limits=SMALL)
     assert sent_fragments(side.sends(2, size=25)) == [(0, 0), (0, 1), (0, 2), (1, 0)]
-    assert sent_fragments(side.hears(ack(0, fragment=2))) == [(1, 1), (1, 2)]
+    assert sent_fragments(side.receives(ack(0, fragment=2))) == [(1, 1), (1, 2)]
     side.sends()
-    assert sent_fragments(side.hears(ack(1))) == [(2, 0)]
+    assert sent_fragments(side.receives(ack(1))) == [(2, 0)]
     assert side.dialog.in_flight == 4
-    assert sent_fragments(side.hears(ack(3))) == []
+    assert sent_fragments(side.receives(ack(3))) == []
     assert side.dialog.all_acknowledged
 
 
@@ -69,7 +69,7 @@ def test_only_the_oldest_fragment_is_retried() -> None:
     held = (((0, 2), (0, 2)),)
     said = ack(0, fragment=1, attempt=1)
     said = said._replace(ack=said.ack._replace(held=held))
-    assert sent_fragments(side.hears(said)) == [(0, 1), (0, 3)]
+    assert sent_fragments(side.receives(said)) == [(0, 1), (0, 3)]
 
 
 def test_a_restart_counts_what_is_in_flight_anew() -> None:
@@ -77,7 +77,7 @@ def test_a_restart_counts_what_is_in_flight_anew() -> None:
     side = initiator(limits=SMALL)
     side.sends(3, size=25)
     side.dialog.in_flight = -1
-    assert sent_fragments(side.hears(ack(0, fragment=1))) == [(1, 1)]
+    assert sent_fragments(side.receives(ack(0, fragment=1))) == [(1, 1)]
 
 
 @pytest.mark.parametrize("said", [ack(0, fragment=3), ack(1, fragment=1), ack(2)])
@@ -85,7 +85,7 @@ def test_an_acknowledgement_of_fragments_that_are_not_there(said: object) -> Non
     """28010: it counts nothing."""
     side = initiator(limits=SMALL)
     side.sends(size=25)
-    assert undeliverable(hear(side, said)) == [28010]  # type: ignore[arg-type]
+    assert undeliverable(receive(side, said)) == [28010]  # type: ignore[arg-type]
     assert side.dialog.acknowledged == (0, 0)
 
 
@@ -97,7 +97,7 @@ def test_an_acknowledgement_of_fragments_that_are_not_there(said: object) -> Non
 def test_put_together_in_any_order(order: tuple[int, ...]) -> None:
     """Whatever order the fragments come in: one message, whole."""
     side = target()
-    effects = [e for n in order for e in hear(side, fragment(0, n))]
+    effects = [e for n in order for e in receive(side, fragment(0, n))]
     assert bodies(effects) == [b"0.0 0.1 0.2 "]  # type: ignore[arg-type]
     assert queued(effects) == [0]  # type: ignore[arg-type]
     assert side.dialog.received == (1, 0)
@@ -108,20 +108,20 @@ def test_put_together_in_any_order(order: tuple[int, ...]) -> None:
 def test_nothing_is_shown_before_it_is_complete() -> None:
     """Stored fragments are acknowledged; the message cannot be received before the last one."""
     side = target(State.SI)
-    effects = hear(side, fragment(0, 0), fragment(0, 1))
+    effects = receive(side, fragment(0, 0), fragment(0, 1))
     assert queued(effects) == []  # type: ignore[arg-type]
     got = acked(effects)  # type: ignore[arg-type]
     assert got is not None
     assert (got.next, got.highest_seen) == ((0, 2), 0)
     assert side.dialog.state is State.SI
-    hear(side, fragment(0, 2))
+    receive(side, fragment(0, 2))
     assert side.dialog.state is State.CO
 
 
 def test_runs_reach_over_messages() -> None:
     """The last fragment of a message and the first of the next one are neighbours."""
     side = target()
-    got = acked(hear(side, fragment(1, 2), fragment(2, 0), fragment(2, 2)))  # type: ignore[arg-type]
+    got = acked(receive(side, fragment(1, 2), fragment(2, 0), fragment(2, 2)))  # type: ignore[arg-type]
     assert got is not None
     assert got.held == (((1, 2), (2, 0)), ((2, 2), (2, 2)))
     assert runs((1, 1)) == (((1, 0), (1, 0)),)
@@ -131,8 +131,8 @@ def test_runs_reach_over_messages() -> None:
 def test_a_duplicate_fragment(frame: object) -> None:
     """Same dialog, number and fragment: acknowledged again, kept once."""
     side = target()
-    hear(side, fragment(0, 0), fragment(0, 1), fragment(1, 1))
-    effects = hear(side, frame)
+    receive(side, fragment(0, 0), fragment(0, 1), fragment(1, 1))
+    effects = receive(side, frame)
     assert undeliverable(effects) == [11218]  # type: ignore[arg-type]
     assert acked(effects) is not None  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ def test_a_duplicate_fragment(frame: object) -> None:
 def test_more_fragments_than_a_message_may_have() -> None:
     """What could not be kept in bounded state is not begun: 8459, not acknowledged."""
     side = target(limits=SMALL)
-    effects = hear(side, fragment(0, 0, 101))
+    effects = receive(side, fragment(0, 0, 101))
     assert undeliverable(effects) == [8459]  # type: ignore[arg-type]
     assert acked(effects) is None  # type: ignore[arg-type]
 
@@ -151,27 +151,27 @@ def test_a_frame_larger_than_any_fragment(sequence: int, *, queue_on: bool) -> N
     """The window counts fragments, so it bounds bytes only where these are: 8459."""
     side = target(queue_on=queue_on)
     largest = message(sequence)._replace(body=bytes(65_536))
-    effects = side.hears(largest._replace(body=bytes(65_537)))
+    effects = side.receives(largest._replace(body=bytes(65_537)))
     assert undeliverable(effects) == [8459]
     assert acked(effects) is None
     assert not queued(effects) and not side.dialog.held and not side.dialog.parked
-    assert acked(side.hears(largest)) is not None
+    assert acked(side.receives(largest)) is not None
 
 
 def test_fragments_that_contradict_each_other() -> None:
     """A message whose fragments disagree on their number is begun anew, and shown to nobody."""
     side = target()
-    hear(side, fragment(0, 0, 4), fragment(0, 1, 4))
-    effects = hear(side, fragment(0, 2, 3))
+    receive(side, fragment(0, 0, 4), fragment(0, 1, 4))
+    effects = receive(side, fragment(0, 2, 3))
     assert undeliverable(effects) == [11235]  # type: ignore[arg-type]
     assert queued(effects) == []  # type: ignore[arg-type]
-    assert bodies(hear(side, *[fragment(0, n) for n in range(3)])) == [b"0.0 0.1 0.2 "]  # type: ignore[arg-type]
+    assert bodies(receive(side, *[fragment(0, n) for n in range(3)])) == [b"0.0 0.1 0.2 "]  # type: ignore[arg-type]
 
 
 def test_out_of_order_fragments_are_bounded() -> None:
     """As many as the window, whatever their numbers."""
     side = target(limits=SMALL)
-    effects = hear(side, *[fragment(1, n, 9) for n in range(6)])
+    effects = receive(side, *[fragment(1, n, 9) for n in range(6)])
     assert undeliverable(effects) == [11217, 11217]  # type: ignore[arg-type]
     assert len(side.dialog.held) == 4
 
@@ -179,6 +179,6 @@ def test_out_of_order_fragments_are_bounded() -> None:
 def test_both_directions_have_numbers_of_their_own() -> None:
     """What one side sends says nothing about what it has received."""
     side = conversing(2)
-    side.hears(message(0, broker=TARGET_BROKER, fragments=2))
+    side.receives(message(0, broker=TARGET_BROKER, fragments=2))
     assert side.dialog.received == (0, 1)
     assert side.dialog.send_sequence == 2

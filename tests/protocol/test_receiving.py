@@ -33,7 +33,7 @@ from .build import (
 def test_messages_in_order() -> None:
     """Messages are handed on in ascending order; one acknowledgement stands for all of a run."""
     side = target()
-    effects = side.hears(message(0), message(1), message(2))
+    effects = side.receives(message(0), message(1), message(2))
     assert queued(effects) == [0, 1, 2]
     got = acked(effects)
     assert got is not None
@@ -45,8 +45,8 @@ def test_messages_in_order() -> None:
 def test_a_duplicate_is_acknowledged_again(copies: int) -> None:
     """The receiver acknowledges a duplicate again but does not enqueue it: event 160, 11218."""
     side = target()
-    side.hears(message(0), message(1))
-    effects = side.hears(*[message(0)] * copies)
+    side.receives(message(0), message(1))
+    effects = side.receives(*[message(0)] * copies)
     assert queued(effects) == []
     assert undeliverable(effects) == [11218] * copies
     got = acked(effects)
@@ -58,12 +58,12 @@ def test_a_duplicate_is_acknowledged_again(copies: int) -> None:
 def test_out_of_order_messages_are_kept() -> None:
     """What arrives too early is kept until the gap closes, and acknowledged as seen."""
     side = target()
-    effects = side.hears(message(2), message(1))
+    effects = side.receives(message(2), message(1))
     assert queued(effects) == []
     got = acked(effects)
     assert got is not None
     assert (got.next_sequence, got.highest_seen) == (0, 2)
-    effects = side.hears(message(0))
+    effects = side.receives(message(0))
     assert queued(effects) == [0, 1, 2]
     assert acked(effects).next_sequence == 3  # type: ignore[union-attr]
     assert not side.dialog.held
@@ -73,10 +73,10 @@ def test_out_of_order_messages_are_kept() -> None:
 def test_an_acknowledgement_lists_what_is_held() -> None:
     """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""
     side = target()
-    got = acked(side.hears(message(2), message(6), message(3), message(4)))
+    got = acked(side.receives(message(2), message(6), message(3), message(4)))
     assert got is not None
     assert (got.highest_seen, got.held) == (6, runs((2, 4), (6, 6)))
-    got = acked(side.hears(*[message(n) for n in range(8, 40, 2)]))
+    got = acked(side.receives(*[message(n) for n in range(8, 40, 2)]))
     assert got is not None
     assert len(got.held) == 8
     assert got.held[:3] == runs((2, 4), (6, 6), (8, 8))
@@ -85,19 +85,19 @@ def test_an_acknowledgement_lists_what_is_held() -> None:
 def test_a_duplicate_of_what_is_held() -> None:
     """A second copy of a message that waits for its turn is a duplicate too."""
     side = target()
-    side.hears(message(2))
-    assert undeliverable(side.hears(message(2))) == [11218]
-    assert queued(side.hears(message(0), message(1))) == [0, 1, 2]
+    side.receives(message(2))
+    assert undeliverable(side.receives(message(2))) == [11218]
+    assert queued(side.receives(message(0), message(1))) == [0, 1, 2]
 
 
 @shows("D1.4")
 def test_beyond_the_window_nothing_can_be_kept() -> None:
     """What cannot be kept is out of sequence: event 160, 11217, no acknowledgement."""
     side = target(limits=Limits(window=4, wider=1))
-    effects = side.hears(message(4))
+    effects = side.receives(message(4))
     assert undeliverable(effects) == [11217]
     assert acked(effects) is None
-    assert acked(side.hears(message(3))) is not None
+    assert acked(side.receives(message(3))) is not None
 
 
 # --- the lock ------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_beyond_the_window_nothing_can_be_kept() -> None:
 def test_the_first_frame_of_any_kind_locks(frame: object) -> None:
     """The id that the first acknowledgement or message carries becomes the far broker id."""
     side = conversing()
-    effects = side.hears(frame)  # type: ignore[arg-type]
+    effects = side.receives(frame)  # type: ignore[arg-type]
     assert side.dialog.far_broker == TARGET_BROKER
     assert side.dialog.locked
     assert side.dialog.parties.to_broker == TARGET_BROKER
@@ -130,9 +130,9 @@ def test_the_first_frame_of_any_kind_locks(frame: object) -> None:
 def test_any_other_broker_is_refused(frame: object) -> None:
     """The endpoint is not changed, and an error (8495) goes to the broker that is not the one."""
     side = conversing(2)
-    side.hears(ack(1))
+    side.receives(ack(1))
     before = side.dialog.copy()
-    effects = side.hears(frame)  # type: ignore[arg-type]
+    effects = side.receives(frame)  # type: ignore[arg-type]
     assert side.dialog == before
     assert undeliverable(effects) == [11224]
     assert [(e.number, e.to_broker, e.attempt) for e in answers(effects)] == [
@@ -146,9 +146,9 @@ def test_a_broker_id_given_at_begin_is_as_good_as_a_lock() -> None:
     """A conversation begun with a broker id talks to that broker alone."""
     side = conversing()
     side.dialog.far_broker = TARGET_BROKER
-    assert undeliverable(side.hears(ack(1, broker=OTHER_BROKER))) == [11224]
+    assert undeliverable(side.receives(ack(1, broker=OTHER_BROKER))) == [11224]
     assert not side.dialog.locked
-    side.hears(ack(1))
+    side.receives(ack(1))
     assert side.dialog.locked
 
 
@@ -157,9 +157,9 @@ def test_broker_ids_are_compared_as_guids() -> None:
     """Two spellings of one GUID are one broker."""
     side = conversing()
     side.dialog.far_broker = TARGET_BROKER.lower()
-    assert undeliverable(side.hears(ack(1))) == [11224]  # as they are written
+    assert undeliverable(side.receives(ack(1))) == [11224]  # as they are written
     side.broker_key = str.casefold
-    assert undeliverable(side.hears(ack(1))) == []
+    assert undeliverable(side.receives(ack(1))) == []
     assert side.dialog.acknowledged == (1, 0)
 
 
@@ -167,8 +167,8 @@ def test_broker_ids_are_compared_as_guids() -> None:
 def test_a_broker_error_is_never_answered() -> None:
     """An Error of a broker that is not the locked one is ignored, whatever it says."""
     side = conversing()
-    side.hears(ack(1))
-    effects = side.hears(broker_error(broker=OTHER_BROKER))
+    side.receives(ack(1))
+    effects = side.receives(broker_error(broker=OTHER_BROKER))
     assert answers(effects) == []
     assert acked(effects) is None
     assert side.dialog.state is State.CO
@@ -180,7 +180,7 @@ def test_a_target_belongs_to_the_broker_that_created_it(frame: object) -> None:
     """The same conversation id from another broker: event 160, no acknowledgement, no answer."""
     side = target()
     before = side.dialog.copy()
-    effects = side.hears(frame)  # type: ignore[arg-type]
+    effects = side.receives(frame)  # type: ignore[arg-type]
     assert side.dialog == before
     assert undeliverable(effects) == [11224]
     assert acked(effects) is None
@@ -192,8 +192,8 @@ def test_a_closed_key_belongs_to_that_broker_too() -> None:
     """A closed endpoint acknowledges what its own initiator says, and nobody else."""
     side = target()
     side.cleans_up()
-    assert acked(side.hears(message(0, broker="X"))) is None
-    assert acked(side.hears(message(0))) is not None
+    assert acked(side.receives(message(0, broker="X"))) is None
+    assert acked(side.receives(message(0))) is not None
 
 
 @shows("D3.5")
@@ -210,11 +210,11 @@ def test_a_frame_of_another_service_changes_nothing(frame: Frame, far_broker: st
     before = side.dialog.copy()
     assert not isinstance(frame, Status)
     forged = frame._replace(parties=frame.parties._replace(from_service="AnotherService"))
-    effects = side.hears(forged)
+    effects = side.receives(forged)
     assert side.dialog == before
     assert undeliverable(effects) == [11224]
     assert (answers(effects), acked(effects)) == ([], None)
-    side.hears(ack(1))
+    side.receives(ack(1))
     assert side.dialog.locked
     assert side.dialog.acknowledged == (1, 0)
 
@@ -225,7 +225,7 @@ def test_a_target_takes_nothing_from_another_service() -> None:
     side = target()
     before = side.dialog.copy()
     route = message(0).parties._replace(from_service="initiatorservice")  # binary comparison
-    effects = side.hears(message(0)._replace(parties=route))
+    effects = side.receives(message(0)._replace(parties=route))
     assert side.dialog == before
     assert undeliverable(effects) == [11224]
     assert (queued(effects), acked(effects)) == ([], None)
@@ -238,7 +238,7 @@ def test_a_target_takes_nothing_from_another_service() -> None:
 def test_a_broker_error_ends_the_conversation() -> None:
     """An Error from the peer's broker: ERROR, in the queue, nothing is retried any more."""
     side = conversing(3)
-    effects = side.hears(broker_error())
+    effects = side.receives(broker_error())
     assert side.dialog.state is State.ER
     assert queued(effects) == [0]
     assert side.dialog.retry_at is None
@@ -251,25 +251,25 @@ def test_a_broker_error_ends_the_conversation() -> None:
 def test_a_broker_error_is_taken_once() -> None:
     """Broker Errors are regenerated as retries provoke them; the queue gets one."""
     side = conversing()
-    assert queued(side.hears(broker_error(), broker_error())) == [0]
+    assert queued(side.receives(broker_error(), broker_error())) == [0]
 
 
 def test_an_unsequenced_frame_without_the_error_flag_means_nothing() -> None:
     """Only Errors are unsequenced messages."""
     side = initiator(State.CO)
-    assert side.hears(message(0, flags=Flag.UNSEQUENCED, broker=TARGET_BROKER))[1:] == []
+    assert side.receives(message(0, flags=Flag.UNSEQUENCED, broker=TARGET_BROKER))[1:] == []
     assert side.dialog.state is State.CO
 
 
 def test_an_endpoint_in_error_holds_nothing() -> None:
     """What waited for a gap that nobody will close pins no position in ``in`` any more."""
     side = conversing()
-    side.hears(message(3, broker=TARGET_BROKER))
-    side.hears(broker_error())
+    side.receives(message(3, broker=TARGET_BROKER))
+    side.receives(broker_error())
     assert side.dialog.state is State.ER
     assert not side.dialog.held
     side = target()
-    side.hears(message(3))
+    side.receives(message(3))
     side.waits(LIFETIME / 1000)
     assert side.dialog.state is State.ER
     assert not side.dialog.held

@@ -37,9 +37,9 @@ def test_a_window_limits_what_is_in_flight() -> None:
     """What is beyond the window waits, and follows as acknowledgements come."""
     side = initiator(limits=WINDOW)
     assert sent(side.sends(10)) == [0, 1, 2, 3]
-    assert sent(side.hears(ack(3))) == [4, 5, 6]
-    assert sent(side.hears(ack(7))) == [7, 8, 9]
-    assert sent(side.hears(ack(10))) == []
+    assert sent(side.receives(ack(3))) == [4, 5, 6]
+    assert sent(side.receives(ack(7))) == [7, 8, 9]
+    assert sent(side.receives(ack(10))) == []
 
 
 @shows("D2.1")
@@ -52,13 +52,13 @@ def test_a_window_becomes_wider_when_the_dialog_has_its_turn() -> None:
 
     side.sends(40)
     assert (turn(), side.dialog.in_flight) == (0, 4)
-    side.hears(ack(4))
+    side.receives(ack(4))
     assert (turn(), side.dialog.in_flight) == (8, 12)
     assert sent(side.sends(1)) == []  # at once it is a window, as before
-    side.hears(ack(15))
+    side.receives(ack(15))
     assert sent(side.waits(4)) == [15]
     assert (turn(), side.dialog.in_flight) == (0, 4)
-    side.hears(ack(16))
+    side.receives(ack(16))
     assert (turn(), side.dialog.in_flight) == (8, 12)
 
 
@@ -66,16 +66,16 @@ def test_a_window_becomes_wider_when_the_dialog_has_its_turn() -> None:
 def test_acknowledgements_are_cumulative() -> None:
     """Everything below the number that an acknowledgement names is stored at the other side."""
     side = conversing(5)
-    side.hears(ack(3))
+    side.receives(ack(3))
     assert side.dialog.acknowledged == (3, 0)
-    side.hears(ack(2))
+    side.receives(ack(2))
     assert side.dialog.acknowledged == (3, 0)
 
 
 def test_an_acknowledgement_of_what_was_never_sent_counts_nothing() -> None:
     """An impossible acknowledgement number changes nothing (28010)."""
     side = conversing(2)
-    assert sent(side.hears(ack(3))) == []
+    assert sent(side.receives(ack(3))) == []
     assert side.dialog.acknowledged == (0, 0)
     assert side.dialog.retry_at is not None
 
@@ -86,11 +86,11 @@ def test_positions_are_kept_in_chunks_and_let_go() -> None:
     side.sends(CHUNK * 2 + 5)
     assert sorted(side.dialog.chunks) == [0, 1, 2]
     assert side.dialog.stored(CHUNK + 1) == (CHUNK + 1, 1)
-    side.hears(ack(CHUNK - 1))
+    side.receives(ack(CHUNK - 1))
     assert sorted(side.dialog.chunks) == [0, 1, 2]
-    side.hears(ack(CHUNK))
+    side.receives(ack(CHUNK))
     assert sorted(side.dialog.chunks) == [1, 2]
-    side.hears(ack(CHUNK * 2 + 5))
+    side.receives(ack(CHUNK * 2 + 5))
     assert not side.dialog.chunks
 
 
@@ -111,7 +111,7 @@ def test_a_retry_is_the_oldest_message_only() -> None:
     """Of all that is unacknowledged only the oldest is sent again."""
     side = conversing(5)
     assert attempts(side.waits(4)) == [(0, 1)]
-    side.hears(ack(2))
+    side.receives(ack(2))
     assert attempts(side.waits(4)) == [(2, 1)]
 
 
@@ -132,7 +132,7 @@ def test_progress_resets_the_back_off() -> None:
     side = conversing(2)
     side.waits(4)
     side.waits(8)
-    side.hears(ack(1))
+    side.receives(ack(1))
     assert side.dialog.attempt == 0
     assert attempts(side.waits(4)) == [(1, 1)]
 
@@ -142,7 +142,7 @@ def test_the_window_follows_where_a_retry_got_through() -> None:
     """Where a retry was needed and acknowledged, what followed it is taken for lost too."""
     side = conversing(4)
     side.waits(4)
-    assert attempts(side.hears(ack(1, attempt=1))) == [(1, 0), (2, 0), (3, 0)]
+    assert attempts(side.receives(ack(1, attempt=1))) == [(1, 0), (2, 0), (3, 0)]
 
 
 @shows("D2.4")
@@ -150,35 +150,35 @@ def test_a_late_acknowledgement_of_the_first_copy_does_not_resend_the_window() -
     """Where the first copy is acknowledged after all, the way is slow, and nothing was lost."""
     side = conversing(4)
     side.waits(4)
-    assert sent(side.hears(ack(1, attempt=0))) == []
+    assert sent(side.receives(ack(1, attempt=0))) == []
     assert side.dialog.attempt == 0
 
 
 def test_no_window_without_progress() -> None:
     """An acknowledgement of nothing new, even of a retry, sends nothing again."""
     side = conversing(4)
-    side.hears(ack(1))
+    side.receives(ack(1))
     side.waits(4)
-    assert sent(side.hears(ack(1, attempt=1))) == []
+    assert sent(side.receives(ack(1, attempt=1))) == []
 
 
 def test_an_unprovoked_acknowledgement_lets_a_retry_go_at_once() -> None:
     """The receiver has room again; before the first retry the back-off is short enough."""
     side = conversing(4)
-    side.hears(ack(1))
-    assert sent(side.hears(ack(1, attempt=UNPROVOKED))) == []
+    side.receives(ack(1))
+    assert sent(side.receives(ack(1, attempt=UNPROVOKED))) == []
     side.waits(4)
-    assert sent(side.hears(ack(0, attempt=UNPROVOKED))) == []
-    assert attempts(side.hears(ack(1, attempt=UNPROVOKED))) == [(1, 2)]
-    assert sent(side.hears(ack(4, attempt=UNPROVOKED))) == []
+    assert sent(side.receives(ack(0, attempt=UNPROVOKED))) == []
+    assert attempts(side.receives(ack(1, attempt=UNPROVOKED))) == [(1, 2)]
+    assert sent(side.receives(ack(4, attempt=UNPROVOKED))) == []
     assert side.dialog.all_acknowledged
-    assert sent(side.hears(ack(4, attempt=UNPROVOKED))) == []
+    assert sent(side.receives(ack(4, attempt=UNPROVOKED))) == []
 
 
 def test_nothing_unacknowledged_nothing_to_retry() -> None:
     """The timer is off as soon as everything is acknowledged."""
     side = conversing(2)
-    side.hears(ack(2))
+    side.receives(ack(2))
     assert side.dialog.retry_at is None
     assert sent(side.waits(100)) == []
 
@@ -187,8 +187,8 @@ def test_nothing_unacknowledged_nothing_to_retry() -> None:
 def test_acknowledgements_carry_attempt_and_first_hop_of_the_copy() -> None:
     """What a copy provoked carries its attempt, and echoes its first-hop index."""
     side = conversing()
-    side.hears(ack(1))
-    got = acked(side.hears(message(0, broker="B", attempt=3, first_hop=2)))
+    side.receives(ack(1))
+    got = acked(side.receives(message(0, broker="B", attempt=3, first_hop=2)))
     assert got is not None
     assert (got.attempt, got.first_hop, got.closed) == (3, 2, False)
 
@@ -196,9 +196,9 @@ def test_acknowledgements_carry_attempt_and_first_hop_of_the_copy() -> None:
 def test_the_acknowledgement_of_a_duplicate_carries_the_duplicates_attempt() -> None:
     """Else its sender could not tell which of its addresses has worked."""
     side = conversing()
-    side.hears(ack(1))
-    side.hears(message(0, broker="B"))
-    got = acked(side.hears(message(0, broker="B", attempt=3, first_hop=2)))
+    side.receives(ack(1))
+    side.receives(message(0, broker="B"))
+    got = acked(side.receives(message(0, broker="B", attempt=3, first_hop=2)))
     assert got is not None
     assert (got.attempt, got.first_hop) == (3, 2)
 
@@ -207,15 +207,15 @@ def test_the_acknowledgement_of_a_duplicate_carries_the_duplicates_attempt() -> 
 def test_an_acknowledgement_that_does_not_arrive_takes_the_next_address() -> None:
     """A retry of what was acknowledged already says that the acknowledgement did not arrive."""
     side = target()
-    side.hears(message(0))
+    side.receives(message(0))
     assert side.dialog.unheard == 0
-    side.hears(message(0))  # the same copy once more says nothing
+    side.receives(message(0))  # the same copy once more says nothing
     assert side.dialog.unheard == 0
     for attempt in (1, 2, 3):
-        side.hears(message(0, attempt=attempt))
+        side.receives(message(0, attempt=attempt))
         assert side.dialog.unheard == attempt
     side.dialog.unheard = ADDRESSES - 1
-    side.hears(message(0, attempt=4))
+    side.receives(message(0, attempt=4))
     assert side.dialog.unheard == 0
 
 
@@ -223,9 +223,9 @@ def test_an_acknowledgement_that_does_not_arrive_takes_the_next_address() -> Non
 def test_the_index_that_came_back_is_preferred() -> None:
     """The first-hop index of the acknowledgement that made progress is where the next one goes."""
     side = conversing(2)
-    side.hears(ack(1, attempt=1, first_hop=1))
+    side.receives(ack(1, attempt=1, first_hop=1))
     assert side.dialog.first_hop == 1
-    side.hears(ack(1, first_hop=0))  # no progress: says nothing about what works now
+    side.receives(ack(1, first_hop=0))  # no progress: says nothing about what works now
     assert side.dialog.first_hop == 1
 
 
@@ -236,7 +236,7 @@ def test_the_index_that_came_back_is_preferred() -> None:
 def test_after_a_status_only_the_first_message_probes() -> None:
     """A conversation that cannot be routed is delayed, and one message of it tries again."""
     side = conversing(3)
-    side.hears(status(9750))
+    side.receives(status(9750))
     assert side.dialog.status == 9750
     assert sent(side.sends(2)) == []
     assert attempts(side.waits(4)) == [(0, 1)]
@@ -247,10 +247,10 @@ def test_after_a_status_only_the_first_message_probes() -> None:
 def test_the_rest_follows_when_the_probe_gets_through() -> None:
     """The probe's acknowledgement clears the status, and everything else is sent."""
     side = conversing(3)
-    side.hears(status(9750))
+    side.receives(status(9750))
     side.sends()
     side.waits(4)
-    assert sent(side.hears(ack(1, attempt=1))) == [1, 2, 3]
+    assert sent(side.receives(ack(1, attempt=1))) == [1, 2, 3]
     assert side.dialog.status == 0
 
 
@@ -259,16 +259,16 @@ def test_a_status_of_an_older_attempt_is_ignored() -> None:
     """A Status older than the current attempt says nothing about it."""
     side = conversing()
     side.waits(4)
-    side.hears(status(9750, attempt=0))
+    side.receives(status(9750, attempt=0))
     assert side.dialog.status == 0
-    side.hears(status(9750, attempt=1))
+    side.receives(status(9750, attempt=1))
     assert side.dialog.status == 9750
 
 
 def test_a_status_about_what_is_acknowledged_is_ignored() -> None:
     """A Status that comes after the acknowledgement is about another copy of the same message."""
     side = conversing()
-    side.hears(ack(1), status(9753))
+    side.receives(ack(1), status(9753))
     assert side.dialog.status == 0
 
 
@@ -277,7 +277,7 @@ def test_a_status_about_what_is_acknowledged_is_ignored() -> None:
 def test_a_catalog_change_lets_it_probe(delay: int) -> None:
     """A conversation with a status tries again soon after the catalog has changed."""
     side = conversing()
-    side.hears(status(9750))
+    side.receives(status(9750))
     side.run(lambda machine: machine.wake(delay))
     assert attempts(side.waits(delay / 1000)) == [(0, 1)]
 
@@ -328,7 +328,7 @@ def test_what_the_other_side_holds_is_not_sent_again() -> None:
     """An acknowledgement lists what is stored out of order: only the gaps are filled."""
     side = conversing(8)
     side.waits(4)
-    effects = side.hears(ack(1, attempt=1, held=((3, 4), (6, 6))))
+    effects = side.receives(ack(1, attempt=1, held=((3, 4), (6, 6))))
     assert sent(effects) == [1, 2, 5, 7]
 
 
@@ -338,7 +338,7 @@ def test_what_was_first_sent_after_the_retry_is_not_suspect() -> None:
     side = conversing(3)
     side.waits(4)
     assert attempts(side.sends()) == [(3, 1)]
-    assert sent(side.hears(ack(1, attempt=1))) == [1, 2]
+    assert sent(side.receives(ack(1, attempt=1))) == [1, 2]
 
 
 @pytest.mark.parametrize("held", [((0, 2**62),), ((5, 1),), ((-9, -1),), ((2**62, 2**63 - 1),)])
@@ -346,6 +346,6 @@ def test_absurd_lists_of_what_is_held(held: tuple[tuple[int, int], ...]) -> None
     """Whatever a peer claims to hold costs no time, and is retried when its turn comes."""
     side = conversing(4)
     side.waits(4)
-    side.hears(ack(1, attempt=1, held=held))
+    side.receives(ack(1, attempt=1, held=held))
     assert side.dialog.acknowledged == (1, 0)
     assert attempts(side.waits(4)) == [(1, 1)]

@@ -40,18 +40,18 @@ def test_without_the_short_ways_it_is_the_same(
 @pytest.mark.parametrize(
     ("side", "happens"),
     [
-        (lambda: conversing(2), lambda side: side.hears(status(9753)) + side.sends()),
-        (lambda: conversing(2), lambda side: side.hears(ack(2)) + side.sends(2)),
+        (lambda: conversing(2), lambda side: side.receives(status(9753)) + side.sends()),
+        (lambda: conversing(2), lambda side: side.receives(ack(2)) + side.sends(2)),
         (lambda: conversing(2), lambda side: side.waits(5) + side.sends()),
         (lambda: conversing(1, limits=Limits(window=2)), lambda side: side.sends(3)),
-        (target, lambda side: side.hears(message(1), message(0), message(2))),
-        (target, lambda side: side.hears(message(0), message(0))),
+        (target, lambda side: side.receives(message(1), message(0), message(2))),
+        (target, lambda side: side.receives(message(0), message(0))),
         (
             lambda: target(queue_on=False, limits=Limits(window=1)),
-            lambda side: side.hears(message(0), message(1)),
+            lambda side: side.receives(message(0), message(1)),
         ),
-        (lambda: target(State.SI), lambda side: side.hears(message(0))),
-        (lambda: target(State.DO), lambda side: side.hears(message(0))),
+        (lambda: target(State.SI), lambda side: side.receives(message(0))),
+        (lambda: target(State.DO), lambda side: side.receives(message(0))),
     ],
 )
 def test_what_is_not_plain_takes_the_long_way(

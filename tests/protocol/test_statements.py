@@ -89,14 +89,14 @@ def test_ex_37_who_knows_to_be_the_locked_one() -> None:
     side = initiator()
     side.sends(2)
     assert not side.dialog.confirmed
-    side.hears(ack(1))
+    side.receives(ack(1))
     assert side.dialog.confirmed
     side = target()
-    side.hears(message(0), message(1))  # pipelined: sent before the first acknowledgement
+    side.receives(message(0), message(1))  # pipelined: sent before the first acknowledgement
     assert not side.dialog.confirmed
-    side.hears(message(2, locked=True, broker="another"))
+    side.receives(message(2, locked=True, broker="another"))
     assert not side.dialog.confirmed
-    side.hears(message(2, locked=True, broker=INITIATOR_BROKER))
+    side.receives(message(2, locked=True, broker=INITIATOR_BROKER))
     assert side.dialog.confirmed
 
 
@@ -109,7 +109,7 @@ INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 def test_a_message_that_is_refused() -> None:
     """Acknowledged, not shown; an Error goes to its sender and one into the own queue."""
     side = target(refusal=INVALID)
-    effects = side.hears(message(0))
+    effects = side.receives(message(0))
     assert undeliverable(effects) == [9704]
     assert queued(effects) == []
     got = acked(effects)
@@ -124,9 +124,9 @@ def test_a_message_that_is_refused() -> None:
 def test_the_error_is_repeated() -> None:
     """Broker Errors are not retried by themselves: each further copy provokes it again."""
     side = target(refusal=INVALID)
-    side.hears(message(0))
+    side.receives(message(0))
     for frame in (message(0, attempt=1), message(1)):
-        effects = side.hears(frame)
+        effects = side.receives(frame)
         assert [e.number for e in answers(effects)] == [9615]
         assert own_errors(effects) == []
 
@@ -134,8 +134,8 @@ def test_the_error_is_repeated() -> None:
 def test_what_is_held_behind_a_refused_message_is_gone() -> None:
     """Nothing behind it is shown."""
     side = target(refusal=INVALID)
-    side.hears(message(1))
-    effects = side.hears(message(0))
+    side.receives(message(1))
+    effects = side.receives(message(0))
     assert queued(effects) == []
     assert not side.dialog.held
 
@@ -174,11 +174,11 @@ def test_a_conversation_that_has_ended_closes() -> None:
 def test_what_the_ended_peer_will_not_take_is_kept() -> None:
     """Status 9779: not sent, not retried, kept until the application ends the dialog too."""
     side = conversing(2)
-    side.hears(message(0, flags=Flag.END, broker=TARGET_BROKER))
+    side.receives(message(0, flags=Flag.END, broker=TARGET_BROKER))
     assert side.dialog.status == 9779
     assert sent(side.waits(100)) == []
     assert not side.dialog.all_acknowledged
-    side.hears(ack(1))
+    side.receives(ack(1))
     assert (side.dialog.acknowledged, side.dialog.status) == ((1, 0), 9779)
     side.ends()
     assert (side.dialog.state, side.dialog.discarded_from) == (State.CD, 1)

@@ -94,7 +94,7 @@ def test_error_numbers_of_refused_statements() -> None:
 def test_every_frame_in_every_state(state: State, flags: Flag) -> None:
     """No frame of the peer breaks an endpoint, whatever its state; none moves a closed one."""
     side = target(state)
-    effects = side.hears(message(0, flags=flags, broker=INITIATOR_BROKER))
+    effects = side.receives(message(0, flags=flags, broker=INITIATOR_BROKER))
     assert side.dialog.state in State
     assert len(queued(effects)) <= 1
     if state is State.CD:
@@ -115,9 +115,9 @@ def test_the_first_send_makes_it_converse() -> None:
 def test_a_target_that_is_incomplete_has_nothing_to_receive() -> None:
     """STARTED_INBOUND until the first message is complete, then CONVERSING."""
     side = target(State.SI)
-    assert queued(side.hears(message(1))) == []
+    assert queued(side.receives(message(1))) == []
     assert side.dialog.state is State.SI
-    assert queued(side.hears(message(0))) == [0, 1]
+    assert queued(side.receives(message(0))) == [0, 1]
     assert side.dialog.state is State.CO
 
 
@@ -125,6 +125,6 @@ def test_a_target_that_is_incomplete_has_nothing_to_receive() -> None:
 def test_an_endpoint_in_error_acknowledges_nothing_new() -> None:
     """In ERROR a message is undeliverable and not acknowledged: nobody will receive it."""
     side: Side = target(State.ER)
-    effects = side.hears(message(0))
+    effects = side.receives(message(0))
     assert acked(effects) is None
     assert len(undeliverable(effects)) == 1

@@ -15,9 +15,9 @@ from streams.report import ALWAYS, Fate, Fault, Span
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
 from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter
-from streams.report.ear import Ear, Record
 from streams.report.gather import Gatherer
 from streams.report.parts import Part
+from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites
 from streams.wire import encode_event
 from streams.wire.job import JOB, renewed, tag_of
@@ -74,12 +74,12 @@ class Log:
             refused = frozenset(found.refused)
 
     def _parts(self) -> dict[bytes, list[Part]]:
-        ear, by_dialog = (
-            Ear(Sites("ssb."), {("ServerA", 0): 1_000}),
+        reader, by_dialog = (
+            RecordReader(Sites("ssb."), {("ServerA", 0): 1_000}),
             defaultdict[bytes, list[Part]](list),
         )
         for record in self.records:
-            for dialog, part in ear.listen(*record):
+            for dialog, part in reader.read_fields(*record):
                 by_dialog[dialog].append(part)
         return {dialog: list(reversed(parts)) for dialog, parts in by_dialog.items()}
 

@@ -51,7 +51,7 @@ class _Search:
     def inside(self) -> bool:
         return self.query.origin is Origin.INSIDE
 
-    def says(
+    def decision(
         self,
         verdict: Verdict,
         routes: list[Route],
@@ -71,8 +71,8 @@ class _Search:
 
     def fails(self, routes: list[Route], inside: int, outside: int) -> Decision:
         if self.inside:
-            return self.says(Verdict.DELAY, routes, error=inside)
-        return self.says(Verdict.DROP, routes, error=outside)
+            return self.decision(Verdict.DELAY, routes, error=inside)
+        return self.decision(Verdict.DROP, routes, error=outside)
 
 
 # R1
@@ -82,7 +82,7 @@ def _outbound(instance: Instance, query: Query, now: float, strict: bool) -> Dec
     for database in instance.databases.values():
         if database.name == query.database:
             if not database.enabled:  # 1.1
-                return search.says(Verdict.DELAY, [], error=9791)
+                return search.decision(Verdict.DELAY, [], error=9791)
             table = list(database.routes.routes)
     return _route(search, table)
 
@@ -91,15 +91,15 @@ def _outbound(instance: Instance, query: Query, now: float, strict: bool) -> Dec
 def _inbound(instance: Instance, query: Query, now: float, strict: bool) -> Decision:
     search = _Search(instance, query, now, strict, query.broker)
     if not instance.msdb_enabled:  # 2.1
-        return search.says(Verdict.DROP, [], error=9789)
+        return search.decision(Verdict.DROP, [], error=9789)
     if not query.from_initiator and query.broker is not None:  # 2.2
         holders = [d for d in instance.databases.values() if _same(d.broker_id, query.broker)]
         if holders:
             search.step = "REPLY"
             active = [d.name for d in holders if d.enabled]
             if not active:
-                return search.says(Verdict.DROP, [], error=_or_mirror(search, 28016))
-            return search.says(Verdict.DELIVER, [], candidates=active)
+                return search.decision(Verdict.DROP, [], error=_or_mirror(search, 28016))
+            return search.decision(Verdict.DELIVER, [], candidates=active)
     return _route(search, list(instance.msdb.routes))
 
 
@@ -129,7 +129,7 @@ def _route(search: _Search, table: list[Route]) -> Decision:
     search.step = "M4"
     found = [r for r in live if r.service == CONFIGURATION and r.broker is None]
     if found and name != SYSTEM:
-        return search.says(Verdict.ASK, found, error=9770)
+        return search.decision(Verdict.ASK, found, error=9770)
 
     search.step = "M5"
     found = [r for r in live if r.service is None and r.broker is None]
@@ -208,11 +208,11 @@ def _locate(search: _Search, local: list[Route]) -> Decision:
         holder = _database_of(search, search.broker)
         if holder is None:
             return search.fails(local, 9795, _or_mirror(search, 28017))
-        return search.says(Verdict.DELIVER, local, candidates=[holder.name])
+        return search.decision(Verdict.DELIVER, local, candidates=[holder.name])
     found = _having(search, search.query.service)
     if search.inside and search.query.database in found:  # 7.2a
-        return search.says(Verdict.DELIVER, local, candidates=[search.query.database])
-    return search.says(Verdict.DELIVER, local, candidates=sorted(found))  # 7.2b
+        return search.decision(Verdict.DELIVER, local, candidates=[search.query.database])
+    return search.decision(Verdict.DELIVER, local, candidates=sorted(found))  # 7.2b
 
 
 # R8 and R9
@@ -225,13 +225,13 @@ def _send(search: _Search, routes: list[Route], addresses: list[Address]) -> Dec
             )
             return _inbound(search.instance, outside, search.now, search.strict)
     elif not search.instance.forwarding:  # 8.2
-        return search.says(Verdict.DROP, routes, error=9792)
+        return search.decision(Verdict.DROP, routes, error=9792)
     if not search.instance.started:
         return search.fails(routes, 9748, 11293)
     if routes[0].mirror is not None:  # R6
-        return search.says(Verdict.PROBE, routes, addresses)
+        return search.decision(Verdict.PROBE, routes, addresses)
     verdict = Verdict.SEND if search.inside else Verdict.FORWARD  # 8.4, 8.3
-    return search.says(verdict, routes, addresses)
+    return search.decision(verdict, routes, addresses)
 
 
 def _guid(text: str) -> uuid.UUID | None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from streams.store import (
+    BufferedSample,
     DialogGone,
     DialogSide,
     HeartbeatSample,
-    HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
@@ -53,7 +53,7 @@ TROUBLE = Trouble(
 QUEUE = QueueSample("ServerA", 10_000, 20_000, 7, 2, 0, 9_000, ((0, 4), (9753, 3)))
 LAG = LagSample("ServerA", "endpoint", "cmd", 10_000, 20_000, 12)
 HEARTBEAT = HeartbeatSample("ServerB", 10_000, 20_000, True, 19_900)
-HELD = HeldSample("GatewayA", 10_000, 20_000, 3, 1_200)
+HELD = BufferedSample("GatewayA", 10_000, 20_000, 3, 1_200)
 LINK = LinkSample("ServerA", "ServerB", 10_000, 20_000)
 STATE_ROWS: tuple[Row, ...] = (DIALOG, TROUBLE, QUEUE, LAG, HEARTBEAT, HELD, LINK)
 

@@ -31,8 +31,8 @@ from streams.protocol import (
     Journey,
     Parties,
     Request,
-    Said,
     Seen,
+    SeenStatement,
     Source,
     State,
     Status,
@@ -93,7 +93,7 @@ def examples() -> dict[str, bytes]:
         "Chunk": s.encode_chunk(Chunk.of([(1, 1), (2, 3), (300, 1)])),
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
         "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
-        "Seen": s.encode_seen(Seen((Said(69, 1, -5, 8429), Said(70, 2, 9, 0)))),
+        "Seen": s.encode_seen(Seen((SeenStatement(69, 1, -5, 8429), SeenStatement(70, 2, 9, 0)))),
         "Reading": reading_record(Reading("readers", "ssb.queue.I.D.Q", ID, 1, 70, 3))[1],
     }
 

@@ -32,7 +32,7 @@ places = st.tuples(st.integers(0, 200), st.integers(0, 255))
 """Which byte says something else, and what."""
 
 
-def said(read: Callable[[bytes], Any], raw: bytes) -> Any:
+def read_or_none(read: Callable[[bytes], Any], raw: bytes) -> Any:
     """Return what a reader makes of bytes; ``None``: they are malformed."""
     try:
         return read(raw)
@@ -52,8 +52,8 @@ def spoilt(raw: bytes, places: list[tuple[int, int]]) -> bytes:
 @given(plain | v.headers, st.lists(places, max_size=2))
 def test_a_header(header: Header, places: list[tuple[int, int]]) -> None:
     raw = spoilt(c.encode_header(header), places)
-    read = said(c.decode_header, raw)
-    assert read == said(frame_headers._header, raw)
+    read = read_or_none(c.decode_header, raw)
+    assert read == read_or_none(frame_headers._header, raw)
     if isinstance(read, frame_headers.Arrived):
         assert c.encode_header(read) == c.encode_header(Header(*read))
 
@@ -63,7 +63,7 @@ def test_a_header(header: Header, places: list[tuple[int, int]]) -> None:
 def test_a_statement(command: Any, places: list[tuple[int, int]]) -> None:
     raw = spoilt(s.encode_command(command), places)
     about = ID, b"body", NOW
-    assert said(lambda raw: s.decode_command(raw, *about), raw) == said(
+    assert read_or_none(lambda raw: s.decode_command(raw, *about), raw) == read_or_none(
         lambda raw: s._command(raw, *about), raw
     )
 

@@ -45,7 +45,7 @@ def allows(grant: Granted, topic: str, operation: Operation) -> bool:
     return topic.startswith(grant.name) if grant.prefixed else topic == grant.name
 
 
-def who(roles: list[Role], topic: str, operation: Operation) -> set[str]:
+def allowed(roles: list[Role], topic: str, operation: Operation) -> set[str]:
     return {r.kind for r in roles if any(allows(g, topic, operation) for g in r.grants)}
 
 
@@ -54,7 +54,7 @@ def test_every_topic_is_written_by_whom_the_design_says(name: str) -> None:
     for topology, roles in clusters(name):
         found: dict[str, set[str]] = {}
         for spec in specs_of(topology, TOPICS):
-            writers = who(roles, spec.name, Operation.WRITE)
+            writers = allowed(roles, spec.name, Operation.WRITE)
             assert writers <= WRITERS[spec.kind], spec.name
             found.setdefault(spec.kind, set()).update(writers)
         for kind in ("cmd", "out", "in", "ack", "dialog", "result", "presence", "event"):
@@ -110,10 +110,10 @@ def test_a_forwarder_reads_and_trims_what_other_clusters_write() -> None:
     for topology, roles in clusters("two_clusters"):
         (entrance,) = topology.ingress
         topic = TOPICS.ingress(entrance.gateway, entrance.cluster)
-        assert who(roles, topic, Operation.DELETE) == {"forwarder"}
-        assert who(roles, topic, Operation.READ) == {"forwarder", "monitor", "observer"}
+        assert allowed(roles, topic, Operation.DELETE) == {"forwarder"}
+        assert allowed(roles, topic, Operation.READ) == {"forwarder", "monitor", "observer"}
         (reads,) = [
-            r.name for r in roles if r.kind == "forwarder" and who([r], topic, Operation.READ)
+            r.name for r in roles if r.kind == "forwarder" and allowed([r], topic, Operation.READ)
         ]
         assert reads == f"forwarder.{entrance.gateway}"
 

@@ -16,8 +16,8 @@ from streams.protocol import (
     Journey,
     Parties,
     Request,
-    Said,
     Seen,
+    SeenStatement,
     Source,
     State,
     Status,
@@ -125,7 +125,8 @@ results = st.builds(ResultRecord, uuids, uuids, ints, names)
 positions = st.builds(Positions, longs, longs, longs)
 requests = st.builds(Request, names, ints, longs, st.none() | uuids, longs)
 seens = st.builds(
-    lambda said: Seen(tuple(said)), st.lists(st.builds(Said, longs, ints, longs, ints), max_size=3)
+    lambda said: Seen(tuple(said)),
+    st.lists(st.builds(SeenStatement, longs, ints, longs, ints), max_size=3),
 )
 seen_keys = st.builds(SeenKey, sources)
 request_keys = st.builds(RequestKey, names, names)

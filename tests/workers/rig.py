@@ -370,7 +370,7 @@ class Rig:
         """Write a record that was read once more, to this topic."""
         self.produce(topic, message.key(), message.value(), message.headers() or ())  # type: ignore[arg-type]
 
-    def forwarder_passed(self, instance: str, offset: int) -> None:
+    def commit_forwarder_offset(self, instance: str, offset: int) -> None:
         """Commit a position in ``out``, in the forwarder's stead."""
         consumer = self.cluster.consumer(f"{self.topics.prefix}forwarder.{instance}")
         where = TopicPartition(self.topics.out(instance), 0, offset)

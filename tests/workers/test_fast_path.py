@@ -34,7 +34,7 @@ class Written:
         self.copies.append((topic, headers))
 
 
-def passed(headers: Headers) -> list[tuple[str, Headers]]:
+def decided(headers: Headers) -> list[tuple[str, Headers]]:
     """Return what becomes of a record where messages and answers have a lane each."""
     written = Written()
     express = FastPath(written)  # type: ignore[arg-type]
@@ -48,14 +48,14 @@ def passed(headers: Headers) -> list[tuple[str, Headers]]:
 
 
 def test_a_message_is_delivered_with_its_origin() -> None:
-    [(topic, headers)] = passed(SAID)
+    [(topic, headers)] = decided(SAID)
     assert topic == "in"
     assert headers[:2] == [(ROUTE, b"new"), (MESSAGE, MESSAGE_BYTES)]
     assert headers[3:] == [(ORIGIN, INSIDE)]
 
 
 def test_an_acknowledgement_goes_where_acknowledgements_go() -> None:
-    [(topic, headers)] = passed(ANSWER)
+    [(topic, headers)] = decided(ANSWER)
     assert topic == "ack"
     (_, route), (name, hop) = headers
     assert (route, name) == (b"new", HOP)
@@ -98,4 +98,4 @@ def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) ->
     ],
 )
 def test_what_looks_otherwise_takes_the_long_way(headers: Headers) -> None:
-    assert passed(headers) == []
+    assert decided(headers) == []

@@ -131,7 +131,7 @@ def test_a_transaction_of_timers_alone_is_fenced_like_any_other(two: Rig) -> Non
 
     The first owner stops before its retry, the second retries in its stead, the first goes on.
     """
-    two.forwarder_passed("A", 100)  # it stands behind every copy: nothing holds retries back
+    two.commit_forwarder_offset("A", 100)  # it stands behind every copy: nothing holds retries back
     first = two.endpoint(limits=SLOW_START)
     begin(two, send=1)
     gate = Gate()
@@ -156,7 +156,7 @@ def test_every_transaction_sends_the_positions_of_all_three_inputs(two: Rig) -> 
 
     two.endpoint(hooks={"send_offsets_to_transaction": spy})
     begin(two, send=1)
-    two.forwarder_passed("A", 100)
+    two.commit_forwarder_offset("A", 100)
     two.until(two.topics.out("A"), 1, lambda m: attempt(m) == 2)
     name = two.topics
     assert len(sent) >= 4

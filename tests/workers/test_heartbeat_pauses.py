@@ -158,22 +158,22 @@ def test_a_slot_that_is_asked_about_late_is_taken_as_when_it_was_read() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
     heartbeats.read(heartbeat("Slot/a", 1), 100.0)
     heartbeats.end_read(100.0)
-    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.OPEN
+    assert heartbeats.slot_owners("Slot/a").state("Slot/a") is SlotState.OPEN
     heartbeats.read(heartbeat("Slot/b", 2), 100.1)
-    assert heartbeats.slot_owners("Slot/b").tenancy("Slot/b") is SlotState.TAKEN
+    assert heartbeats.slot_owners("Slot/b").state("Slot/b") is SlotState.TAKEN
     heartbeats.read(heartbeat("Slot/a", 3), 100.2)
-    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.TAKEN
+    assert heartbeats.slot_owners("Slot/a").state("Slot/a") is SlotState.TAKEN
 
 
 def test_kafkas_clock_goes_on_with_names_that_nobody_has_asked_about() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
     heartbeats.read(heartbeat("Slot/a", 1), 100.0)
     heartbeats.end_read(100.0)
-    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.OPEN
+    assert heartbeats.slot_owners("Slot/a").state("Slot/a") is SlotState.OPEN
     newest = heartbeat("Other", 4_000)
     heartbeats.read(newest, 104.0)
     heartbeats.time(newest, 104.0)
-    assert heartbeats.slot_owners("Slot/a").tenancy("Slot/a") is SlotState.FREE
+    assert heartbeats.slot_owners("Slot/a").state("Slot/a") is SlotState.FREE
 
 
 def test_claims_are_known_of_a_name_that_is_asked_about_late() -> None:

@@ -100,7 +100,7 @@ def park_a_dialog(one: Partition) -> None:
     one.parked[KEY] = NOW + 60_000
 
 
-def look_for_needs(one: Partition) -> None:
+def look_for_trim_points(one: Partition) -> None:
     one.endpoint.retention.begin(TrimPoint(0, 0, 0))
 
 
@@ -114,7 +114,7 @@ def wait_for_room(one: Partition) -> None:
 
 @pytest.mark.parametrize(
     "because",
-    [hold_a_statement, have_a_backlog, park_a_dialog, look_for_needs, probe, wait_for_room],
+    [hold_a_statement, have_a_backlog, park_a_dialog, look_for_trim_points, probe, wait_for_room],
 )
 def test_the_wait_is_short_where_time_alone_gives_work(
     tmp_path: Path, because: Callable[[Partition], None]

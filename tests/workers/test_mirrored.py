@@ -47,7 +47,7 @@ def system(kafka: str, unique: str) -> Iterator[System]:
         yield made
 
 
-def say(system: System, *bodies: bytes, on: Conversation | None = None) -> Conversation:
+def begin_and_send(system: System, *bodies: bytes, on: Conversation | None = None) -> Conversation:
     with system.client() as client:
         dialog = on or client.begin(*AT_A)
         for body in bodies:
@@ -93,7 +93,7 @@ def test_both_are_asked_and_the_principal_alone_gets_the_messages(
 ) -> None:
     """What they say once a second is the answer; the route may name no broker id (C-06)."""
     with running(kafka, unique, mirrored(broker=broker), limits=QUICK) as system:
-        dialog = say(system, b"one", b"two")
+        dialog = begin_and_send(system, b"one", b"two")
         assert arrived(system, 2) == [b"one", b"two"]
         assert handed_to(system, "Partner2") == []
         reported = state(system, OPERATIONAL)
@@ -132,11 +132,11 @@ def test_nobody_gets_anything_until_the_partner_claims_and_then_it_gets_everythi
 ) -> None:
     """The principal is silent, the partner lives and claims nothing; later it does."""
     first, _ = system.start("Partner1"), system.start("Partner2")
-    dialog = say(system, b"first")
+    dialog = begin_and_send(system, b"first")
     assert arrived(system, 1) == [b"first"]
     lose(system, first)
     waiting = [b"%d" % number for number in range(20)]
-    say(system, *waiting, on=dialog)
+    begin_and_send(system, *waiting, on=dialog)
     system.events(141, lambda e: e["error"] == NOT_READY)
     state(system, NOT_OPERATIONAL)
     assert handed_to(system, "Partner2") == []
@@ -161,10 +161,10 @@ def test_nobody_gets_anything_until_the_partner_claims_and_then_it_gets_everythi
 def test_the_principal_that_answers_again_gets_what_has_waited(system: System) -> None:
     """Nobody has claimed its role meanwhile."""
     first, _ = system.start("Partner1"), system.start("Partner2")
-    dialog = say(system, b"first")
+    dialog = begin_and_send(system, b"first")
     assert arrived(system, 1) == [b"first"]
     lose(system, first)
-    say(system, b"second", on=dialog)
+    begin_and_send(system, b"second", on=dialog)
     system.events(141, lambda e: e["error"] == NOT_READY)
     system.start("Partner1")
     assert arrived(system, 2) == [b"first", b"second"]
@@ -175,11 +175,11 @@ def test_the_principal_that_answers_again_gets_what_has_waited(system: System) -
 def test_a_failover_between_partners_of_one_process_moves_the_traffic(system: System) -> None:
     """The principal steps back while everybody can be reached, and once more: dialogs go on."""
     system.start("Partner1", "Partner2")
-    dialog = say(system, b"0")
+    dialog = begin_and_send(system, b"0")
     assert arrived(system, 1) == [b"0"]
     for number, to in enumerate(("Partner2", "Partner1"), start=1):
         assert move_role(system.cluster, "Orders", to, DEADLINE).claimed
-        say(system, b"%d" % number, on=dialog)
+        begin_and_send(system, b"%d" % number, on=dialog)
         assert arrived(system, number + 1) == [b"%d" % n for n in range(number + 1)]
     over = {r["message"]["sequence"] for r in handed_to(system, "Partner2")}
     assert over == {1}, "what was sent while it was the principal"
@@ -190,10 +190,10 @@ def test_a_failover_between_partners_of_one_process_moves_the_traffic(system: Sy
 def test_a_listener_leads_to_the_new_primary(kafka: str, unique: str) -> None:
     """The route has no mirror address, nobody is asked, and the sender's route is as it was."""
     with running(kafka, unique, "availability_group", limits=QUICK) as system:
-        dialog = say(system, b"one")
+        dialog = begin_and_send(system, b"one")
         group = ("OrdersGroup", "Orders", "OrderQueue")
         assert [m.body for m in system.received(*group, 1)] == [b"one"]
         assert move_role(system.cluster, "OrdersGroup", "Replica2", DEADLINE).claimed
-        say(system, b"two", on=dialog)
+        begin_and_send(system, b"two", on=dialog)
         assert [m.body for m in system.received(*group, 1)] == [b"two"]
         assert handed_to(system, "Replica2")

@@ -22,7 +22,7 @@ def restored(backlog: int) -> Partition:
     """Return a partition after a restart: a retry is due, and ``ack`` is read up to 5."""
     topology = load(topologies_dir() / "two_brokers", 0.0)
     endpoint = Endpoint("ServerA", catalog_of(topology, 1))
-    endpoint.tell(0)
+    endpoint.advance(0)
     dialog = Dialog(
         conversation=ID,
         database="DatabaseA",

@@ -109,7 +109,7 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
     assert decode_result(answer.value()).number == 0, "it was applied on the wrong partition too"
 
 
-def said(three: Rig, each: int) -> list[uuid.UUID]:
+def begin_dialogs(three: Rig, each: int) -> list[uuid.UUID]:
     """Let dialogs begin in all partitions, by turns, before anybody works there."""
     begins = [begin_in(number % COUNT) for number in range(each * COUNT)]
     for begin in begins:
@@ -125,7 +125,7 @@ def answered(three: Rig, count: int) -> list[uuid.UUID]:
 
 def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
     """One each would let every message wait for those of all other partitions."""
-    begins, parts = said(three, 20), list[int]()
+    begins, parts = begin_dialogs(three, 20), list[int]()
 
     def send(method: Hook, offsets: list[TopicPartition], *args: Any) -> Any:
         parts.append(len({where.partition for where in offsets}))
@@ -137,7 +137,7 @@ def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
     def shared() -> bool:
         """A fetch need not have all partitions, however much lies in each: then there is more."""
         if max(parts) < COUNT:
-            begins.extend(said(three, 20))
+            begins.extend(begin_dialogs(three, 20))
             assert sorted(answered(three, len(begins))) == sorted(begins)
         return max(parts) == COUNT
 
@@ -157,7 +157,7 @@ def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
 
 
 def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> None:
-    begins, aborts = said(three, 20), Counter[str]()
+    begins, aborts = begin_dialogs(three, 20), Counter[str]()
 
     def commit(method: Hook, *args: Any) -> Any:
         aborts["all"] += 1
@@ -167,14 +167,14 @@ def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> Non
 
     worker = three.endpoint(hooks={"commit_transaction": commit})
     assert sorted(answered(three, len(begins))) == sorted(begins)
-    said(three, 1)
+    begin_dialogs(three, 1)
     assert len(set(answered(three, len(begins) + COUNT))) == len(begins) + COUNT
     assert worker.worker.counts.rolled_back > 0
 
 
 def test_records_that_the_client_hands_out_twice_are_applied_once(three: Rig) -> None:
     """As it may after a rebalance or a seek: what was fetched before is on its way still."""
-    begins = said(three, 20)
+    begins = begin_dialogs(three, 20)
 
     def consume(method: Hook, *args: Any) -> Any:
         found = method(*args)
@@ -182,7 +182,7 @@ def test_records_that_the_client_hands_out_twice_are_applied_once(three: Rig) ->
 
     worker = three.endpoint(hooks={"consume": consume})
     answered(three, len(begins))
-    said(three, 1)
+    begin_dialogs(three, 1)
     assert len(set(answered(three, len(begins) + COUNT))) == len(begins) + COUNT
     assert worker.worker.counts.statements == len(begins) + COUNT
 
@@ -191,7 +191,7 @@ def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     three: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Together it fails for all; then each is applied alone, and the bad one in halves."""
-    begins = said(three, 5)
+    begins = begin_dialogs(three, 5)
     bad, command = begins[COUNT], Transaction.command
 
     def fail(tx: Transaction, position: int, what: Command) -> None:

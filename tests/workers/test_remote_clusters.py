@@ -34,14 +34,14 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         create(there, [spec(topic, "presence")])
         producer = there.producer()
 
-        def heard() -> bool:
+        def read_heartbeat() -> bool:
             value = encode_presence("B", "r", len(asked), 1)
             headers = {ANNOUNCED: bytes(8)}
             producer.produce(topic, key="B", value=value, headers=headers)
             producer.flush(5)
             return "B" in watch.announced or pause()
 
-        eventually(heard, "it is heard")
+        eventually(read_heartbeat, "it is heard")
         assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
     finally:
         watch.stop()
@@ -63,14 +63,14 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
     watch = remote_clusters._Watch("there", there)
     producer = there.producer()
 
-    def heard() -> bool:
+    def read_heartbeat() -> bool:
         value = encode_presence("B", "r", len(consumers), 1)
         producer.produce(there.topics.presence, key="B", value=value)
         producer.flush(5)
         return "B" in watch.claims or pause()
 
     try:
-        eventually(heard, "it is heard")
+        eventually(read_heartbeat, "it is heard")
         assert len(consumers) == 2
     finally:
         watch.stop()

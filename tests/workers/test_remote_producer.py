@@ -54,7 +54,7 @@ def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(
     """To be held, and tried again; until then it counts as under way."""
     assert take(nowhere, "one", 400)
     assert take(nowhere, "two", 400)
-    assert (list(nowhere.under_way()), nowhere.size) == (["one", "two"], 800)
+    assert (list(nowhere.in_flight()), nowhere.size) == (["one", "two"], 800)
     assert sorted(back(nowhere, 2)) == [("one", True), ("two", True)]
     assert (len(nowhere), nowhere.size) == (0, 0)
 
@@ -149,7 +149,7 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
     assert producers.take(remote_copy("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
     assert producers.take(remote_copy("two"), [(MESSAGE, SCHEMA)], 1)
-    assert len(list(producers.under_way())) == 2
+    assert len(list(producers.in_flight())) == 2
     found: list[str] = []
 
     def enough() -> bool:

@@ -185,7 +185,7 @@ def test_timers_run_only_behind_the_backlog(two: Rig) -> None:
     first = two.endpoint(limits=Limits(retries=(100,)))
     dialog = begin(two, b"one")
     first.stop()
-    two.forwarder_passed("A", 100)
+    two.commit_forwarder_offset("A", 100)
     back = Parties("InitiatorService", "DatabaseA", "TargetService", "DatabaseB", "DEFAULT", False)
     # Many acknowledgements of nothing, and at the end the one that counts: more than a batch.
     noise = ack_record(dialog.id, back, Ack(0), Journey(9, 2**47, 0, 0))
@@ -209,7 +209,7 @@ def test_what_transactions_leave_at_the_end_of_an_input_keeps_no_timer_back(
     first = two.endpoint(limits=QUICK)
     begin(two, b"one")
     first.stop()
-    two.forwarder_passed("A", 100)
+    two.commit_forwarder_offset("A", 100)
     other = two.cluster.producer(transactional_id=f"{two.topics.prefix}other")
     other.init_transactions(30)
     other.begin_transaction()

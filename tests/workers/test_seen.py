@@ -40,7 +40,7 @@ def workers(cluster: Cluster) -> Iterator[None]:
         child.wait()
 
 
-def say(cluster: Cluster, offsets: range) -> Conversation:
+def write_statements(cluster: Cluster, offsets: range) -> Conversation:
     """Deal with records: the first one begins the dialog, each says three things on it."""
     with Client(cluster) as client:
         for offset in offsets:
@@ -86,11 +86,11 @@ def test_what_is_said_again_after_two_crashes_counts_once(kafka: str, unique: st
     deploy(cluster, topology)
     wanted = [body for bodies in RECORDS.values() for body in bodies]
     with workers(cluster):
-        say(cluster, range(20))
+        write_statements(cluster, range(20))
         eventually(lambda: len(received(cluster)) >= 30 or pause(), "half of it, or more")
     compact(cluster, cluster.topics.dialog("ServerA"))
     with workers(cluster):
-        say(cluster, range(40))
+        write_statements(cluster, range(40))
         eventually(lambda: received(cluster)[-1:] == wanted[-1:] or pause(), "the last of it")
     assert received(cluster) == wanted
     ledger = read_facts(cluster, topology).balance()

@@ -45,7 +45,7 @@ def one_broken(
             client.send(dialog, b"x", wait=True)
     first.stop()
     break_it(two, dialogs[0])
-    two.forwarder_passed("A", 1_000)  # nothing holds retries back
+    two.commit_forwarder_offset("A", 1_000)  # nothing holds retries back
     return dialogs
 
 

@@ -121,7 +121,7 @@ def test_a_timer_whose_transaction_was_aborted_is_armed_again(two: Rig) -> None:
     hand_over(two, command(dialog, b"one"))
     two.until(two.topics.out("A"), 1)
     first.hooks["send_offsets_to_transaction"] = hook
-    two.forwarder_passed("A", 100)
+    two.commit_forwarder_offset("A", 100)
     [retry] = two.until(two.topics.out("A"), 1, lambda m: attempt(m) > 0)
     assert (done, attempt(retry)) == ([1], 1)
     assert len(two.records(two.topics.out("A"))) == 2

@@ -157,7 +157,7 @@ def test_a_successor_goes_on_right_behind_a_trim(two: Rig) -> None:
     goes_to(two, trims(two, first), two.topics.cmd("A"), 1)
     first.stop()
     consumer = two.cluster.consumer("aside", isolation_level="read_uncommitted")
-    two.forwarder_passed("A", watermarks(consumer, two.topics.out("A"), 0)[1])
+    two.commit_forwarder_offset("A", watermarks(consumer, two.topics.out("A"), 0)[1])
     consumer.close()
     two.endpoint("A", limits=QUICK)
     two.endpoint("B")
@@ -199,7 +199,7 @@ def test_one_body_that_waits_keeps_little_from_being_trimmed(two: Rig) -> None:
     assert body.value() == b"waits"
     first.stop()
     consumer = two.cluster.consumer("aside", isolation_level="read_uncommitted")
-    two.forwarder_passed("A", watermarks(consumer, two.topics.out("A"), 0)[1])
+    two.commit_forwarder_offset("A", watermarks(consumer, two.topics.out("A"), 0)[1])
     consumer.close()
     workers = [two.endpoint("A", limits=QUICK, trims_every=0.05), two.endpoint("B")]
     workers += [two.forwarder("A"), two.forwarder("B")]
@@ -265,7 +265,7 @@ def test_a_forwarder_whose_records_are_gone_stops(two: Rig) -> None:
     first = two.endpoint("A", limits=PATIENT)
     begin(two, b"one", b"two")
     first.stop()
-    two.forwarder_passed("A", 0)
+    two.commit_forwarder_offset("A", 0)
     trim(two.cluster, {(two.topics.out("A"), 0): 1})
     failure = two.forwarder("A").ended()
     two.running.clear()

@@ -14,7 +14,7 @@ from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire.spans import spans_of
 from streams.workers.forwarder import waiting as waiting_module
-from streams.workers.forwarder.waiting import Held, Waiting
+from streams.workers.forwarder.waiting import BufferedCopy, Waiting
 
 
 class Hops:
@@ -50,11 +50,11 @@ class Stored:
         return self.at // 2
 
 
-def held(
+def buffered(
     name: str, expires_at: int = 1_000, size: int = 10, offset: int = 0
-) -> tuple[tuple[str], Held]:
+) -> tuple[tuple[str], BufferedCopy]:
     record = Record(Origin.OUTSIDE, name.encode(), b"", b"", size, is_ack=False)
-    return (name,), Held(cast(Any, Stored(offset)), record, expires_at)
+    return (name,), BufferedCopy(cast(Any, Stored(offset)), record, expires_at)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_headers_without_end_count_towards_the_memory(
     """Each copy would count as 256 bytes, however large its headers are."""
     waiting = Waiting(Hops().reachable)
     waiting.limit(100 * LEAST)
-    key, first = held("one")
+    key, first = buffered("one")
     first.message = cast(Any, Stored(0, headers))
     assert waiting.add(key, first) is None
     assert waiting.size > 15_000
-    key, second = held("two")
+    key, second = buffered("two")
     second.message = cast(Any, Stored(1, headers))
     assert waiting.add(key, second) == Number.FORWARD_SIZE_EXCEEDED
 
@@ -78,7 +78,7 @@ def test_headers_without_end_count_towards_the_memory(
 def test_an_ordinary_envelope_counts_nothing() -> None:
     waiting = Waiting(Hops().reachable)
     waiting.limit(100 * LEAST)
-    key, one = held("one", size=1_000)
+    key, one = buffered("one", size=1_000)
     route, hop, header = (("sb-route", bytes(300)), ("sb-hop", bytes(300)), ("sb-m", bytes(100)))
     one.message = cast(Any, Stored(0, (route, header, hop)))
     assert waiting.add(key, one) is None
@@ -96,7 +96,7 @@ def holding(hops: Hops, *names: str) -> Waiting:
     assert due(waiting) == []
     for name in names:
         assert not waiting.reachable("B")
-        assert waiting.add(*held(name)) is None
+        assert waiting.add(*buffered(name)) is None
     return waiting
 
 
@@ -116,11 +116,11 @@ def test_who_is_still_away_is_missed_again() -> None:
     hops = Hops("B", "C")
     waiting = holding(hops, "one")
     assert not waiting.reachable("C")
-    assert waiting.add(*held("two")) is None
+    assert waiting.add(*buffered("two")) is None
     hops.away.remove("B")
     assert due(waiting) == ["one", "two"]
     assert not waiting.reachable("C")  # as the decision on "two" finds
-    assert waiting.add(*held("two")) is None
+    assert waiting.add(*buffered("two")) is None
     assert due(waiting) == []
     hops.away.clear()
     assert due(waiting) == ["two"]
@@ -128,10 +128,10 @@ def test_who_is_still_away_is_missed_again() -> None:
 
 def test_each_is_due_when_its_time_is_over() -> None:
     waiting = holding(Hops("B"), "one")
-    waiting.add(*held("short", expires_at=500))
+    waiting.add(*buffered("short", expires_at=500))
     assert due(waiting, 499) == []
     assert due(waiting, 500) == ["short"]
-    waiting.add(*held("late", expires_at=600))
+    waiting.add(*buffered("late", expires_at=600))
     assert due(waiting, 999) == ["late"]
     assert due(waiting, 1_000) == ["one"]
 
@@ -139,7 +139,7 @@ def test_each_is_due_when_its_time_is_over() -> None:
 def test_what_has_no_body_is_bounded_as_well() -> None:
     """EndDialogs and acknowledgements: their records take memory, although no byte of a body."""
     waiting = holding(Hops("B"))
-    refused = [waiting.add(*held(str(n), size=n % 2)) for n in range(101)]
+    refused = [waiting.add(*buffered(str(n), size=n % 2)) for n in range(101)]
     assert refused == [None] * 100 + [Number.FORWARD_SIZE_EXCEEDED]
     assert waiting.size == 100 * LEAST
 
@@ -152,7 +152,7 @@ def test_where_it_is_from_is_noted_and_written_anew_only_where_it_has_changed(
     monkeypatch.setattr(waiting_module, "spans_of", lambda o: written.append([*o]) or spans_of(o))
     waiting = holding(Hops("B"))
     for n in range(6):
-        waiting.add(*held(str(n), offset=n, expires_at=500 if n == 2 else 1_000))
+        waiting.add(*buffered(str(n), offset=n, expires_at=500 if n == 2 else 1_000))
     assert waiting.notes() == {("txq.A", 0): "0-2", ("txq.A", 1): "0-2"}
     assert waiting.notes() and len(written) == 2
     assert due(waiting, 500) == ["2"]
@@ -178,7 +178,7 @@ def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
     waiting.limit(LEAST)
     assert due(waiting) == []
     waiting.refused("B")
-    assert waiting.add(*held("one", size=0)) is None
+    assert waiting.add(*buffered("one", size=0)) is None
     assert due(waiting) == []
     clock[0] += 1.0
     assert due(waiting) == ["one"]

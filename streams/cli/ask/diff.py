@@ -120,7 +120,7 @@ def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
     from streams.monitor import Source, count_captures
 
     sources = [
-        Source(r.path, judge.ear(r.metadata.prefix), r.counts.records if r.counts else None)
+        Source(r.path, judge.talk_reader(r.metadata.prefix), r.counts.records if r.counts else None)
         for r in readers_of(captures)
     ]
     return count_captures(

@@ -20,31 +20,31 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     parties = message.parties
     broken = _broken(parties)
     if broken is not None:
-        return _refuse(tx, message, broken)
+        return _reject(tx, message, broken)
     database = choose_database(tx, message)
     if database is None:
         number = Number.TARGET_BROKER_NOT_HERE if parties.to_broker else Number.TO_SERVICE_NOT_FOUND
-        return _refuse(tx, message, number)
+        return _reject(tx, message, number)
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
         # Its endpoint may have existed and be forgotten: nothing is created, nothing is answered.
         if message.is_late:
-            return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
+            return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
     dialog = machine.dialog
     if not tx.endpoint.is_alive(dialog):
-        return _refuse(tx, message, Number.TARGET_BROKER_UNAVAILABLE)
+        return _reject(tx, message, Number.TARGET_BROKER_UNAVAILABLE)
     if dialog.service != parties.to_service:
-        return _refuse(tx, message, Number.TO_SERVICE_DIFFERS)
+        return _reject(tx, message, Number.TO_SERVICE_DIFFERS)
     if dialog.contract != parties.contract:
-        return _refuse(tx, message, Number.CONTRACT_DIFFERS)
+        return _reject(tx, message, Number.CONTRACT_DIFFERS)
     if tx.endpoint.service(database, dialog.service) is None:
         if message.header.sequenced:  # U-32: it was there when the dialog was established
             back = reply_parties(tx, message, database)
             dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
             send_error(tx, message.conversation, back, dropped, attempt)
-        return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
+        return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
     return machine
 
 
@@ -77,13 +77,13 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     parties, header = message.parties, message.header
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
-        return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
+        return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
     if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept no longer than that
-        return _refuse(tx, message, Number.LIFETIME_EXCEEDED)
+        return _reject(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
         return _unknown(tx, message)
     if header.sequence == 0 and header.flags & (Flag.END | Flag.ERROR):
-        tx.tell(
+        tx.emit_event(
             EventKind.CORRUPTED_MESSAGE,
             conversation=message.conversation,
             error=Number.BEGINS_WITH_ITS_END,
@@ -98,7 +98,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
         send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
         send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
-        return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
+        return _reject(tx, message, Number.CONTRACT_NOT_USABLE)
     opening = Opening(
         message.conversation,
         database,
@@ -132,7 +132,7 @@ def _unknown(tx: Overlay, message: Message) -> Machine | None:
             )
     first = message.parties.from_initiator
     number = Number.NOT_THE_FIRST_MESSAGE if first else Number.DIALOG_UNKNOWN
-    return _refuse(tx, message, number)
+    return _reject(tx, message, number)
 
 
 def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
@@ -152,9 +152,9 @@ def answering(asked: Parties, broker_id: str) -> Parties:
     )
 
 
-def _refuse(tx: Overlay, message: Message, number: Number) -> Machine | None:
+def _reject(tx: Overlay, message: Message, number: Number) -> Machine | None:
     """Tell why no endpoint takes the message."""
-    tx.tell(
+    tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         conversation=message.conversation,
         error=number,

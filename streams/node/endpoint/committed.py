@@ -159,10 +159,10 @@ class CommittedState:
         self.dialogs.put(key, dialog, record)
         self._index(key, before, dialog, hurried=hurried)
 
-    def tell(self, now: int) -> None:
+    def advance(self, now: int) -> None:
         """Say what time it is, before what is known is loaded."""
         self._now = now
-        self._timers.tell(now)
+        self._timers.advance(now)
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
         """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""

@@ -37,7 +37,9 @@ from streams.protocol import (
 from streams.routing import SYSTEM_SERVICE
 
 
-def perform(tx: Overlay, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]) -> None:
+def effects_to_records(
+    tx: Overlay, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]
+) -> None:
     """Turn the effects of a dialog into records of the transaction.
 
     Most are messages, which a dialog sends or receives several of in a row.
@@ -74,7 +76,7 @@ def _perform(tx: Overlay, dialog: Dialog, effect: Effect) -> None:
             )
             send_error(tx, dialog.conversation, parties, number, attempt)
         case Report():
-            tx.tell(
+            tx.emit_event(
                 effect.kind,
                 conversation=dialog.conversation,
                 database=dialog.database,

@@ -39,7 +39,7 @@ class Endpoint(CommittedState):
         is as for Transaction, ``room`` and ``opens`` as for Turns; ``room`` is by default whose
         turn it is.
         """
-        self.tell(now)
+        self.advance(now)
         if room is None:
             room = self.take_turns(most) if opens and timers else ()
         turns = Turns(room, opens)

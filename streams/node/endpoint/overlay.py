@@ -215,7 +215,7 @@ class Overlay:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def tell(self, kind: EventKind, **fields: object) -> None:
+    def emit_event(self, kind: EventKind, **fields: object) -> None:
         """Emit an event of this instance."""
         self.events.append(
             event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
@@ -224,7 +224,7 @@ class Overlay:
     def report(self, key: DialogKey, subclass: ConversationEvent) -> None:
         """Tell what has become of a conversation (event 124)."""
         dialog = self.machines[key].dialog
-        self.tell(
+        self.emit_event(
             EventKind.CONVERSATION,
             conversation=dialog.conversation,
             database=dialog.database,

@@ -41,7 +41,7 @@ class Timers(Generic[K]):
         """Return when the next one is due, early at worst; ``None``: never."""
         return self._heap[0][0] if self._heap else None
 
-    def tell(self, now: int) -> None:
+    def advance(self, now: int) -> None:
         """Say what time it is."""
         self._far = now + NEAR + (1 << _DRAWER)
 
@@ -68,7 +68,7 @@ class Timers(Generic[K]):
 
     def take(self, now: int, most: int = AT_ONCE) -> list[K]:
         """Take keys that are due, the earliest first; those beyond ``most`` are left."""
-        self.tell(now)
+        self.advance(now)
         keys: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(keys) < most:
             due, number, key = heapq.heappop(self._heap)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from streams.errors import EventKind, Number, text_of
 from streams.node.endpoint.accept_message import admit, answering
-from streams.node.endpoint.effects_to_records import perform, send_ack
+from streams.node.endpoint.effects_to_records import effects_to_records, send_ack
 from streams.node.endpoint.execute import execute
 from streams.node.endpoint.output import CommandResult
 from streams.node.endpoint.overlay import Overlay
@@ -57,7 +57,7 @@ class Transaction(Overlay):
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
         if number is not None:
             self._end_request(command)
-            self.tell(
+            self.emit_event(
                 EventKind.CONVERSATION,
                 conversation=command.conversation,
                 database=command.database,
@@ -75,7 +75,7 @@ class Transaction(Overlay):
             return False
         self.repeated += 1
         if seen.differs(cause, command):
-            self.tell(
+            self.emit_event(
                 EventKind.CONVERSATION,
                 conversation=command.conversation,
                 database=command.database,
@@ -213,7 +213,7 @@ class Transaction(Overlay):
         for key, machine in self.machines.items():
             machine.finish()
             if machine.effects:
-                perform(self, key, machine.dialog, machine.effects)
+                effects_to_records(self, key, machine.dialog, machine.effects)
                 machine.effects.clear()
 
     def _read_again(self) -> None:

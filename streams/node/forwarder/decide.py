@@ -17,8 +17,8 @@ from streams.node.forwarder.lane import Lane
 from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.forwarder.plan_cache import CachedPlan, PlanCache, Prepared
 from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
-from streams.node.forwarder.reject import refuse
-from streams.node.forwarder.turn import turn_at_origin, turn_on_the_way
+from streams.node.forwarder.reject import reject
+from streams.node.forwarder.turn import turn_at_gateway, turn_at_origin
 from streams.node.mirroring.mirror import Pair
 from streams.node.mirroring.owners import owner_of
 from streams.routing import Address, Origin, Verdict, pick_broker
@@ -70,7 +70,7 @@ class Forwarder:
         if cached is None or not cached.since <= now < cached.until:
             cached = self._cache.make(record, now)
         if cached.forged:
-            return self.refuse(record, Number.SENDER_NOT_PERMITTED, now)
+            return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
         prepared = cached.only or self._cache.prepared_for(cached, record)
         hop = self._codec.hop(record.hop)
         verdict = prepared.decision.verdict
@@ -83,7 +83,7 @@ class Forwarder:
         if verdict is Verdict.DELIVER:
             # A closed endpoint's key is kept no longer than a copy of its dialog may come.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
-                return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
+                return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
             edited = hop.edited(self.instance, now, self.block(now), spend=False)
             inside = record.origin is Origin.INSIDE and not prepared.decision.looped_back
@@ -91,7 +91,7 @@ class Forwarder:
             return Outcome((Copy(place, self.instance, prepared.route, edited, inside, owner),))
         reason = prepared.decision.error
         assert reason is not None, "what is neither sent nor delivered has one"
-        return self.refuse(record, reason, now, hop)
+        return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
         """Return what all first copies with a record's route have in common now, if they have.
@@ -143,14 +143,14 @@ class Forwarder:
             self._visit = (now, self._codec.visit(self.instance, now))
         return self._visit[1]
 
-    def refuse(
+    def reject(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
         """Return what is reported of a copy that is dropped, to its sender if that is here."""
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
-        return refuse(record, number, self._here, self._codec, hop, now, routes)
+        return reject(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return what makes two held copies the same one (U-36); raises MalformedError."""
@@ -167,7 +167,7 @@ class Forwarder:
         """Decide a held record again; its time to live may be over by now (11290)."""
         hop = self._codec.hop(record.hop)
         if hop.expired(now):
-            return self.refuse(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
+            return self.reject(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
         return self.handle(record, now)
 
     # --- the network -----------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Forwarder:
             turn = turn_at_origin(hop.attempt, len(prepared.targets), returning=prepared.returning)
             chosen = self._failover(prepared, hop.first_hop + seed + turn)
         if not chosen:
-            return self.refuse(record, Number.TARGET_UNREACHABLE, now, hop)
+            return self.reject(record, Number.TARGET_UNREACHABLE, now, hop)
         block, copies = self.block(now), []
         for i in chosen:
             used = (i - seed) % len(prepared.targets)  # the index that leads here again
@@ -193,10 +193,10 @@ class Forwarder:
 
     def _forward(self, record: Record, prepared: Prepared, hop: HopView, now: int) -> Outcome:
         if hop.hops_remaining <= 0:
-            return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
+            return self.reject(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
-            return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        turn = turn_on_the_way(hop.attempt, len(prepared.targets), hop.visits)
+            return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
+        turn = turn_at_gateway(hop.attempt, len(prepared.targets), hop.visits)
         chosen = self._failover(prepared, turn)
         if not chosen:
             return HELD
@@ -220,7 +220,7 @@ class Forwarder:
 
             known = self._roles.principal(pair, reachable, hop.attempt, now)
         if known is None:
-            return self.refuse(record, Number.MIRRORING_NOT_READY, now, hop)
+            return self.reject(record, Number.MIRRORING_NOT_READY, now, hop)
         only = replace(prepared, targets=(prepared.targets[known],))
         if record.origin is Origin.INSIDE and not prepared.decision.looped_back:
             return self._send(record, only, hop, now)

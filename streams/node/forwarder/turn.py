@@ -18,7 +18,7 @@ def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
     return attempt + attempt // (2 * count) if returning else attempt
 
 
-def turn_on_the_way(attempt: int, count: int, visits: int) -> int:
+def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
     """Return which of ``count`` addresses a copy from outside tries first: attempt 0 the first one.
 
     The n-th on the way (``visits``) adds a step with every round of its own, its rounds' rounds,

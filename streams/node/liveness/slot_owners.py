@@ -34,7 +34,7 @@ class SlotState(Enum):
     TAKEN = "taken"
 
 
-class _Sign(NamedTuple):
+class _Heartbeat(NamedTuple):
     replica: str
     number: int
     appended: int
@@ -51,9 +51,9 @@ class SlotOwners:
     """
 
     own: str
-    _last: dict[str, _Sign] = field(default_factory=dict)
-    _mine: dict[str, _Sign] = field(default_factory=dict)
-    _other: dict[str, _Sign] = field(default_factory=dict)
+    _last: dict[str, _Heartbeat] = field(default_factory=dict)
+    _mine: dict[str, _Heartbeat] = field(default_factory=dict)
+    _other: dict[str, _Heartbeat] = field(default_factory=dict)
     _end_read: bool = False
     _newest: int = 0
     _forget_from: int = MANY
@@ -74,15 +74,15 @@ class SlotOwners:
         """
         self.time(appended)
         fresh, came = FRESH * period, self._end_read if came is None else came
-        sign = self._last[slot] = _Sign(replica, count, appended, came, fresh)
-        (self._mine if replica == self.own else self._other)[slot] = sign
+        heartbeat = self._last[slot] = _Heartbeat(replica, count, appended, came, fresh)
+        (self._mine if replica == self.own else self._other)[slot] = heartbeat
         if len(self._last) > self._forget_from:
             self._forget()
 
     def _forget(self) -> None:
         """Forget who is silent by now; a slot that nobody knows is as free as theirs."""
-        for slot, sign in list(self._last.items()):
-            if slot not in self._mine and self._newest - sign.appended >= sign.fresh:
+        for slot, heartbeat in list(self._last.items()):
+            if slot not in self._mine and self._newest - heartbeat.appended >= heartbeat.fresh:
                 del self._last[slot]
                 self._other.pop(slot, None)
         self._forget_from = max(MANY, 2 * len(self._last))
@@ -109,7 +109,7 @@ class SlotOwners:
         last = self._last.get(slot)
         return last is not None and last.number == LEFT
 
-    def heard(self, slot: str) -> int:
+    def last_heartbeat(self, slot: str) -> int:
         """Return the count of one's own last sign there that has come back; 0: of none."""
         mine = self._mine.get(slot)
         return 0 if mine is None else mine.number
@@ -121,7 +121,7 @@ class SlotOwners:
             return False
         return mine.appended - other.appended < other.fresh
 
-    def tenancy(self, slot: str) -> SlotState:
+    def state(self, slot: str) -> SlotState:
         """Tell whether somebody else works there.
 
         Who asks has waited until the topic was read to its end.
@@ -137,11 +137,11 @@ class SlotOwners:
     def living(self) -> int:
         """Return in how many names somebody sends heartbeats: instances' and slots'."""
         return sum(
-            self._newest - sign.appended < sign.fresh and sign.number != LEFT
-            for sign in self._last.values()
+            self._newest - heartbeat.appended < heartbeat.fresh and heartbeat.number != LEFT
+            for heartbeat in self._last.values()
         )
 
     def patience(self, slots: Iterable[str]) -> float:
         """Return for how many seconds at most somebody who lives in one of these is silent."""
         signs = (self._last[slot] for slot in slots if slot in self._last)
-        return max((sign.fresh for sign in signs), default=0) / 1000
+        return max((heartbeat.fresh for heartbeat in signs), default=0) / 1000

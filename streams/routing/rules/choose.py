@@ -6,7 +6,7 @@ from streams.errors.numbers import Number
 from streams.routing.address import AddressKind, address_from_name
 from streams.routing.decision import Decision
 from streams.routing.model import Route
-from streams.routing.rules.rule import Context, Found, Routes, Rule, says
+from streams.routing.rules.rule import Context, Found, Routes, Rule, always
 
 
 def _of_kind(routes: Routes, kind: AddressKind) -> Routes:
@@ -67,12 +67,12 @@ def _nothing_usable(c: Context, routes: Routes) -> Decision:
 
 CHOOSE = (
     Rule("R5.1", _mirrored, "a mirrored route ranks first",
-         says("no mirrored route")),
+         always("no mirrored route")),
     Rule("R5.2", _local, "LOCAL, and this instance has the service",
-         says("no LOCAL route, or the service is not here")),
+         always("no LOCAL route, or the service is not here")),
     Rule("R5.3", _network, "network addresses: all of them go to the transport",
-         says("no network address")),
+         always("no network address")),
     Rule("R5.4", _transport, "TRANSPORT: the service's name says the address",
-         says("no TRANSPORT route")),
-    Rule("R5.5", _nothing_usable, "LOCAL only, and the service is not here", says("")),
+         always("no TRANSPORT route")),
+    Rule("R5.5", _nothing_usable, "LOCAL only, and the service is not here", always("")),
 )  # fmt: skip

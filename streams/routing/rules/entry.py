@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streams.errors.numbers import Number
 from streams.routing.decision import Decision, Verdict
-from streams.routing.rules.rule import Context, Routes, Rule, says
+from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _sender_is_off(c: Context, _: Routes) -> Decision | None:
@@ -41,8 +41,8 @@ def _miss_reply(c: Context) -> str:
 
 
 ENTRY = (
-    Rule("R1.1", _sender_is_off, "the broker of the sending database is off", says("")),
-    Rule("R2.1", _msdb_is_off, "the broker of msdb is off: nothing can be classified", says("")),
+    Rule("R1.1", _sender_is_off, "the broker of the sending database is off", always("")),
+    Rule("R2.1", _msdb_is_off, "the broker of msdb is off: nothing can be classified", always("")),
     Rule(
         "REPLY",
         _reply,

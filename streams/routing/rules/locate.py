@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streams.errors.numbers import Number
 from streams.routing.decision import Decision, Verdict
-from streams.routing.rules.rule import Context, Routes, Rule, says
+from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _by_broker_id(c: Context, routes: Routes) -> Decision | None:
@@ -29,9 +29,9 @@ def _in_any_database(c: Context, routes: Routes) -> Decision:
 
 
 LOCATE = (
-    Rule("R7.1", _by_broker_id, "the broker id says which database", says("no broker id given")),
+    Rule("R7.1", _by_broker_id, "the broker id says which database", always("no broker id given")),
     Rule("R7.2a", _in_home_database, "the database that holds the conversation has the service",
-         says("the conversation's own database does not have it")),
+         always("the conversation's own database does not have it")),
     Rule("R7.2b", _in_any_database, "active databases of this instance that have the service",
-         says("")),
+         always("")),
 )  # fmt: skip

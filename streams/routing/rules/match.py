@@ -6,7 +6,7 @@ from streams.errors.numbers import Number
 from streams.routing.address import LOCAL
 from streams.routing.decision import Decision, Verdict
 from streams.routing.model import CONFIGURATION_SERVICE, SYSTEM_SERVICE, Route
-from streams.routing.rules.rule import Context, Routes, Rule, says
+from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _full(c: Context, _: Routes) -> Routes:
@@ -71,10 +71,10 @@ MATCH = (
     Rule("M3", _with_any_broker, "the dialog's hash chooses one of their broker ids",
          _miss_with_any_broker),
     Rule("M4", _configuration, "a configuration service is defined: it is asked for a route",
-         says("no route to the configuration service")),
+         always("no route to the configuration service")),
     Rule("M5", _last_resort, "these name neither service nor broker id",
-         says("no unexpired last-resort route")),
+         always("no unexpired last-resort route")),
     Rule("M6", _local_without_route, "a broker id is given and an active database here has the "
          "service", _miss_local),
-    Rule("M7", _nothing, "no route matches", says("")),
+    Rule("M7", _nothing, "no route matches", always("")),
 )  # fmt: skip

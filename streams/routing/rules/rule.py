@@ -90,6 +90,6 @@ class Rule:
     miss: Callable[[Context], str]
 
 
-def says(text: str) -> Callable[[Context], str]:
+def always(text: str) -> Callable[[Context], str]:
     """Return a ``miss`` that says the same of every message."""
     return lambda _: text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streams.errors.numbers import Number
 from streams.routing.decision import Decision, Verdict
-from streams.routing.rules.rule import Context, Routes, Rule, says
+from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _loops_back(c: Context, routes: Routes) -> Routes:
@@ -41,14 +41,14 @@ def _send(c: Context, routes: Routes) -> Decision:
 
 SEND = (
     Rule("R8.1", _loops_back, "the address is this very instance: decided again as if it had come "
-         "from outside", says("the address is another instance")),
+         "from outside", always("the address is another instance")),
     Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint",
-         says("begun here, or forwarding is enabled")),
+         always("begun here, or forwarding is enabled")),
     Rule("STOPPED", _endpoint_is_stopped, "the instance has no started endpoint",
-         says("the endpoint is started")),
+         always("the endpoint is started")),
     Rule("R6", _ask_partners, "mirrored: both partners are asked which one is the principal",
-         says("")),
-    Rule("R8.3", _forward, "from outside: forwarded", says("the message began here")),
+         always("")),
+    Rule("R8.3", _forward, "from outside: forwarded", always("the message began here")),
     Rule("R8.4", _send, "sent; the copy stays in the transmission queue until acknowledged",
-         says("")),
+         always("")),
 )  # fmt: skip

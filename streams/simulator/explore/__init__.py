@@ -12,9 +12,9 @@ an invariant it is made small (``shrink``) and written as files (``write``).
 """
 
 from streams.simulator.explore.case import Case, Tale, draw_case, play
+from streams.simulator.explore.explored_text import explored_text, medians
 from streams.simulator.explore.run import Failure, explore, explore_seed, reduce
 from streams.simulator.explore.shrink import shrink
-from streams.simulator.explore.tell import explored_text, medians
 from streams.simulator.explore.write import topology_text, write_case
 
 __all__ = [

@@ -4,15 +4,15 @@ The steps: :mod:`arguments` reads the options, :mod:`folder` writes the files, :
 what was understood. The only part of ``topology`` that writes files.
 """
 
-from streams.topology.importing.arguments import Given, Imported, imported_instances
+from streams.topology.importing.arguments import Imported, SourceFile, imported_instances
 from streams.topology.importing.folder import write_folder
 from streams.topology.importing.report import ImportReport, report_of
 from streams.topology.importing.text import report_text
 
 __all__ = [
-    "Given",
     "ImportReport",
     "Imported",
+    "SourceFile",
     "imported_instances",
     "report_of",
     "report_text",

@@ -14,7 +14,7 @@ _FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's ho
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceFile:
     """A file of one instance; ``name``: its relative path in the folder that is made."""
 
     path: Path
@@ -29,8 +29,8 @@ class Imported:
     """
 
     instance: str
-    scripts: tuple[Given, ...]
-    snapshot: tuple[Given, ...] = ()
+    scripts: tuple[SourceFile, ...]
+    snapshot: tuple[SourceFile, ...] = ()
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
@@ -86,7 +86,7 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
             scripts = _of_folder(entry)
             found += [Imported(entry.name, scripts)] if scripts else []
         elif _is_script(entry):
-            found.append(Imported(entry.stem, (Given(entry, Path(entry.name)),)))
+            found.append(Imported(entry.stem, (SourceFile(entry, Path(entry.name)),)))
     if not found:
         raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
     return tuple(found)
@@ -104,21 +104,21 @@ def _named(name: str, path: Path) -> Imported:
     raise UsageError(f"{path} is neither a file nor a folder.", _FORM)
 
 
-def _snapshot(source: Path) -> tuple[Given, ...]:
-    return tuple(Given(file, Path(file.name)) for file in files_of(source))
+def _snapshot(source: Path) -> tuple[SourceFile, ...]:
+    return tuple(SourceFile(file, Path(file.name)) for file in files_of(source))
 
 
-def _of_file(path: Path) -> tuple[Given, ...]:
-    return (Given(path, Path(path.name)),)
+def _of_file(path: Path) -> tuple[SourceFile, ...]:
+    return (SourceFile(path, Path(path.name)),)
 
 
-def _of_folder(path: Path) -> tuple[Given, ...]:
+def _of_folder(path: Path) -> tuple[SourceFile, ...]:
     """Return every script of a folder and of those in it, in the order of their names."""
     scripts = sorted(entry for entry in path.rglob("*") if _is_script(entry))
-    return tuple(Given(script, script.relative_to(path)) for script in scripts)
+    return tuple(SourceFile(script, script.relative_to(path)) for script in scripts)
 
 
-def _scripts_of_folder(path: Path) -> tuple[Given, ...]:
+def _scripts_of_folder(path: Path) -> tuple[SourceFile, ...]:
     scripts = _of_folder(path)
     if not scripts:
         raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
@@ -129,7 +129,7 @@ def _is_script(path: Path) -> bool:
     return path.is_file() and path.suffix.casefold() == SCRIPT
 
 
-_SOURCES: Mapping[Callable[[Path], bool], Callable[[Path], tuple[Given, ...]]] = {
+_SOURCES: Mapping[Callable[[Path], bool], Callable[[Path], tuple[SourceFile, ...]]] = {
     Path.is_dir: _scripts_of_folder,
     Path.is_file: _of_file,
 }

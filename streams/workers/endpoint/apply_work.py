@@ -11,7 +11,7 @@ from streams.node import Transaction
 from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.held_back import HeldBackStatements
-from streams.workers.endpoint.inputs import Bodies, HeldBackError, Input, Intake, tell_parked
+from streams.workers.endpoint.inputs import Bodies, HeldBackError, Input, Intake, report_parked
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
@@ -150,7 +150,7 @@ class WorkApplier:
             self._intake.refuse(tx, message, refusal)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         for key in parked:
-            tell_parked(tx, key, refusal)
+            report_parked(tx, key, refusal)
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:

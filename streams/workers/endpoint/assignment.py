@@ -214,7 +214,7 @@ class Assignment:
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
         )
-        endpoint.tell(self._control.now())
+        endpoint.advance(self._control.now())
         topic = self._cluster.topics.dialog(self._home)
         return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
 

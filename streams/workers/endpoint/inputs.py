@@ -217,10 +217,10 @@ def _place(message: Message) -> str:
     return f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
-def tell_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
+def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
     """Tell that a dialog's timer cannot be applied (event 160)."""
     database, conversation, is_initiator = key
-    tx.tell(
+    tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         conversation=conversation,
         database=database,
@@ -243,7 +243,7 @@ def _tell(
         conversation = conversation_of(message.key())
     except MalformedError:
         conversation = None
-    tx.tell(
+    tx.emit_event(
         kind,
         conversation=conversation,
         error=error,

@@ -168,7 +168,7 @@ class Partition:
     def take_work(self, now: int, most: int) -> Work:
         """Return what the next transaction is to apply, within the allowance and ``most``."""
         most = min(most, self.allowance.records)
-        self.endpoint.tell(now)
+        self.endpoint.advance(now)
         self.endpoint.flows.limit = self.allowance.flight
         room = self.endpoint.take_turns(most) if self.caught_up else ()
         due = self._take_due(now, most)

@@ -32,14 +32,14 @@ class OffsetTracker:
         self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(
-        self, under_way: Iterable[Position], notes: Mapping[Where, str]
+        self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
         """Return what Kafka does not know yet; nothing is passed while it is still under way.
 
         ``notes`` say what is held of a partition.
         """
         lowest: dict[Where, int] = {}
-        for topic, partition, offset in under_way:
+        for topic, partition, offset in in_flight:
             lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
         found = []
         for place, position in self._offsets.items():

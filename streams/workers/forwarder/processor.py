@@ -34,7 +34,7 @@ from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Wh
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
 from streams.workers.forwarder.topic_names import TopicNames
-from streams.workers.forwarder.waiting import Held, Waiting
+from streams.workers.forwarder.waiting import BufferedCopy, Waiting
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -51,7 +51,7 @@ class Processor:
         self._topics = TopicNames(cluster.topics, instance)
         self._waiting = Waiting(control.reachable)
         self._remote_producers = RemoteProducers(control.remote, cluster.topics)
-        self.passed = 0
+        self.decided = 0
 
     def begin(self, delivery: Delivery, tracker: OffsetTracker) -> None:
         """Begin, or begin anew: only what is held and what is under way elsewhere remains."""
@@ -75,7 +75,7 @@ class Processor:
         return self._forwarder.catalog
 
     @property
-    def held(self) -> tuple[int, int]:
+    def buffered(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
         return len(self._waiting), self._waiting.size
 
@@ -90,9 +90,9 @@ class Processor:
         """Return where the held copies are from (``spans``)."""
         return self._waiting.notes()
 
-    def under_way(self) -> Iterator[Position]:
+    def in_flight(self) -> Iterator[Position]:
         """Yield where the copies were read that another cluster has not confirmed yet."""
-        return (source_of(message) for message in self._remote_producers.under_way())
+        return (source_of(message) for message in self._remote_producers.in_flight())
 
     def follow_catalog(self) -> bool:
         """Take over a new version of the catalog, also while nothing comes: copies are held.
@@ -143,7 +143,7 @@ class Processor:
                 text = f"it cannot be handled: {type(error).__name__}"
                 self._outcomes.write_corrupted(message, MalformedError(text), now)
             source.last = message
-            self.passed += 1
+            self.decided += 1
         self._note_positions()
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
@@ -226,9 +226,9 @@ class Processor:
             self._release(now)
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
-        held = Held(message, record, Envelope.hop(record.hop).expires_at)
+        held = BufferedCopy(message, record, Envelope.hop(record.hop).expires_at)
         number = self._waiting.add(self._forwarder.hold_key(record), held)
-        return HELD if number is None else self._forwarder.refuse(record, number, now)
+        return HELD if number is None else self._forwarder.reject(record, number, now)
 
     def _release(self, now: int) -> None:
         for held in self._waiting.due(now):
@@ -258,7 +258,7 @@ class Processor:
             self._waiting.refused(copy.instance)
             self._outcomes.write(message, record, self._hold(message, record, now))
         elif self._forwarder.catalog.transports[self._instance] is not Transport.ALL:
-            outcome = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
+            outcome = self._forwarder.reject(record, Number.TARGET_UNREACHABLE, now)
             self._outcomes.write(message, record, outcome)
 
     def settle(self) -> None:

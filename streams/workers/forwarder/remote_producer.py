@@ -36,17 +36,17 @@ class RemoteProducer(Generic[Item]):
         self.size = 0
         self._producer = self._made()
         self._tickets = 0
-        self._under_way: dict[int, tuple[Item, int]] = {}
+        self._in_flight: dict[int, tuple[Item, int]] = {}
         self._back: list[tuple[Item, KafkaError]] = []
         self._arrived = 0
         self._stuck = self._broken = False
 
     def __len__(self) -> int:
-        return len(self._under_way)
+        return len(self._in_flight)
 
-    def under_way(self) -> Iterator[Item]:
+    def in_flight(self) -> Iterator[Item]:
         """Yield what is neither confirmed nor back."""
-        return (item for item, _ in self._under_way.values())
+        return (item for item, _ in self._in_flight.values())
 
     def take(
         self,
@@ -75,7 +75,7 @@ class RemoteProducer(Generic[Item]):
             self._broken |= error.args[0].fatal()
             self._back.append((item, error.args[0]))
             return True
-        self._under_way[self._tickets] = item, size
+        self._in_flight[self._tickets] = item, size
         self.size += size
         return True
 
@@ -92,7 +92,7 @@ class RemoteProducer(Generic[Item]):
     def settle(self) -> None:
         """Wait until nothing is under way."""
         end = time.monotonic() + 2 * PATIENCE
-        while self._under_way and time.monotonic() < end:
+        while self._in_flight and time.monotonic() < end:
             self._producer.poll(_SLICE)
 
     def _is_silent(self) -> bool:
@@ -117,7 +117,7 @@ class RemoteProducer(Generic[Item]):
         return not self._stuck
 
     def _ended(self, ticket: int, error: KafkaError | None, _: Message) -> None:
-        item, size = self._under_way.pop(ticket)
+        item, size = self._in_flight.pop(ticket)
         self.size -= size
         if error is None:
             self._arrived += 1

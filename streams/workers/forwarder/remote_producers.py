@@ -91,10 +91,10 @@ class RemoteProducers:
         """Tell whether anything is under way, or may come back."""
         return bool(self._unread or self._all)
 
-    def under_way(self) -> Iterator[Message]:
+    def in_flight(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""
         for producer in self._all:
-            for copy in producer.under_way():
+            for copy in producer.in_flight():
                 yield copy.message
 
     def settle(self) -> None:

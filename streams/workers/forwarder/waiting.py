@@ -25,7 +25,7 @@ _NEVER = float("inf")
 
 
 @dataclass(slots=True)
-class Held:
+class BufferedCopy:
     """A copy in memory: the record, the message that it came from, and the end of its time."""
 
     message: Message
@@ -38,7 +38,7 @@ class Waiting:
 
     def __init__(self, reachable: Callable[[str], bool]) -> None:
         self._reachable = reachable
-        self._holding: Holding[Held] = Holding(0)
+        self._holding: Holding[BufferedCopy] = Holding(0)
         self._missed: dict[str, float] = {}
         self._changed = False
         self._first_end = _NEVER
@@ -76,7 +76,7 @@ class Waiting:
         """Note that a next hop did not take a copy, although it sends heartbeats."""
         self._missed[instance] = time.monotonic() + _AGAIN
 
-    def add(self, key: tuple[object, ...], held: Held) -> Number | None:
+    def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
         """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
         size = counted(held.record.size, headers_of(held.message))
         number = self._holding.add(key, held, size)
@@ -87,7 +87,7 @@ class Waiting:
             self._notes.pop((topic, partition), None)
         return number
 
-    def due(self, now: int) -> Iterator[Held]:
+    def due(self, now: int) -> Iterator[BufferedCopy]:
         """Yield, and hold no longer, what is to be decided again; ``now`` is epoch milliseconds."""
         every = self._woken()
         if not every and now < self._first_end:
@@ -101,7 +101,7 @@ class Waiting:
             else:
                 self._first_end = min(self._first_end, held.expires_at)
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: BufferedCopy) -> None:
         topic, partition, offset = source_of(held.message)
         self._places[topic, partition].pop(offset, None)
         self._notes.pop((topic, partition), None)

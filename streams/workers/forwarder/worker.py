@@ -91,12 +91,12 @@ class ForwarderWorker:
     @property
     def pending(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return self._processor.held
+        return self._processor.buffered
 
     @property
-    def passed(self) -> int:
+    def decided(self) -> int:
         """Return how many records were decided; any thread may ask."""
-        return self._processor.passed
+        return self._processor.decided
 
     @property
     def assigned(self) -> bool:
@@ -215,7 +215,7 @@ class ForwarderWorker:
 
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
-        offsets = self._tracker.due(self._processor.under_way(), self._processor.notes())
+        offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
             self._delivery.serve()

@@ -66,7 +66,7 @@ class Record(NamedTuple):
 
 
 @dataclass(slots=True)
-class Ear:
+class RecordReader:
     """Reads records; ``read`` says up to where commands are read, by instance and partition."""
 
     sites: Sites
@@ -74,7 +74,7 @@ class Ear:
     _places: dict[str, TopicPlace | None] = field(default_factory=dict)
     _last: dict[tuple[str, int, Source], tuple[int, int]] = field(default_factory=dict)
 
-    def hear(self, record: Record) -> Iterator[DialogPart]:
+    def read_record(self, record: Record) -> Iterator[DialogPart]:
         """Yield what a record says; nothing where nobody of ours wrote it."""
         topic = record.topic
         if topic not in self._places:
@@ -95,9 +95,9 @@ class Ear:
         except MalformedError:
             return  # no message of any dialog, or told as event 161 by the endpoint worker
 
-    def listen(self, *fields: Any) -> Iterator[DialogPart]:
+    def read_fields(self, *fields: Any) -> Iterator[DialogPart]:
         """Yield what a record says that comes as the fields of :class:`Record`."""
-        return self.hear(Record(*fields))
+        return self.read_record(Record(*fields))
 
     # --- commands --------------------------------------------------------------------------------
 
