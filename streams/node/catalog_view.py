@@ -231,10 +231,10 @@ def _message_types(databases: _Databases, every: _Databases) -> dict[Key, Messag
 
 def _reading_groups(databases: _Databases) -> dict[Key, str]:
     return {
-        (name, d.name, queue.name): queue.group
+        (name, d.name, queue.name): queue.reading_group
         for name, d in databases
         for queue in queues_of(d)
-        if queue.group is not None and not queue.retention
+        if queue.reading_group is not None and not queue.retention
     }
 
 

@@ -18,6 +18,8 @@ from streams.protocol.frames import Command
 
 KEPT = 16
 """So many statements of a source are remembered one by one."""
+MOST_SOURCES = 10_000
+"""So many sources are remembered in a partition: those that have issued a statement last."""
 
 
 class SeenStatement(NamedTuple):

@@ -83,7 +83,11 @@ class State:
 
     def write(self, tx: Transaction) -> None:
         """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
-        self.seen.update(tx.seen)
+        for source in tx.forgotten_sources:
+            self.seen.pop(source, None)
+        for source, seen in tx.seen.items():
+            self.seen.pop(source, None)
+            self.seen[source] = seen
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
         for key, machine in tx.machines.items():

@@ -61,6 +61,17 @@ class Contract:
     source: Source = field(default=NOWHERE, compare=False)
 
 
+_LONGEST_GROUP = 255
+
+
+def is_group(name: str) -> bool:
+    """Tell whether a consumer group may have this name.
+
+    Kafka has none without a name, and in its access control lists ``*`` means every group.
+    """
+    return 0 < len(name) <= _LONGEST_GROUP and name != "*" and min(name) >= " "
+
+
 @dataclass(frozen=True, slots=True)
 class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
@@ -81,6 +92,11 @@ class Queue:
     activation_status: bool = True
     partitions: int = 1
     source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def reading_group(self) -> str | None:
+        """Return the group, if it can be one: whoever writes the catalog may write any text."""
+        return self.group if self.group is not None and is_group(self.group) else None
 
     @property
     def activated(self) -> str | None:

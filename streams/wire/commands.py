@@ -16,8 +16,10 @@ from streams.wire.glance import guid, number
 from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
+_LONGEST_SOURCE = 1_024
+"""Characters of a source's names: an endpoint worker remembers thousands of sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
-CAUSE = Codec("Cause", longest=LONGEST, largest=LARGEST)
+CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024
@@ -77,8 +79,13 @@ def encode_cause(cause: Cause) -> bytes:
 
 
 def decode_cause(raw: bytes) -> Cause:
-    """Decode ``sb-cause``; raises MalformedError."""
+    """Decode ``sb-cause``; raises MalformedError.
+
+    An application is a consumer group, and Kafka has none without a name.
+    """
     record = CAUSE.decode(raw)
+    if not record["application"]:
+        raise MalformedError("Cause: it names no application")
     topic = uuid.UUID(bytes=record["topic"])
     source = Source(record["application"], record["agent"], topic, record["partition"])
     return Cause(source, record["offset"], record["n"])

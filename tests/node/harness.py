@@ -274,6 +274,8 @@ class Node:
                 else:
                     encoded = chunks[number] = encode_chunk(chunk)
                     self.state[StateKey(*key, number).encode()] = encoded
+        for source in tx.forgotten_sources:
+            del self.state[SeenKey(source).encode()]
         for source, seen in tx.seen.items():
             self.state[SeenKey(source).encode()] = encode_seen(seen)
 

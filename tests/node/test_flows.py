@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from streams.node import PROBES, Transaction
-from streams.node.endpoint.flows import Flow, Flows
+from streams.node.endpoint.flows import AT_ONCE, Flows, destination
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Limits
 
@@ -256,10 +256,55 @@ def test_flows_have_turns_one_after_the_other() -> None:
     """A long backlog towards one service does not hold up another service."""
     flows = Flows(Limits(), limit=100)
     keys = [("DatabaseA", conversation(number), True) for number in range(6)]
-    flows._flows = {"Long": Flow(), "Short": Flow()}
     for position, key in enumerate(keys):
-        flows._flows["Long" if position < 5 else "Short"].waiting.put(key, position)
+        flows.towards(("Long" if position < 5 else "Short", "")).waiting.put(key, position)
+    flows._wanting |= flows._flows
     assert list(flows.turn(3, 0)) == [keys[0], keys[5], keys[1]]
+
+
+def test_thousands_of_flows_have_their_turns_in_transactions_to_come() -> None:
+    """Whoever begins dialogs may name any service and any broker id."""
+    flows = Flows(Limits(), limit=100)
+    keys = [("DatabaseA", conversation(number), True) for number in range(3 * AT_ONCE)]
+    for key in keys:
+        flows.towards(("Any", str(key[1]))).waiting.put(key, 0)
+    flows._wanting |= flows._flows
+    rounds = [list(flows.turn(1_000, 0)) for _ in range(3)]
+    assert [len(found) for found in rounds] == [AT_ONCE] * 3
+    assert [key for found in rounds for key in found] == keys
+
+
+def test_a_broker_id_that_does_not_exist_holds_up_only_its_own_dialogs() -> None:
+    """Its messages reach an instance that never acknowledges them: no flow but theirs stalls."""
+    net = sending(0, 0)
+    for number in range(1, 3 * PROBES):
+        net.begin(A, conversation(number), to_broker="Nobody")
+        net.send(A, conversation(number), b"%d/0" % number)
+    net.run(5)
+    for number in range(3 * PROBES, 6 * PROBES):
+        net.begin(A, conversation(number), to_broker="Nobody")
+        net.send(A, conversation(number), b"%d/0" % number)
+    net.settle()
+    net.begin(A, conversation(0), to_broker="B")
+    net.send(A, conversation(0), b"0/0", b"0/1")
+    net.settle()
+    assert delivered(net) == {0: [0, 1]}
+
+
+def test_a_dialog_goes_over_to_the_flow_of_the_broker_id_that_it_is_locked_to() -> None:
+    net = sending(1, 6)
+    cut(net)
+    net.settle()
+    flows = net["ServerA"].endpoint.flows
+    before = flows.towards(("TargetService", ""))
+    assert before.in_flight == 4 and len(before.waiting) == 0
+    net.cut.clear()
+    net.run(30)
+    assert delivered(net) == {0: list(range(6))}
+    after = flows.towards(("TargetService", "B"))
+    assert (before.in_flight, len(before.waiting), before.lost) == (0, 0, {})
+    assert (after.in_flight, len(after.waiting), after.lost) == (0, 0, {})
+    assert not flows.waits and not before.stalled
 
 
 def cut(net: Net) -> None:
@@ -333,9 +378,11 @@ def lost_dialog() -> Net:
     net.run(30)
     net.cut.clear()
     dialog = net["ServerA"].dialog(conversation(0), initiator=True)
-    flow = net["ServerA"].endpoint.flows.of(dialog)
+    flows = net["ServerA"].endpoint.flows
+    flow = flows.of(dialog)
     assert flow.stalled and flow.lost
     flow.stalled = False  # another dialog was acknowledged
+    flows._note_wanting(destination(dialog), flow)
     return net
 
 

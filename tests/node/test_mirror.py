@@ -394,6 +394,39 @@ def test_so_many_routes_are_remembered_and_no_more(monkeypatch: pytest.MonkeyPat
     assert bench.principals.principal(real, lambda _: True, 0, START) == 0
 
 
+def test_however_a_broker_id_is_spelled_it_is_one_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sender spells it: each spelling as a route of its own would be asked for ever."""
+    guid = "aabbccdd-1122-3344-5566-778899aabbcc"
+    spelled = [guid, guid.upper(), guid.replace("aa", "Aa"), guid.replace("bb", "bB")]
+    text = NETWORK.replace("broker_instance: O,", f"broker_instance: '{guid}',")
+    text = text.replace("broker_id: O\n", f"broker_id: '{guid}'\n")
+    mirrored = Topology(read_document(text, "topology.yaml", START / 1000).instances)
+    monkeypatch.setattr(f"{__name__}.TOPOLOGY", mirrored)
+    bench = Bench("Gate", down={"partner2"})
+    for number, broker in enumerate(spelled):
+        bench.send(broker=broker, dialog=number)
+    assert len(bench.principals._routes) == 1
+    assert len(bench.principals._owed) <= 2
+
+
+def test_a_copy_answers_no_question_but_its_own_routes() -> None:
+    """There may be thousands of others, and each would be looked at for every copy."""
+    bench = Bench("Gate")
+    pairs = [Pair("OrderParts", f"O{n}", ADDRESSES) for n in range(10)]
+    for pair in pairs:
+        bench.principals.principal(pair, lambda _: True, 0, START)
+    asked: list[Pair] = []
+    answer = bench.principals._answer
+
+    def noted(pair: Pair, *rest: int) -> bool:
+        asked.append(pair)
+        return answer(pair, *rest)
+
+    bench.principals._answer = noted  # type: ignore[method-assign]
+    bench.principals.principal(pairs[3], lambda _: True, 0, START)
+    assert set(asked) <= {pairs[3]}
+
+
 # --- the split that must not happen --------------------------------------------------------------
 
 

@@ -122,6 +122,22 @@ def test_a_body_above_the_limit() -> None:
     assert net["ServerB"].bodies(TARGET) == [b"y" * 10]
 
 
+@shows("U-24")
+def test_a_target_refuses_what_no_sender_may_send() -> None:
+    """Several fragments may have more together: who passes the message on could not."""
+    net = pair(Limits(body=70_000, fragment=65_536))
+    net.begin(A, D1)
+    net["ServerA"].transact()
+    net["ServerA"].endpoint.limits = Limits()
+    net.send(A, D1, b"x" * 70_001)
+    net.settle()
+    assert net["ServerB"].errors(EventKind.MESSAGE_UNDELIVERABLE) == [8459]
+    (error,) = net["ServerA"].bodies(INITIATOR)
+    assert b"<Code>-8459</Code>" in error
+    assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
+    assert net["ServerB"].types(TARGET) == ["Error"]
+
+
 @shows("D8.1")
 @pytest.mark.parametrize(
     ("validation", "schema", "body", "fine"),

@@ -10,7 +10,10 @@ import pytest
 from streams.errors import EventKind
 from streams.protocol import Cause, Command, CommandKind, Source
 from streams.protocol.seen import KEPT
+from streams.wire import MalformedError
+from streams.wire.commands import decode_cause, encode_cause
 from streams.wire.records import command_record
+from streams.wire.state_keys import SeenKey, decode_key
 
 from .harness import Net, conversation
 from .places import D1, TARGET, pair
@@ -157,3 +160,32 @@ def test_without_a_cause_nothing_is_passed_over() -> None:
         apply_statement(net, 0, 0, b"x", cause=None)
     net.settle()
     assert arrived(net) == [b"one", b"x", b"x"]
+
+
+def test_the_sources_that_are_silent_for_longest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever may write statements may name any number of sources; each is kept in the state."""
+    monkeypatch.setattr("streams.node.endpoint.committed.MOST_SOURCES", 3)
+    net = begun()
+    node = net["ServerA"]
+    others = [replace(SOURCE, agent=f"agent{number}") for number in range(6)]
+    for number, source in enumerate(others):
+        apply_statement(net, number, 0, b"%d" % number, source=source)
+        if number == 2:
+            apply_statement(net, 6, 0, b"again")  # the first one is not silent
+        node.transact()
+    assert list(node.endpoint.seen) == [SOURCE, *others[4:]] or len(node.endpoint.seen) == 3
+    assert others[0] not in node.endpoint.seen and others[5] in node.endpoint.seen
+    kept = [raw for raw in node.state if isinstance(decode_key(raw), SeenKey)]
+    assert len(kept) == 3
+    node.restart_endpoint()
+    assert len(node.endpoint.seen) == 3
+
+
+def test_a_source_with_long_names_or_without_an_application_is_malformed() -> None:
+    for source in (replace(SOURCE, application=""), replace(SOURCE, agent="x" * 1_025)):
+        with pytest.raises(MalformedError):
+            decode_cause(encode_cause(Cause(source, 1)))
+    long = Cause(replace(SOURCE, agent="x" * 1_024), 1)
+    assert decode_cause(encode_cause(long)) == long

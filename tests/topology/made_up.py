@@ -39,6 +39,7 @@ from streams.topology import (
     default_broker_id,
     queue_name,
 )
+from streams.topology.objects import is_group
 from tests.topology.build import NOW
 
 T = TypeVar("T")
@@ -88,9 +89,10 @@ _CONTRACTS = st.builds(
     _not_of(SYSTEM_CONTRACTS),
     st.dictionaries(NAMES, st.sampled_from(Sender), min_size=1, max_size=3),
 )
+_GROUPS = NAMES.filter(is_group)
 _SETTINGS = st.booleans(), st.booleans(), st.booleans()
-_QUEUES = st.builds(Queue, _OWNED, *_SETTINGS, st.none(), _maybe(NAMES)) | st.builds(
-    Queue, _OWNED, *_SETTINGS, NAMES, _maybe(NAMES), st.integers(0, 32_767)
+_QUEUES = st.builds(Queue, _OWNED, *_SETTINGS, st.none(), _maybe(_GROUPS)) | st.builds(
+    Queue, _OWNED, *_SETTINGS, NAMES, _maybe(_GROUPS), st.integers(0, 32_767)
 )
 _SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tuple))
 _PRIORITIES = st.builds(

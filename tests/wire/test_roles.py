@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streams.kafka import specs_of
 from streams.live.parts import parts_of
+from streams.node import catalog_of
 from streams.resources import topologies_dir
-from streams.topology import Topology, load
+from streams.topology import Queue, Topology, load
 from streams.wire import Topics
 from streams.wire.acl import ROLES, Granted, Operation, Resource, Role, checked_kinds, roles_of
 
@@ -217,3 +219,19 @@ def test_a_prober_and_an_outbox_of_one_instance_write_for_that_one_only() -> Non
         assert written(by_name[name]) == {t for t in specs if t.startswith(f"x.{kind}.")}
         for instance in topology.instances:
             assert written(by_name[f"{name}.{instance}"]) == {TOPICS.name(kind, instance)}
+
+
+@pytest.mark.parametrize("group", ["", "*", "x" * 256, "a\nb"])
+def test_a_group_that_cannot_be_is_granted_to_nobody(group: str) -> None:
+    """To Kafka `*` is every group. Whoever writes the catalog may write any text."""
+    ((topology, _),) = clusters("two_brokers")
+    instance = topology.instances["ServerB"]
+    database = instance.databases["DatabaseB"]
+    queues = {name: replace(queue, group=group) for name, queue in database.queues.items()}
+    queues = queues or {"TargetQueue": Queue("TargetQueue", group=group)}
+    databases = {"DatabaseB": replace(database, queues=queues)}
+    instances = {**topology.instances, "ServerB": replace(instance, databases=databases)}
+    odd = replace(topology, instances=instances)
+    assert not catalog_of(odd, 1).reading_groups
+    names = {g.name for role in roles_of(odd, TOPICS) for g in role.grants}
+    assert group not in names and "*" not in names

@@ -93,7 +93,7 @@ chunks = st.lists(st.tuples(longs, ints), max_size=64).map(Chunk.of)
 statuses = st.builds(
     Status, uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names
 )
-sources = st.builds(Source, names, names, uuids, ints)
+sources = st.builds(Source, names.filter(bool), names, uuids, ints)
 causes = st.builds(Cause, sources, longs, ints)
 commands = st.builds(
     Command,

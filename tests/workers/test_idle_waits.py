@@ -109,7 +109,7 @@ def probe(one: Partition) -> None:
 
 
 def wait_for_room(one: Partition) -> None:
-    one.endpoint.flows._flows["TargetService"] = Flow(lost={KEY: None})
+    one.endpoint.flows._wanting["TargetService", ""] = Flow(lost={KEY: None})
 
 
 @pytest.mark.parametrize(

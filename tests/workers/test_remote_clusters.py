@@ -27,7 +27,7 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         method(where)
 
     there = HookedCluster(kafka, Topics(unique), hooks={"assign": assign})
-    watch = remote_clusters._Watch("there", there)
+    watch = remote_clusters._Watch("there", there, {"B"})
     try:
         eventually(lambda: len(asked) > 5 or pause(), "it asks again and again")
         topic = there.topics.presence
@@ -35,14 +35,17 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         producer = there.producer()
 
         def read_heartbeat() -> bool:
-            value = encode_presence("B", "r", len(asked), 1)
             headers = {ANNOUNCED: bytes(8)}
-            producer.produce(topic, key="B", value=value, headers=headers)
+            for name in ("Stranger", "B"):
+                value = encode_presence(name, "r", len(asked), 1)
+                producer.produce(topic, key=name, value=value, headers=headers)
             producer.flush(5)
             return "B" in watch.announced or pause()
 
         eventually(read_heartbeat, "it is heard")
         assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
+        assert (list(watch.claims), list(watch.admits)) == (["B"], ["B"]), "of no others"
+        assert list(watch.presence._count) == ["B"]
     finally:
         watch.stop()
 
@@ -60,7 +63,7 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
         return is_well and len(consumers) == 1
 
     monkeypatch.setattr(LostBrokers, "finds", finds)
-    watch = remote_clusters._Watch("there", there)
+    watch = remote_clusters._Watch("there", there, {"B"})
     producer = there.producer()
 
     def read_heartbeat() -> bool:

@@ -241,11 +241,9 @@ def test_an_agent_that_may_say_it_again_must_have_committed(one: Rig) -> None:
     """What it has said is known by partition; on another one it would be applied twice."""
     topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
     source = Source("app", "agent", topic_id(one.cluster, topic), 0)
-    begin = begin_in(0)._replace(cause=Cause(source, 7), reply_to=None)
-    one.endpoint("A")
-    one.produce(one.topics.cmd("A"), *command_record(begin))
-    one.until(one.topics.dialog("A"), 1, lambda m: b"initiator" in bytes(m.key() or b""))
-    drained(one, "A")
+    for number in range(8):
+        one.produce(topic, str(number), b"")
+    caused(one, Cause(source, 7))
     with pytest.raises(SurroundingsError, match="agents of app have not committed record 7"):
         give(one, "A")
     consumer = one.cluster.consumer("app")
@@ -254,6 +252,35 @@ def test_an_agent_that_may_say_it_again_must_have_committed(one: Rig) -> None:
     give(one, "A")
     state = State.read(one.cluster, one.topics.dialog("A"), COUNT)
     assert len(state.seen[source]) == COUNT, "each partition knows what was said"
+
+
+def test_an_agent_that_there_is_not_can_be_left_out(one: Rig) -> None:
+    """Whoever may write statements may name any application; its group has committed nothing."""
+    topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
+    one.produce(topic, "x", b"")
+    caused(one, Cause(Source("nobody" * 100, "agent", topic_id(one.cluster, topic), 0), 0))
+    with pytest.raises(SurroundingsError, match=r"agents of (nobody)+n?o?b?o?d?\.\.\. ") as refused:
+        give(one, "A")
+    assert "--ignore-application" in refused.value.remedy
+    repartition(one.cluster, "A", COUNT, lambda _: None, ["nobody" * 100])
+
+
+@pytest.mark.parametrize("partition", [0, 9])
+def test_a_cause_that_its_queue_does_not_have_is_no_obstacle(one: Rig, partition: int) -> None:
+    """Nobody has read it, so nobody says it again."""
+    topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
+    source = Source("nobody", "agent", topic_id(one.cluster, topic), partition)
+    caused(one, Cause(source, 2**62))
+    give(one, "A")
+
+
+def caused(one: Rig, cause: Cause) -> None:
+    """Let a statement with a cause be applied, and stop all workers."""
+    begin = begin_in(0)._replace(cause=cause, reply_to=None)
+    one.endpoint("A")
+    one.produce(one.topics.cmd("A"), *command_record(begin))
+    one.until(one.topics.dialog("A"), 1, lambda m: b"initiator" in bytes(m.key() or b""))
+    drained(one, "A")
 
 
 def test_partners_and_their_pairs_are_counted_alike() -> None:

@@ -16,11 +16,24 @@ from streams.live.admin.repartition import repartition as give_more
 @click.command()
 @click.argument("instance")
 @click.argument("count", type=click.IntRange(min=1))
+@click.option(
+    "--ignore-application",
+    "ignored",
+    multiple=True,
+    metavar="NAME",
+    help="Do not wait until the agents of this application have committed.",
+)
 @timeout_option()
 @format_option()
 @cluster_options
 def repartition(
-    instance: str, count: int, timeout: float, format_: str, bootstrap: str, prefix: str
+    instance: str,
+    count: int,
+    ignored: tuple[str, ...],
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
 ) -> None:
     """Give INSTANCE (or a mirrored pair, with its partners) COUNT partitions.
 
@@ -28,6 +41,9 @@ def repartition(
     stop them too. Dialogs stay open, and what waits for another instance goes on waiting: each
     dialog is moved to its new partition whole, with the messages that it still needs. Kafka adds
     partitions and never takes any away.
+
+    Agents must have committed what they have answered; one that does not exist any more cannot, and
+    is left out by --ignore-application. If it does exist, its last statements take effect twice.
 
     Interrupted, it leaves an instance whose workers refuse to start; run it again, and it goes on.
     Afterwards write the number into the topology (`partitions:`), and start workers and
@@ -37,7 +53,7 @@ def repartition(
     hopline repartition SQL1 4
     """
     cluster = reached(bootstrap, prefix, timeout)
-    done = give_more(cluster, instance, count, lambda text: click.echo(text, err=True))
+    done = give_more(cluster, instance, count, lambda text: click.echo(text, err=True), ignored)
     if format_ == "json":
         click.echo(json.dumps(asdict(done)))
         return

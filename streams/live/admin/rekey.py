@@ -232,6 +232,7 @@ class Rekey:
             for source, seen in self.state.seen.items():
                 latest = max(seen, key=lambda one: one.said[-1].at)
                 self.producer.produce(topic, encode_seen(latest), SeenKey(source).encode(), number)
+            self._flush()  # there may be thousands of sources, and a client has room for so many
 
     def _flush(self) -> None:
         if self.producer.flush(60):

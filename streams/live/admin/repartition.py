@@ -9,7 +9,7 @@ number. Whoever is interrupted runs the same again, and goes on (docs/decisions/
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from streams.kafka import (
     partitions_of,
     publish,
     read_catalog,
+    read_ends,
     read_from,
     read_positions,
     specs_of,
@@ -34,6 +35,7 @@ from streams.kafka import (
 )
 from streams.live.admin.rekey import Rekey, State
 from streams.live.admin.statements import live_topology
+from streams.prose import clipped
 from streams.topology import Topology, hosts_of, pairs_of
 from streams.wire import MalformedError
 from streams.wire.records import is_moved
@@ -59,8 +61,13 @@ class Repartitioned:
     version: int
 
 
-def repartition(cluster: Cluster, name: str, count: int, report: Reporter) -> Repartitioned:
+def repartition(
+    cluster: Cluster, name: str, count: int, report: Reporter, ignored: Collection[str] = ()
+) -> Repartitioned:
     """Give an instance, or a mirrored pair with its partners, so many partitions.
+
+    Agents of ``ignored`` applications need not have committed what they have read: if one still
+    lives, its last statements are applied a second time.
 
     Raises UsageError for an unknown name and for fewer partitions, which Kafka cannot have, and
     SurroundingsError where a worker runs, where something is not applied yet, or where Kafka fails.
@@ -80,7 +87,7 @@ def repartition(cluster: Cluster, name: str, count: int, report: Reporter) -> Re
         with _owning(cluster, home):
             _demand_applied(cluster, home)
     grow(cluster, grown, count)
-    moved = sum(_move(cluster, live, home, count, report) for home in homes)
+    moved = sum(_move(cluster, live, home, count, report, ignored) for home in homes)
     changed = {host: replace(live.instances[host], partitions=count) for host in hosts}
     wanted = replace(live, instances={**live.instances, **changed})
     change = change_for(state, wanted)
@@ -178,12 +185,19 @@ def _is_command(message: Message) -> bool:
         return True
 
 
-def _move(cluster: Cluster, live: Topology, home: str, count: int, report: Reporter) -> int:
+def _move(
+    cluster: Cluster,
+    live: Topology,
+    home: str,
+    count: int,
+    report: Reporter,
+    ignored: Collection[str],
+) -> int:
     """Move a home's dialogs to their partitions; return the number of moved dialogs."""
     with _owning(cluster, home) as consumer:
         _demand_applied(cluster, home)
         state = State.read(cluster, cluster.topics.dialog(home), count)
-        _demand_committed(cluster, live, home, state)
+        _demand_committed(cluster, live, home, state, ignored)
 
         def member() -> Any:
             consumer.poll(0)
@@ -205,25 +219,33 @@ def _move(cluster: Cluster, live: Topology, home: str, count: int, report: Repor
     return moved
 
 
-def _demand_committed(cluster: Cluster, live: Topology, home: str, state: State) -> None:
+def _demand_committed(
+    cluster: Cluster, live: Topology, home: str, state: State, ignored: Collection[str]
+) -> None:
     """Raise SurroundingsError where an agent may repeat statements that were applied.
 
-    Repeated statements are detected by partition: another partition would apply them again.
+    Repeated statements are detected by partition: another partition would apply them again. A
+    cause is what its writer says: an offset that the queue does not have was not read there.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics
-    ids = {
-        made: name for name, made in topic_ids(cluster, [n for n in names if n in known]).items()
-    }
+    there = [name for name in names if name in known]
+    ids = {made: name for name, made in topic_ids(cluster, there).items()}
+    ends = read_ends(cluster, there)
     for source, marks in state.seen.items():
-        topic = ids.get(source.topic)
+        topic, application = ids.get(source.topic), source.application
         if topic is None:  # it is gone, and with it what could be said again
             continue
         last_offset = max(mark.said[-1].offset for mark in marks)
-        passed = read_positions(cluster, source.application).get((topic, source.partition), 0)
+        if last_offset >= ends.get((topic, source.partition), 0):
+            continue
+        if not application or application in ignored:  # no group of Kafka's is without a name
+            continue
+        passed = read_positions(cluster, application).get((topic, source.partition), 0)
         if passed <= last_offset:
             raise SurroundingsError(
-                f"The agents of {source.application} have not committed record {last_offset} of "
+                f"The agents of {clipped(application)} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
-                "Start them and the workers until they have, then stop both.",
+                "Start them and the workers until they have, then stop both. If there is no such "
+                "application any more: --ignore-application.",
             )

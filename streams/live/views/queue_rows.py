@@ -27,7 +27,7 @@ def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queu
     """Yield what a queue holds: what its reading group has not passed, else its whole topic."""
     topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
-    for message in _left(asked.cluster, topic, queue.group):
+    for message in _left(asked.cluster, topic, queue.reading_group):
         with suppress(MalformedError):
             headers = headers_of(message)
             frame = read_queued(message.value(), headers)

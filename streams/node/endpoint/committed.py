@@ -6,7 +6,7 @@ A transaction reads it and changes nothing; ``endpoint`` merges what Kafka has c
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,7 +18,11 @@ from streams.node.endpoint.retention import RetentionFloor, TrimPoint
 from streams.node.endpoint.route_requests import anywhere
 from streams.node.endpoint.timers import AT_ONCE, Timers
 from streams.protocol import EVERYTHING, Dialog, DialogKey, Limits, Request, Seen, Source, State
+from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
+
+_FORGOTTEN_AT_ONCE = 1_000
+"""So many sources a transaction forgets beside as many as it adds: each is a record."""
 
 
 @dataclass(slots=True)
@@ -163,6 +167,13 @@ class CommittedState:
         """Say what time it is, before what is known is loaded."""
         self._now = now
         self._timers.advance(now)
+
+    def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
+        """Return which sources are forgotten where these are remembered: the longest silent."""
+        new = sum(source not in self.seen for source in seen)
+        excess = len(self.seen) + new - MOST_SOURCES
+        idle = (source for source in self.seen if source not in seen)
+        return tuple(islice(idle, max(0, min(excess, new + _FORGOTTEN_AT_ONCE))))
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
         """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""

@@ -65,7 +65,11 @@ class Endpoint(CommittedState):
                     self.dialogs.put_chunk(key, number, chunk)
         for flow in tx.turns.added:
             flow.added_at = tx.now
-        self.seen.update(tx.seen)
+        for source in tx.forgotten_sources:
+            self.seen.pop(source, None)
+        for source, seen in tx.seen.items():  # the latest is last: the first is forgotten first
+            self.seen.pop(source, None)
+            self.seen[source] = seen
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
         for wanted in tx.notices.again:  # however many they are: so many at once as after a change

@@ -1,10 +1,14 @@
-"""How much is in flight towards each service, and which dialogs transmit next.
+"""How much is in flight towards each destination, and which dialogs transmit next.
 
 A window bounds what one dialog has in flight. With many dialogs that bounds nothing: what they all
 transmit at once waits in the topics between here and there, for minutes, and every new message
-waits behind it. A flow is what the dialogs of a partition send to one service, and has a bound of
-its own. It holds for what waits in `cmd`; a message before which no other one waits is transmitted
-when it is accepted.
+waits behind it. A flow is what the dialogs of a partition send to one destination, a service and
+a broker id, and has a bound of its own. It holds for what waits in `cmd`; a message before which no
+other one waits is transmitted when it is accepted.
+
+The broker id is part of it because whoever begins a dialog may name any: messages to one that does
+not exist must not hold up those to the real one. Flows take turns, so that thousands of them do not
+hold it up, either.
 
 A flow is *stalled* when a retry was due and nothing of the flow had been acknowledged since the
 attempt before. Then only a few messages are transmitted, to find out when the other side is back;
@@ -23,21 +27,34 @@ from itertools import chain, islice, zip_longest
 
 from streams.node.endpoint.oldest import Oldest
 from streams.protocol import Dialog, DialogKey, Limits, State
+from streams.routing import broker_key
 
 UNLIMITED = sys.maxsize
 PROBES = 100
 """Messages in flight towards a service that is stalled, beside the retries of each dialog."""
 MOST = 1_000
-"""So many flows are remembered although nothing is in flight: services' names come from outside."""
+"""So many flows are remembered although nothing is in flight: their names come from outside."""
+AT_ONCE = 100
+"""So many flows have turns in one transaction: what waits of each is somewhere else in ``cmd``."""
 SHARE, EVERY = 64, 100
 """However much is in flight, one in so many of the limit may be added every so many milliseconds:
 what waits must not starve behind what is accepted and transmitted at once."""
 
 
+Destination = tuple[str, str]
+"""A service, and the broker id as it is compared; "" for whichever has the service."""
+
+
+def destination(dialog: Dialog) -> Destination:
+    """Return where a dialog's messages go."""
+    return dialog.far_service, broker_key(dialog.far_broker or "")
+
+
 @dataclass(slots=True)
 class Flow:
-    """The dialogs towards one service; ``in_flight`` counts messages of those that are not retried.
+    """The dialogs towards one destination.
 
+    ``in_flight`` counts messages of those that are not retried.
     ``waiting`` are dialogs whose window has room for accepted messages, each where the next one is
     in ``cmd``; ``lost`` those that were retried while the flow was stalled. Times are epoch
     milliseconds.
@@ -70,18 +87,20 @@ class Flows:
     def __init__(self, limits: Limits, limit: int = UNLIMITED) -> None:
         self.limit = limit
         self._limits = limits
-        self._flows: dict[str, Flow] = {}
+        self._flows: dict[Destination, Flow] = {}
+        self._wanting: dict[Destination, Flow] = {}
+        """The flows that want turns: the one that has waited for longest is first."""
         self._in_flight: dict[DialogKey, int] = {}
 
     def of(self, dialog: Dialog) -> Flow:
         """Return the flow that a dialog belongs to."""
-        return self.named(dialog.far_service)
+        return self.towards(destination(dialog))
 
-    def named(self, service: str) -> Flow:
-        """Return the flow towards a service."""
-        flow = self._flows.get(service)
+    def towards(self, where: Destination) -> Flow:
+        """Return the flow towards a destination."""
+        flow = self._flows.get(where)
         if flow is None:
-            flow = self._flows[service] = Flow()
+            flow = self._flows[where] = Flow()
         return flow
 
     def room(self, flow: Flow, now: int) -> int:
@@ -92,19 +111,28 @@ class Flows:
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
 
     def turn(self, most: int, now: int) -> Iterator[DialogKey]:
-        """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns."""
-        wanting = [flow for flow in self._flows.values() if flow.wants_turns]
-        turns = zip_longest(*(flow.turns(min(most, self.room(flow, now))) for flow in wanting))
+        """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns.
+
+        Flows for which there is no turn any more are the first ones the next time.
+        """
+        have_turns = [
+            (where, flow.turns(min(most, room)))
+            for where, flow in islice(self._wanting.items(), min(most, AT_ONCE))
+            if (room := self.room(flow, now)) > 0
+        ]
+        for where, _ in have_turns:
+            self._wanting[where] = self._wanting.pop(where)
+        turns = zip_longest(*(keys for _, keys in have_turns))
         yield from islice((key for keys in turns for key in keys if key is not None), most)
 
     def has_turn(self, now: int) -> bool:
         """Tell whether any dialog may transmit now."""
-        return any(f.wants_turns and self.room(f, now) > 0 for f in self._flows.values())
+        return any(self.room(flow, now) > 0 for flow in self._wanting.values())
 
     @property
     def waits(self) -> bool:
         """Tell whether any dialog wants to transmit, now or when there is room."""
-        return any(f.wants_turns for f in self._flows.values())
+        return bool(self._wanting)
 
     # --- what was committed ----------------------------------------------------------------------
 
@@ -112,9 +140,13 @@ class Flows:
         self, key: DialogKey, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
     ) -> None:
         """Take notice of a dialog that was committed; ``hurried``: it has retried at its turn."""
-        flow = self.of(dialog)
+        where = destination(dialog)
+        flow = self.towards(where)
         is_retrying = dialog.is_retrying
         if before is not None:
+            if (former := destination(before)) != where:  # its target's broker id is known by now
+                self._judge(self.towards(former), before, dialog, now)
+                self._leave(key, former)
             self._judge(flow, before, dialog, now)
         elif is_retrying:  # as it was found at the start
             flow.stalled = True
@@ -128,15 +160,32 @@ class Flows:
             flow.lost[key] = None  # one that is there keeps its turn
         else:
             flow.lost.pop(key, None)
+        self._note_wanting(where, flow)
 
     def forget(self, key: DialogKey, dialog: Dialog) -> None:
         """Take notice that a dialog is gone."""
-        flow = self.of(dialog)
+        self._leave(key, destination(dialog))
+
+    def drop_waiting(self, key: DialogKey, where: Destination) -> None:
+        """Take notice that nothing of a dialog waits after all."""
+        flow = self.towards(where)
+        flow.waiting.drop(key)
+        self._note_wanting(where, flow)
+
+    def _leave(self, key: DialogKey, where: Destination) -> None:
+        flow = self.towards(where)
         self._count(key, flow, 0)
         flow.waiting.drop(key)
         flow.lost.pop(key, None)
+        self._note_wanting(where, flow)
         if len(self._flows) > MOST and not (flow.in_flight or flow.waiting or flow.lost):
-            del self._flows[dialog.far_service]
+            del self._flows[where]
+
+    def _note_wanting(self, where: Destination, flow: Flow) -> None:
+        if flow.wants_turns:
+            self._wanting.setdefault(where, flow)
+        else:
+            self._wanting.pop(where, None)
 
     def _judge(self, flow: Flow, before: Dialog, dialog: Dialog, now: int) -> None:
         """Find out whether anything gets through."""

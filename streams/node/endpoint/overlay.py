@@ -17,7 +17,7 @@ from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED, Flow
 from streams.node.endpoint.notices import Notices
 from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
-from streams.node.endpoint.validation import AnyBody, judge
+from streams.node.endpoint.validation import TOO_LARGE, AnyBody, judge
 from streams.node.events import Event, event
 from streams.protocol import (
     Command,
@@ -91,7 +91,8 @@ class Overlay:
     ``own`` are messages for the system service: in no queue, as the database has read them.
     ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
     ``None`` was deleted. ``probed`` are the dialogs that were let look again.
-    ``repeated`` is how many statements were seen before.
+    ``repeated`` is how many statements were seen before; ``forgotten_sources`` are those of which
+    nothing is remembered from then on.
     """
 
     endpoint: CommittedState
@@ -114,6 +115,7 @@ class Overlay:
     chunks: dict[DialogKey, dict[int, bytes | None]] = field(default_factory=dict)
     probed: Sequence[DialogKey] = ()
     seen: dict[Source, Seen] = field(default_factory=dict)
+    forgotten_sources: Sequence[Source] = ()
     repeated: int = 0
     notices: Notices = field(init=False)
     any_body: AnyBody = field(init=False)
@@ -239,6 +241,8 @@ class Overlay:
 def _judge(
     endpoint: CommittedState, any_body: AnyBody, dialog: Dialog, header: Header, body: bytes
 ) -> Refusal | None:
+    if len(body) > endpoint.limits.body:
+        return TOO_LARGE
     if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
         return None
     return judge(

@@ -208,6 +208,7 @@ class Transaction(Overlay):
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
         take_turns(self)
+        self.forgotten_sources = self.endpoint.sources_to_forget(self.seen)
         self.notices.close(self.machines.values())
         self._read_again()
         for key, machine in self.machines.items():

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, takewhile
 
+from streams.node.endpoint.flows import Destination, destination
 from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
@@ -30,66 +31,66 @@ def take_turns(tx: Overlay) -> None:
     have to be read too far ahead of the others keeps its turn.
     """
     planned = list(_plan(tx))
-    found: dict[str, list[int]] = defaultdict(list)
-    for _, service, positions in planned:
-        found[service] += positions
-    reach = {service: _reach(at, FREE // len(found)) for service, at in found.items()}
-    for key, service, positions in planned:
-        count = sum(1 for _ in takewhile(reach[service].__ge__, positions))
-        waiting = tx.endpoint.flows.named(service).waiting
+    found: dict[Destination, list[int]] = defaultdict(list)
+    for _, where, positions in planned:
+        found[where] += positions
+    reach = {where: _reach(at, FREE // len(found)) for where, at in found.items()}
+    for key, where, positions in planned:
+        count = sum(1 for _ in takewhile(reach[where].__ge__, positions))
+        waiting = tx.endpoint.flows.towards(where).waiting
         if count:
             _take(tx, key).fill_window(count)
         elif key in waiting:
             waiting.put(key, positions[0])  # after a restart that was not known
 
 
-def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, str, list[int]]]:
-    """Yield who may transmit, to which service, and where the messages are.
+def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
+    """Yield who may transmit, to which destination, and where the messages are.
 
     Who is to retry does so at once.
     """
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     waiting = _waiting(tx)
     flows = tx.endpoint.flows
-    dialogs = Counter(service for service in waiting.values())
-    rooms, shares = dict[str, int](), dict[str, int]()
-    for key, service in waiting.items():
+    dialogs = Counter(waiting.values())
+    rooms, shares = dict[Destination, int](), dict[Destination, int]()
+    for key, where in waiting.items():
         if left <= 0:
             break
-        flow = flows.named(service)
-        if service not in rooms:
-            rooms[service] = room = flows.room(flow, tx.now)
-            count = max(dialogs[service], len(flow.waiting))
-            shares[service] = max(tx.endpoint.limits.window, room // count)
+        flow = flows.towards(where)
+        if where not in rooms:
+            rooms[where] = room = flows.room(flow, tx.now)
+            count = max(dialogs[where], len(flow.waiting))
+            shares[where] = max(tx.endpoint.limits.window, room // count)
             if room > 0:
                 tx.turns.added.append(flow)
-        if rooms[service] <= 0:
+        if rooms[where] <= 0:
             continue
         dialog = tx.dialog(key)
         assert dialog is not None
         if key in flow.lost and not flow.stalled and dialog.is_retrying:
             used = _retry(tx, key)
         else:
-            most = min(left, rooms[service], shares[service])
+            most = min(left, rooms[where], shares[where])
             found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
             used = len(found)
             if found:
-                yield key, service, found
+                yield key, where, found
             elif key not in tx.machines:  # after a restart it was not known how full it is
-                flow.waiting.drop(key)
-        left, rooms[service] = left - used, rooms[service] - used
+                flows.drop_waiting(key, where)
+        left, rooms[where] = left - used, rooms[where] - used
 
 
-def _waiting(tx: Overlay) -> dict[DialogKey, str]:
-    """Return the dialogs that may have a turn, the first one first, and their services."""
+def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
+    """Return the dialogs that may have a turn, the first one first, and their destinations."""
     limits = tx.endpoint.limits
     opened = tx.machines.items() if tx.turns.opens else ()
     own = (key for key, machine in opened if machine.dialog.has_room(limits))
-    found: dict[DialogKey, str] = {}
+    found: dict[DialogKey, Destination] = {}
     for key in chain(tx.turns.room, own):
         dialog = tx.dialog(key)
         if dialog is not None:
-            found[key] = dialog.far_service
+            found[key] = destination(dialog)
     return found
 
 

@@ -21,7 +21,7 @@ from streams.node.forwarder.reject import reject
 from streams.node.forwarder.turn import turn_at_gateway, turn_at_origin
 from streams.node.mirroring.mirror import Pair
 from streams.node.mirroring.owners import owner_of
-from streams.routing import Address, Origin, Verdict, pick_broker
+from streams.routing import Address, Origin, Verdict, broker_key, pick_broker
 from streams.topology import Transport
 
 _ANY = uuid.UUID(int=0)
@@ -212,7 +212,8 @@ class Forwarder:
         known = None
         if self._roles is not None:
             decision = prepared.decision
-            pair = Pair(cached.parties.to_service, decision.broker, decision.addresses)
+            broker = decision.broker and broker_key(decision.broker)  # not as its sender spells it
+            pair = Pair(cached.parties.to_service, broker, decision.addresses)
 
             def reachable(partner: int) -> bool:
                 target = prepared.targets[partner]

@@ -8,7 +8,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from streams.errors import EventKind
@@ -74,7 +74,7 @@ class Principals:
             before = now - self._limits.retry_after(attempt - 1)
             self._note(pair, route.failed(route.principal, before, now), now)
         self._note(pair, route.wanted(now, reachable), now)
-        self._settle(now)
+        self._settle([(pair, 0), (pair, 1)], now)
         return route.principal
 
     def known(self, pair: Pair) -> int | None:
@@ -97,7 +97,8 @@ class Principals:
                 for partner in (0, 1):
                     if self._instance_at(pair.addresses[partner]) in news:
                         self._answer(pair, partner, now, now)
-        self._settle(now)
+        owing = dict.fromkeys(pair for pair, _ in self._owed)
+        self._settle([(pair, partner) for pair in owing for partner in (0, 1)], now)
         events, self._events = tuple(self._events), []
         return events
 
@@ -110,11 +111,15 @@ class Principals:
         route = self._routes[pair] = MirroredRoute(self._limits)
         return route
 
-    def _settle(self, now: int) -> None:
-        """Answer what is asked and not answered yet, as far as somebody has claimed it."""
+    def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
+        """Answer what is asked and not answered yet, as far as somebody has claimed it.
+
+        A copy answers those of its own pair only: there may be thousands of others.
+        """
         for _ in range(_ROUNDS):
-            for (pair, partner), as_of in list(self._owed.items()):
-                if self._answer(pair, partner, as_of, now):
+            for pair, partner in questions:
+                as_of = self._owed.get((pair, partner))
+                if as_of is not None and self._answer(pair, partner, as_of, now):
                     self._settled(pair, partner, as_of)
 
     def _settled(self, pair: Pair, partner: int, as_of: int) -> None:

@@ -22,6 +22,7 @@ from streams.topology.objects import (
     Sender,
     Service,
     Validation,
+    is_group,
 )
 from streams.topology.security import Securable
 from streams.topology.system import DEFAULT
@@ -200,13 +201,24 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
             "poison_message_handling" not in s
             or s["poison_message_handling"].switch("poison_message_handling"),
             optional(s, "activation"),
-            optional(s, "group"),
+            _group(s["group"]) if "group" in s else None,
             s["max_readers"].integer("max_readers", 0, 32_767) if "max_readers" in s else 1,
             "activation_status" not in s or s["activation_status"].switch("activation_status"),
             s["partitions"].integer("partitions", 1, 1000) if "partitions" in s else 1,
             key.source,
         )
     return found
+
+
+def _group(node: Node) -> str | None:
+    name = node.maybe_text("group")
+    if name is not None and not is_group(name):
+        node.fail(
+            "the name of a consumer group",
+            "It has 1 to 255 characters without line ends and the like, and is not '*', which "
+            "means every group.",
+        )
+    return name
 
 
 def _services(given: Mapping[str, Node]) -> dict[str, Service]:

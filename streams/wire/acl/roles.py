@@ -123,7 +123,7 @@ def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Ite
 
 
 def _reading_groups(databases: Iterable[Database]) -> tuple[str, ...]:
-    named = (queue.group for d in databases for queue in queues_of(d))
+    named = (queue.reading_group for d in databases for queue in queues_of(d))
     return tuple(dict.fromkeys(group for group in named if group is not None))
 
 
@@ -135,7 +135,7 @@ def _application(topics: Topics, home: str, database: Database, service: str) ->
         name,
         (home,),
         queues=(topics.queue(home, database.name, queue.name),),
-        groups=() if queue.group is None else (queue.group,),
+        groups=() if queue.reading_group is None else (queue.reading_group,),
         own=f"application.{name}",
     )
     return _role(topics, "application", place)

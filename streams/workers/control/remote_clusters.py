@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from streams.errors import HoplineError
@@ -74,8 +74,11 @@ class RemoteClusters:
             if wanted.get(name) != watch.cluster:
                 self._watches.pop(name).stop()
         for name, cluster in wanted.items():
-            if name not in self._watches:
-                self._watches[name] = _Watch(name, cluster)
+            neighbours = {n for n, stated in catalog.neighbours.items() if stated.cluster == name}
+            if name in self._watches:
+                self._watches[name].neighbours = neighbours
+            else:
+                self._watches[name] = _Watch(name, cluster, neighbours)
         self._errors, self.catalog = errors, catalog
 
     def _wanted(self, catalog: CatalogView) -> tuple[dict[str, Cluster], dict[str, str]]:
@@ -162,10 +165,13 @@ class RemoteClusters:
 
 
 class _Watch:
-    """A thread that reads the heartbeats of another cluster."""
+    """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
-    def __init__(self, name: str, cluster: Cluster) -> None:
-        self.cluster = cluster
+    Of others nothing is kept: anyone over there may send heartbeats in any number of names.
+    """
+
+    def __init__(self, name: str, cluster: Cluster, neighbours: Collection[str]) -> None:
+        self.cluster, self.neighbours = cluster, neighbours
         self.presence = FarPresence()
         self.claims: dict[str, tuple[Claim, ...]] = {}
         self.clock = KafkaClock()
@@ -239,6 +245,8 @@ class _Watch:
             self.clock.end_read(now)  # where many write, no fetch is empty
         try:
             seen = self._reader.read(message.key(), message.value())
+            if seen.instance not in self.neighbours:
+                return
             headers = headers_of(message)
             announced = header_of(headers, ANNOUNCED)
             admits = read_admission(header_of(headers, ADMITS))

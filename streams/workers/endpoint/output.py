@@ -148,6 +148,8 @@ class Output:
             self._write(
                 self._dialog, SeenKey(source).encode(), encode_seen(seen), partition=partition
             )
+        for source in tx.forgotten_sources:
+            self._write(self._dialog, SeenKey(source).encode(), None, partition=partition)
         self._write(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
 
     def _write(

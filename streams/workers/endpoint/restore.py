@@ -161,6 +161,7 @@ class Replay:
             else:
                 requests[about.service] = decode_request(value, about.service)
         elif isinstance(about, SeenKey):
+            self.endpoint.seen.pop(about.source, None)
             if value is not None:
                 self.endpoint.seen[about.source] = decode_seen(value)
         elif about.chunk is None:
