@@ -12,13 +12,14 @@ import sqlalchemy as sa
 from streams.agents import HoplineApp
 from streams.agents.notice import notice_app
 from streams.client import Client, Conversation
-from streams.kafka import read_catalog
+from streams.kafka import Cluster, read_catalog
 from streams.live.configuration.directory import Directory, open_directory
 from streams.live.configuration.notice import Notices
-from streams.node.endpoint.route_requests import MISSING_ROUTE
+from streams.node.endpoint.route_requests import MISSING_ROUTE, missing_route
 from streams.protocol import END_DIALOG, ERROR, Limits
 from streams.services.notice import PREFIX
 from streams.store.database import engine_for
+from streams.wire import Topics
 from tests.agents.rig import ROOT, serving, worker
 from tests.node.evidence import shows
 from tests.running import System, eventually, running
@@ -125,6 +126,14 @@ def test_who_is_not_in_the_directory_is_asked_for_again(hasty: System) -> None:
         assert kind == ERROR and "<Code>1</Code>" in body
         assert "no address of Elsewhere" in body
     assert configured(hasty) == []
+
+
+def test_what_the_directory_does_not_know_is_refused_without_the_catalog() -> None:
+    """Anyone may wait for thousands of names, and the service answers one after the other."""
+    nowhere = Cluster("127.0.0.1:1", Topics("t."))
+    notices = Notices(nowhere, open_directory(str(SHIPPED)), lambda: 0.0)
+    refusal = notices.answer("BrokerA", missing_route("Elsewhere", None) or b"")
+    assert refusal == (1, "the directory has no address of Elsewhere")
 
 
 @shows("N3")

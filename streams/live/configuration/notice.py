@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streams.errors import InputError, UsageError
 from streams.kafka import CatalogState, Cluster, read_catalog
 from streams.live.admin.statements import Script, live_topology, plan_script, publish_script
 from streams.live.configuration.directory import Directory
-from streams.node.endpoint.route_requests import parse_missing_route
+from streams.node.endpoint.route_requests import MissingRoute, parse_missing_route
+from streams.prose import clipped
 from streams.services import answer, purge
 from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker
-from streams.topology import Database, Topology
+from streams.topology import Database, Offer, Topology
 
 log = logging.getLogger("hopline.notice")
 
@@ -41,19 +42,29 @@ class Notices:
         asked = parse_missing_route(body)
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
-        offers = self.directory.find(asked.service)
+        offers, now = self.directory.find(asked.service), self.clock()
+        # Read the catalog only for what the directory knows: anyone may wait for unknown names.
+        refusal = answer(asked, offers, (), now).refusal
+        if refusal is None:
+            refusal = self._create_routes(broker, asked, offers, now)
+        else:
+            log.info("%s asks for %s: %s", clipped(broker), clipped(asked.service), refusal[1])
+        for offer in offers:  # where it stands is nobody's business elsewhere
+            for breach in offer.breaches:
+                log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
+        return refusal
+
+    def _create_routes(
+        self, broker: str, asked: MissingRoute, offers: Sequence[Offer], now: float
+    ) -> Refusal | None:
         state = read_catalog(self.cluster)
         place = asker(live_topology(state), broker)
         if place is None:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
-        now = self.clock()
         found = answer(asked, offers, place[1].routes, now)
         refusal = found.refusal or self._execute(place, found.sql, now, state)
         text = refusal[1] if refusal else found.sql or "there is a route by now"
         log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, text)
-        for offer in offers:  # where it stands is nobody's business elsewhere
-            for breach in offer.breaches:
-                log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
         return refusal
 
     def purge(self) -> None:
