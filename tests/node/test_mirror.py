@@ -409,20 +409,19 @@ def test_however_a_broker_id_is_spelled_it_is_one_route(monkeypatch: pytest.Monk
     assert len(bench.principals._owed) <= 2
 
 
-def test_a_copy_answers_no_question_but_its_own_routes() -> None:
+def test_a_copy_answers_no_question_but_its_own_routes(monkeypatch: pytest.MonkeyPatch) -> None:
     """There may be thousands of others, and each would be looked at for every copy."""
     bench = Bench("Gate")
     pairs = [Pair("OrderParts", f"O{n}", ADDRESSES) for n in range(10)]
     for pair in pairs:
         bench.principals.principal(pair, lambda _: True, 0, START)
     asked: list[Pair] = []
-    answer = bench.principals._answer
 
-    def noted(pair: Pair, *rest: int) -> bool:
+    def noted(_: Principals, pair: Pair, *rest: int) -> bool:
         asked.append(pair)
-        return answer(pair, *rest)
+        return False
 
-    bench.principals._answer = noted  # type: ignore[method-assign]
+    monkeypatch.setattr(Principals, "_answer", noted)
     bench.principals.principal(pairs[3], lambda _: True, 0, START)
     assert set(asked) <= {pairs[3]}
 

@@ -6,7 +6,7 @@ import re
 
 from streams.errors import UsageError
 from streams.kafka import Cluster, order_skip, partitions_of, read_catalog
-from streams.live.admin.held import find_unreadable
+from streams.live.admin.unreadable import find_unreadable
 from streams.wire.place import place_of
 
 _PLACE = re.compile(

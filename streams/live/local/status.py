@@ -9,7 +9,7 @@ from enum import Enum
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, Hung, KafkaException, find_hung, read_catalog, read_lags
 from streams.kafka.listing import topic_names
-from streams.live.admin.held import HeldBack, find_held_back
+from streams.live.admin.unreadable import UnreadableStatement, find_held_back
 from streams.live.local.folder import System, UpFolder, WorkerProcess
 from streams.live.local.readiness import ready_instances
 from streams.topology import Topology, pair_names
@@ -69,7 +69,7 @@ class Status:
     catalog: CatalogStatus | None = None
     lags: tuple[Lag, ...] = ()
     hung: tuple[Hung, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
+    held_back: tuple[UnreadableStatement, ...] = ()
 
 
 def find_statuses(folder: UpFolder, timeout: float) -> dict[str, Status]:
@@ -113,7 +113,9 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
 
 def _ask(
     system: System, timeout: float
-) -> tuple[CatalogStatus | None, tuple[Lag, ...], tuple[Hung, ...], tuple[HeldBack, ...]]:
+) -> tuple[
+    CatalogStatus | None, tuple[Lag, ...], tuple[Hung, ...], tuple[UnreadableStatement, ...]
+]:
     cluster = Cluster(system.bootstrap, Topics(system.prefix))
     try:
         cluster.admin().list_topics(timeout=timeout)

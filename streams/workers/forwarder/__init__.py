@@ -3,8 +3,8 @@
 In the order in which a message meets them: ``worker`` reads it; ``processor`` takes ``fast_path``,
 or asks ``node`` for a decision, which ``outcome_writer`` performs; ``topic_names`` has the topics.
 ``delivery`` writes what is forwarded; for other clusters ``remote_producers`` does, with one
-``remote_producer`` for each. ``waiting`` buffers what cannot be written. ``offset_tracker`` knows
-which records are done, and ``worker`` commits their offsets.
+``remote_producer`` for each. ``buffered_copies`` are what cannot be written. ``offset_tracker``
+knows which records are done, and ``worker`` commits their offsets.
 """
 
 from streams.workers.forwarder.worker import ForwarderWorker

@@ -28,13 +28,13 @@ from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of
 from streams.workers.control import Control
+from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
 from streams.workers.forwarder.delivery import Delivery, source_of
 from streams.workers.forwarder.fast_path import FastPath, Input, Known
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
 from streams.workers.forwarder.topic_names import TopicNames
-from streams.workers.forwarder.waiting import BufferedCopy, Waiting
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -49,7 +49,7 @@ class Processor:
     def __init__(self, cluster: Cluster, instance: str, control: Control, out: str) -> None:
         self._instance, self._control, self._out = instance, control, out
         self._topics = TopicNames(cluster.topics, instance)
-        self._waiting = Waiting(control.reachable)
+        self._buffered = BufferedCopies(control.reachable)
         self._remote_producers = RemoteProducers(control.remote, cluster.topics)
         self.decided = 0
 
@@ -62,7 +62,11 @@ class Processor:
             self._instance, self._control, lambda address: self._forwarder.instance_at(address)
         )
         self._forwarder = Forwarder(
-            self._instance, self._control.catalog, Envelope, self._waiting.reachable, principals
+            self._instance,
+            self._control.catalog,
+            Envelope,
+            self._buffered.reachable,
+            principals,
         )
         self._outcomes = OutcomeWriter(
             self._forwarder, delivery, self._topics, self._write_remote, self._control.now
@@ -77,18 +81,18 @@ class Processor:
     @property
     def buffered(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return len(self._waiting), self._waiting.size
+        return len(self._buffered), self._buffered.size
 
     @property
     def is_idle(self) -> bool:
         """Tell whether only a record can give it something to do."""
         return not (
-            self._waiting or self._principals.are_asked_for or self._remote_producers.are_used
+            self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
 
     def notes(self) -> Mapping[Where, str]:
         """Return where the held copies are from (``spans``)."""
-        return self._waiting.notes()
+        return self._buffered.notes()
 
     def in_flight(self) -> Iterator[Position]:
         """Yield where the copies were read that another cluster has not confirmed yet."""
@@ -114,7 +118,7 @@ class Processor:
 
     def _limit(self) -> None:
         size = self._forwarder.catalog.forward_bytes[self._instance]
-        self._waiting.limit(size)
+        self._buffered.limit(size)
         self._remote_producers.limit(size)
 
     # --- records ---------------------------------------------------------------------------------
@@ -222,16 +226,16 @@ class Processor:
         now = self._control.now()
         for change in self._principals.look(now):
             self._delivery.emit((self._out, 0, None), None, change)
-        if self._waiting:
+        if self._buffered:
             self._release(now)
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
         held = BufferedCopy(message, record, Envelope.hop(record.hop).expires_at)
-        number = self._waiting.add(self._forwarder.hold_key(record), held)
+        number = self._buffered.add(self._forwarder.hold_key(record), held)
         return HELD if number is None else self._forwarder.reject(record, number, now)
 
     def _release(self, now: int) -> None:
-        for held in self._waiting.due(now):
+        for held in self._buffered.due(now):
             outcome = self._forwarder.release(held.record, now)
             if outcome is HELD:
                 outcome = self._hold(held.message, held.record, now)
@@ -255,7 +259,7 @@ class Processor:
         message, now = copy.message, self._control.now()
         record = self._record(copy.origin, message, headers_of(message))
         if copy.origin is Origin.OUTSIDE:
-            self._waiting.refused(copy.instance)
+            self._buffered.refused(copy.instance)
             self._outcomes.write(message, record, self._hold(message, record, now))
         elif self._forwarder.catalog.transports[self._instance] is not Transport.ALL:
             outcome = self._forwarder.reject(record, Number.TARGET_UNREACHABLE, now)

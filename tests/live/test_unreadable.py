@@ -9,8 +9,8 @@ from pathlib import Path
 from streams.cli.run.up_text import status_json, status_lines
 from streams.kafka import deploy
 from streams.live import Health, UpFolder, find_status
-from streams.live.admin.held import find_held_back
 from streams.live.admin.skip import skip_statement
+from streams.live.admin.unreadable import find_held_back
 from streams.live.local.folder import System
 from streams.protocol import Command, CommandKind
 from streams.wire.records import COMMAND, command_record

@@ -13,8 +13,8 @@ from streams.node import Record
 from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire.spans import spans_of
-from streams.workers.forwarder import waiting as waiting_module
-from streams.workers.forwarder.waiting import BufferedCopy, Waiting
+from streams.workers.forwarder import buffered_copies
+from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
 
 
 class Hops:
@@ -64,7 +64,7 @@ def test_headers_without_end_count_towards_the_memory(
     headers: tuple[tuple[str, bytes], ...],
 ) -> None:
     """Each copy would count as 256 bytes, however large its headers are."""
-    waiting = Waiting(Hops().reachable)
+    waiting = BufferedCopies(Hops().reachable)
     waiting.limit(100 * LEAST)
     key, first = buffered("one")
     first.message = cast(Any, Stored(0, headers))
@@ -76,7 +76,7 @@ def test_headers_without_end_count_towards_the_memory(
 
 
 def test_an_ordinary_envelope_counts_nothing() -> None:
-    waiting = Waiting(Hops().reachable)
+    waiting = BufferedCopies(Hops().reachable)
     waiting.limit(100 * LEAST)
     key, one = buffered("one", size=1_000)
     route, hop, header = (("sb-route", bytes(300)), ("sb-hop", bytes(300)), ("sb-m", bytes(100)))
@@ -85,13 +85,13 @@ def test_an_ordinary_envelope_counts_nothing() -> None:
     assert waiting.size == 1_000
 
 
-def due(waiting: Waiting, now: int = 0) -> list[str]:
+def due(waiting: BufferedCopies, now: int = 0) -> list[str]:
     return [h.record.key.decode() for h in waiting.due(now)]
 
 
-def holding(hops: Hops, *names: str) -> Waiting:
+def holding(hops: Hops, *names: str) -> BufferedCopies:
     """Return what holds copies that found a hop away, after the first look at all of them."""
-    waiting = Waiting(hops.reachable)
+    waiting = BufferedCopies(hops.reachable)
     waiting.limit(100 * LEAST)
     assert due(waiting) == []
     for name in names:
@@ -149,7 +149,7 @@ def test_where_it_is_from_is_noted_and_written_anew_only_where_it_has_changed(
 ) -> None:
     """The notes go with each commit, five times a second, and thousands may be held."""
     written: list[list[int]] = []
-    monkeypatch.setattr(waiting_module, "spans_of", lambda o: written.append([*o]) or spans_of(o))
+    monkeypatch.setattr(buffered_copies, "spans_of", lambda o: written.append([*o]) or spans_of(o))
     waiting = holding(Hops("B"))
     for n in range(6):
         waiting.add(*buffered(str(n), offset=n, expires_at=500 if n == 2 else 1_000))
@@ -173,7 +173,7 @@ def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    waiting = Waiting(Hops().reachable)
+    waiting = BufferedCopies(Hops().reachable)
     assert due(waiting) == []
     waiting.limit(LEAST)
     assert due(waiting) == []

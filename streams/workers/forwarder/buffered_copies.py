@@ -33,7 +33,7 @@ class BufferedCopy:
     expires_at: int
 
 
-class Waiting:
+class BufferedCopies:
     """What a forwarder holds; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
 
     def __init__(self, reachable: Callable[[str], bool]) -> None:

@@ -19,7 +19,7 @@ from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.records import is_moved, read_command
 
 
-class HeldBack(NamedTuple):
+class UnreadableStatement(NamedTuple):
     """A statement at which an endpoint worker waits; ``topic`` is without the prefix."""
 
     instance: str
@@ -48,7 +48,7 @@ class HeldBack(NamedTuple):
         )
 
 
-def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[HeldBack, ...]:
+def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[UnreadableStatement, ...]:
     """Return the first statement behind each endpoint worker's position that cannot be read.
 
     ``homes``: instances and mirrored pairs. The catalog must have been read in this process: it
@@ -58,14 +58,16 @@ def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[HeldBack, ..
     groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}
     ends, begins = read_ends(cluster, list(groups)), read_begins(cluster, list(groups))
     notes = read_notes_of(cluster, groups.values())
-    found: list[HeldBack] = []
+    found: list[UnreadableStatement] = []
     for home, (topic, group) in zip(homes, groups.items(), strict=True):
         for (_, partition), end in _of(ends, topic):
             position, _ = notes[group].get((topic, partition), (-1, ""))
             at = max(position, begins[topic, partition])
             first = find_unreadable(cluster, topic, partition, at) if at < end else None
             if first is not None:
-                found.append(HeldBack(home, topic.removeprefix(topics.prefix), partition, *first))
+                found.append(
+                    UnreadableStatement(home, topic.removeprefix(topics.prefix), partition, *first)
+                )
     return tuple(found)
 
 
