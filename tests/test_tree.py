@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,36 @@ def test_no_module_outgrows_one_idea() -> None:
         if (count := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }
     assert longest == {}
+
+
+MOST_ARGUMENTS, MOST_OF_A_COMMAND = 7, 10
+MANY = {
+    "event": "an event has these fields",
+    "Exchange.__init__": "published; a Receiver's, and the name",
+    "hopline_app": "published; a Faust application's, and where it is",
+}
+"""What may take more, and why."""
+
+
+def test_nothing_takes_many_arguments() -> None:
+    """What belongs together is one value; of a command with many options they all are."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}": count
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] == "streams"
+        for name, count, is_command in functions(ast.parse(path.read_text(encoding="utf-8")))
+        if name not in MANY and count > (MOST_OF_A_COMMAND if is_command else MOST_ARGUMENTS)
+    }
+    assert found == {}
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
+    """Yield functions and methods: name, how many arguments, whether it is a command."""
+    for owner in ast.walk(tree):
+        within = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
+        for node in ast.iter_child_nodes(owner):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                count = sum(argument.arg not in ("self", "cls") for argument in given)
+                is_command = any("command" in ast.dump(each) for each in node.decorator_list)
+                yield f"{within}{node.name}", count, is_command

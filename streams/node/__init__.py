@@ -5,7 +5,7 @@
 
 from streams.node.catalog_view import CatalogView, Contract, MessageType, Service, catalog_of
 from streams.node.endpoint.dialogs import Dialogs
-from streams.node.endpoint.endpoint import Endpoint
+from streams.node.endpoint.endpoint import Endpoint, Taken
 from streams.node.endpoint.flows import PROBES, UNLIMITED
 from streams.node.endpoint.moving import Moves, moves_of
 from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
@@ -86,6 +86,7 @@ __all__ = [
     "SlotOwners",
     "SlotState",
     "Step",
+    "Taken",
     "Transaction",
     "TrimPoint",
     "TryAgain",

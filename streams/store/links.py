@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -70,9 +71,7 @@ def find_links(
             heartbeats.get(pair[1]),
             shares.get(pair[1]),
             held.get(pair[0]),
-            passed.get(pair, ()),
-            counts.get(pair, 0),
-            (end - start) / 1000,
+            _Legs(passed.get(pair, ()), counts.get(pair, 0), (end - start) / 1000),
             routed=pair in routed,
         )
         for pair in sorted(routed | passed.keys() | counts.keys())
@@ -80,17 +79,24 @@ def find_links(
     )
 
 
+class _Legs(NamedTuple):
+    """What has passed a link within so many seconds; it may be counted beyond what was timed."""
+
+    passed: Histogram
+    counted: int
+    seconds: float
+
+
 def _link(
     pair: Pair,
     heartbeat: HeartbeatSample | None,
     up_share: float | None,
     held: BufferedSample | None,
-    passed: Histogram,
-    counted: int,
-    seconds: float,
+    legs: _Legs,
     *,
     routed: bool,
 ) -> Link:
+    passed, counted, seconds = legs
     count = counted or sum(n for _, n in passed)
     p50, p95, p99 = percentiles(passed) if passed else (None, None, None)
     keeps = held if heartbeat is not None and not heartbeat.up else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from streams.cli.ask.diagram_file import DiagramFile, write_diagram
 from streams.cli.ask.explore import run_exploration
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
+from streams.cli.options.together import together
 from streams.resources import topologies_dir
 from streams.simulator import MILLISECOND, Simulation, read_scenario, result_text
 from streams.simulator.diagram import Choice, diagram_of
@@ -36,6 +38,22 @@ class ScenarioFile(click.ParamType):
         if path.as_posix() not in shipped:
             raise unknown("file or shipped scenario", str(value), shipped, "Hopline")
         return shipped[path.as_posix()]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateOptions:
+    """The options of ``hopline simulate``."""
+
+    seed: int
+    format_: str
+    diagram: Path | None
+    dialog: str | None
+    first: int | None
+    last: int | None
+    capture: Path | None
+    count: int | None
+    processes: int | None
+    output: Path
 
 
 @click.command()
@@ -73,19 +91,11 @@ class ScenarioFile(click.ParamType):
     help="Of --explore: the folder for what fails, made small.",
 )
 @click.pass_context
+@together(SimulateOptions)
 def simulate(
     ctx: click.Context,
     scenario: Path | None,
-    seed: int,
-    format_: str,
-    diagram: Path | None,
-    dialog: str | None,
-    first: int | None,
-    last: int | None,
-    capture: Path | None,
-    count: int | None,
-    processes: int | None,
-    output: Path,
+    given: SimulateOptions,
 ) -> None:
     """Run a scenario and say what became of every message.
 
@@ -93,26 +103,32 @@ def simulate(
     gives the same run, byte for byte. The exit code is 1 where a message was lost or came twice,
     or where an invariant was broken.
     """
-    if (scenario is None) == (count is None):
+    if (scenario is None) == (given.count is None):
         raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
-    choice = Choice(dialog, _virtual(first), _virtual(last))
-    if diagram is None and choice != Choice():
+    choice = Choice(given.dialog, _virtual(given.first), _virtual(given.last))
+    if given.diagram is None and choice != Choice():
         raise click.UsageError("--dialog, --from and --to say what --diagram draws: name a file.")
-    if count is not None:
-        if diagram or capture:
+    if given.count is not None:
+        if given.diagram or given.capture:
             raise click.UsageError("--explore draws no diagram and writes no capture.")
-        ctx.exit(0 if run_exploration(seed, count, processes, output) else _BAD_NEWS)
+        ctx.exit(
+            0
+            if run_exploration(given.seed, given.count, given.processes, given.output)
+            else _BAD_NEWS
+        )
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
-    if capture is not None:  # before the run, and only here: this needs what not everybody has
+    if (
+        given.capture is not None
+    ):  # before the run, and only here: this needs what not everybody has
         from streams.cli.ask.run_capture import write_run
-    run = Simulation(topology, read, seed)
+    run = Simulation(topology, read, given.seed)
     result = run.run()
-    if diagram is not None:
-        write_diagram(diagram, diagram_of(run, choice))
-    if capture is not None:
-        write_run(capture, run, (scenario.parent / read.topology).resolve().name)
-    if format_ == "json":
+    if given.diagram is not None:
+        write_diagram(given.diagram, diagram_of(run, choice))
+    if given.capture is not None:
+        write_run(given.capture, run, (scenario.parent / read.topology).resolve().name)
+    if given.format_ == "json":
         click.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
     else:
         click.echo(result_text(result), nl=False)

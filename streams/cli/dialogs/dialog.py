@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -18,10 +19,29 @@ from streams.cli.options.statement import (
     reached,
     target_option,
 )
+from streams.cli.options.together import together
 from streams.cli.options.topology import ConversationId
 from streams.client import Client, Conversation
 
 _INTEGER = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class BeginOptions:
+    """The options of ``hopline begin``."""
+
+    at: str
+    from_service: str
+    to_service: str
+    broker: str | None
+    contract: str | None
+    lifetime: int | None
+    related: uuid.UUID | None
+    group_id: uuid.UUID | None
+    timeout: float
+    format_: str
+    bootstrap: str
+    prefix: str
 
 
 @click.command()
@@ -49,19 +69,9 @@ _INTEGER = 2**31 - 1
     help="The conversation group that it joins, or makes. [default: one of its own]",
 )
 @common_options
+@together(BeginOptions)
 def begin(
-    at: str,
-    from_service: str,
-    to_service: str,
-    broker: str | None,
-    contract: str | None,
-    lifetime: int | None,
-    related: uuid.UUID | None,
-    group_id: uuid.UUID | None,
-    timeout: float,
-    format_: str,
-    bootstrap: str,
-    prefix: str,
+    given: BeginOptions,
 ) -> None:
     """BEGIN DIALOG: print the conversation id of a new dialog.
 
@@ -71,27 +81,27 @@ def begin(
     Messages of one conversation group are received by one application at a time: give dialogs that
     belong together the same --group-id, or name one of them with --related.
     """
-    if related is not None and group_id is not None:
+    if given.related is not None and given.group_id is not None:
         raise click.UsageError("--related and --group-id exclude each other.")
-    cluster = reached(bootstrap, prefix, timeout)
-    home, database = home_at(cluster, at)
-    beside = None if related is None else Conversation(home, database, related)
-    with Client(cluster, timeout=timeout) as client:
+    cluster = reached(given.bootstrap, given.prefix, given.timeout)
+    home, database = home_at(cluster, given.at)
+    beside = None if given.related is None else Conversation(home, database, given.related)
+    with Client(cluster, timeout=given.timeout) as client:
         made = client.new_id(beside)
-        with answered(format_, made):
+        with answered(given.format_, made):
             client.begin(
                 home,
                 database,
-                from_service,
-                to_service,
-                broker=broker,
-                contract=contract,
-                lifetime=lifetime,
+                given.from_service,
+                given.to_service,
+                broker=given.broker,
+                contract=given.contract,
+                lifetime=given.lifetime,
                 conversation=made,
-                group=group_id,
+                group=given.group_id,
                 related=beside,
             )
-    if format_ == "text":
+    if given.format_ == "text":
         click.echo(str(made))
 
 

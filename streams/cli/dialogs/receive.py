@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from dataclasses import dataclass
 
 import click
 
@@ -13,6 +14,7 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.begin import begin_of, begin_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import at_option, database_at, reached, target_option
+from streams.cli.options.together import together
 from streams.cli.options.topology import ConversationId
 from streams.cli.text.records import content_text
 from streams.client import Client, Conversation, Received, Receiver, StatementError
@@ -21,6 +23,27 @@ from streams.wire import MalformedError
 from streams.wire.plain import body_of
 
 _BAD_NEWS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveOptions:
+    """The options of ``hopline receive``."""
+
+    at: str
+    queue: str
+    group: str
+    begin: tuple[str, ...]
+    limit: int | None
+    top: int
+    conversation: uuid.UUID | None
+    target: bool
+    conversation_group: uuid.UUID | None
+    next_group: bool
+    timeout: float
+    end_when_ended: bool
+    format_: str
+    bootstrap: str
+    prefix: str
 
 
 @click.command()
@@ -60,23 +83,10 @@ _BAD_NEWS = 1
 @format_option()
 @cluster_options
 @click.pass_context
+@together(ReceiveOptions)
 def receive(
     ctx: click.Context,
-    at: str,
-    queue: str,
-    group: str,
-    begin: tuple[str, ...],
-    limit: int | None,
-    top: int,
-    conversation: uuid.UUID | None,
-    target: bool,
-    conversation_group: uuid.UUID | None,
-    next_group: bool,
-    timeout: float,
-    end_when_ended: bool,
-    format_: str,
-    bootstrap: str,
-    prefix: str,
+    given: ReceiveOptions,
 ) -> None:
     """RECEIVE: print the messages of a queue until none comes any more.
 
@@ -88,36 +98,38 @@ def receive(
     position Kafka has forgotten (it forgets groups without members after a week), is refused: it
     would receive everything again. Then --from says where it goes on.
     """
-    if conversation is not None and conversation_group is not None:
+    if given.conversation is not None and given.conversation_group is not None:
         raise click.UsageError("--conversation and --conversation-group exclude each other.")
-    if next_group and (conversation or conversation_group or limit or end_when_ended):
+    if given.next_group and (
+        given.conversation or given.conversation_group or given.limit or given.end_when_ended
+    ):
         raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
-    if target and conversation is None:
+    if given.target and given.conversation is None:
         raise click.UsageError("--target says which side --conversation means.")
-    start = begin_of(begin)
-    cluster = reached(bootstrap, prefix, max(timeout, 5.0))
-    instance, database = database_at(cluster, at)
-    name, home = _queue(instance, database, queue), home_of(instance.name, database)
+    start = begin_of(given.begin)
+    cluster = reached(given.bootstrap, given.prefix, max(given.timeout, 5.0))
+    instance, database = database_at(cluster, given.at)
+    name, home = _queue(instance, database, given.queue), home_of(instance.name, database)
     side = None
-    if conversation is not None:
-        side = Conversation(home, database.name, conversation, not target)
-    if next_group:
-        with Receiver(cluster, home, database.name, name, group, begin=start) as receiver:
-            _show_group(receiver.get_conversation_group(timeout), format_)
+    if given.conversation is not None:
+        side = Conversation(home, database.name, given.conversation, not given.target)
+    if given.next_group:
+        with Receiver(cluster, home, database.name, name, given.group, begin=start) as receiver:
+            _show_group(receiver.get_conversation_group(given.timeout), given.format_)
         return
     broken = 0
     with (
-        Receiver(cluster, home, database.name, name, group, begin=start) as receiver,
+        Receiver(cluster, home, database.name, name, given.group, begin=start) as receiver,
         Client(cluster) as client,
     ):
-        left = limit
+        left = given.limit
         while left is None or left > 0:
             try:
                 received = receiver.receive(
-                    timeout,
-                    top if left is None else min(top, left),
+                    given.timeout,
+                    given.top if left is None else min(given.top, left),
                     conversation=side,
-                    group=conversation_group,
+                    group=given.conversation_group,
                 )
             except MalformedError as error:
                 broken += 1
@@ -127,8 +139,8 @@ def receive(
             if not received:
                 break
             for message in received:
-                _show(message, format_)
-                if end_when_ended and message.ends_dialog:
+                _show(message, given.format_)
+                if given.end_when_ended and message.ends_dialog:
                     _end_here(client, message)
             sys.stdout.flush()
             receiver.commit()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from streams.cli.options.duration import DURATION
 from streams.cli.options.parameters import SENDER, SERVICE, Finite
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
+from streams.cli.options.together import together
 from streams.client import LARGEST_BODY, Client
 from streams.errors import UsageError
 from streams.kafka import read_catalog
@@ -40,6 +42,29 @@ class _Size(click.ParamType):
         if not low <= high <= LARGEST_BODY:
             self.fail(f"{value!r} is no size up to {LARGEST_BODY}; write 400 or 100-2000.")
         return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficOptions:
+    """The options of ``hopline traffic``."""
+
+    sender: str
+    to: str
+    rate: float
+    duration: int
+    dialogs: int
+    length: int
+    think: int
+    size: tuple[int, int]
+    bodies: Path | None
+    leave_open: bool
+    contract: str | None
+    type_: str | None
+    seed: int
+    timeout: float
+    format_: str
+    bootstrap: str
+    prefix: str
 
 
 @click.command()
@@ -80,24 +105,9 @@ class _Size(click.ParamType):
 @timeout_option()
 @format_option()
 @cluster_options
+@together(TrafficOptions)
 def traffic(
-    sender: str,
-    to: str,
-    rate: float,
-    duration: int,
-    dialogs: int,
-    length: int,
-    think: int,
-    size: tuple[int, int],
-    bodies: Path | None,
-    leave_open: bool,
-    contract: str | None,
-    type_: str | None,
-    seed: int,
-    timeout: float,
-    format_: str,
-    bootstrap: str,
-    prefix: str,
+    given: TrafficOptions,
 ) -> None:
     """Send at a rate that does not wait for the system, and say which sends were late.
 
@@ -109,35 +119,35 @@ def traffic(
     them; the target's application is somebody else's. `hopline status` says what the workers are
     behind, `hopline receive` what has arrived.
     """
-    cluster = reached(bootstrap, prefix, timeout)
-    place = find_sender(live_topology(read_catalog(cluster)), sender, to)
+    cluster = reached(given.bootstrap, given.prefix, given.timeout)
+    place = find_sender(live_topology(read_catalog(cluster)), given.sender, given.to)
     load = Load(
         home_of(place.instance.name, place.database),
         place.database.name,
         place.service,
-        to,
-        rate,
-        duration / 1000,
-        dialogs,
-        length,
-        think / 1000,
-        size,
-        contract,
-        type_,
-        seed,
-        () if bodies is None else _texts(bodies),
-        not leave_open,
+        given.to,
+        given.rate,
+        given.duration / 1000,
+        given.dialogs,
+        given.length,
+        given.think / 1000,
+        given.size,
+        given.contract,
+        given.type_,
+        given.seed,
+        () if given.bodies is None else _texts(given.bodies),
+        not given.leave_open,
     )
-    with Client(cluster, "traffic", timeout=timeout) as client:
+    with Client(cluster, "traffic", timeout=given.timeout) as client:
         tally = drive(load, client)
-    if format_ == "json":
+    if given.format_ == "json":
         click.echo(json.dumps(_json(load, tally)))
         return
     click.echo(
         f"{tally.sent:,} messages ({tally.bytes:,} bytes) in {tally.begun:,} dialogs, "
         f"{tally.ended:,} ended"
     )
-    click.echo(f"rate      {_rate(load, tally):,.0f}/s, {rate:,.0f}/s wanted")
+    click.echo(f"rate      {_rate(load, tally):,.0f}/s, {given.rate:,.0f}/s wanted")
     click.echo(f"late      {tally.late:,} by {LATE * 1000:.0f} ms or more")
     click.echo("lateness  " + ", ".join(f"{k} {v} ms" for k, v in _lateness(tally).items()))
 

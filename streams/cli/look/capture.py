@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,12 +16,33 @@ from streams.cli.look.capture_slice import slice_
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.shared import cluster_options
+from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
 from streams.errors import UsageError
 from streams.kafka import specs_of
 from streams.topology import Topology
 
 _POINT = "TIME|[TOPIC[/PARTITION]]@OFFSET"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """The options of ``hopline capture``."""
+
+    output: Path | None
+    topology: str | None
+    chosen: str | None
+    instances: tuple[str, ...]
+    patterns: tuple[str, ...]
+    since: tuple[Point, ...]
+    until: tuple[Point, ...]
+    follow: bool
+    part_size: int
+    codec: str
+    timeout: float
+    format_: str
+    bootstrap: str
+    prefix: str
 
 
 @click.group(invoke_without_command=True)
@@ -55,23 +77,8 @@ _POINT = "TIME|[TOPIC[/PARTITION]]@OFFSET"
 @format_option()
 @cluster_options
 @click.pass_context
-def capture(
-    ctx: click.Context,
-    output: Path | None,
-    topology: str | None,
-    chosen: str | None,
-    instances: tuple[str, ...],
-    patterns: tuple[str, ...],
-    since: tuple[Point, ...],
-    until: tuple[Point, ...],
-    follow: bool,
-    part_size: int,
-    codec: str,
-    timeout: float,
-    format_: str,
-    bootstrap: str,
-    prefix: str,
-) -> None:
+@together(CaptureOptions)
+def capture(ctx: click.Context, given: CaptureOptions) -> None:
     """Record what is in Kafka, exactly: files of traffic for inspect, diff, verify and replay.
 
     All topics of the prefix are recorded but `presence` and `metric` (--topic names any); committed
@@ -88,19 +95,23 @@ def capture(
     makes a capture up, `hopline simulate --capture` writes a simulated run.
     """
     if ctx.invoked_subcommand is not None:
-        if output is not None:
+        if given.output is not None:
             raise UsageError(
                 f"--output stands before '{ctx.invoked_subcommand}'.", "Write it behind."
             )
         return
-    if output is None:
+    if given.output is None:
         raise UsageError("--output is missing.", "Name the folder to write: --output DIR.")
-    if follow and until:
+    if given.follow and given.until:
         raise UsageError("--follow does not end, and --to says where.", "Leave one out.")
-    if chosen is not None and topology is None:
+    if given.chosen is not None and given.topology is None:
         raise UsageError("--cluster says which one of a topology.", "Give --topology too.")
-    loaded = Topology() if topology is None else TopologyArgument().convert(topology, None, ctx)
-    parts = list(clusters_of_parts(loaded, chosen, bootstrap, prefix))
+    loaded = (
+        Topology()
+        if given.topology is None
+        else TopologyArgument().convert(given.topology, None, ctx)
+    )
+    parts = list(clusters_of_parts(loaded, given.chosen, given.bootstrap, given.prefix))
     if len(parts) > 1:
         raise UsageError(
             f"The topology names {len(parts)} clusters, and a capture is of one.",
@@ -108,23 +119,32 @@ def capture(
         )
     [(part, cluster)] = parts
     needed = None
-    if topology is not None:
+    if given.topology is not None:
         needed = frozenset(spec.name for spec in specs_of(part.topology, cluster.topics))
-    name = "" if topology is None else Path(topology).resolve().name
+    name = "" if given.topology is None else Path(given.topology).resolve().name
     words = {
         "--topology": name,
-        "--cluster": chosen or "",
+        "--cluster": given.chosen or "",
         "--prefix": cluster.topics.prefix,
-        "--instance": " ".join(sorted(instances)),
-        "--topic": " ".join(sorted(patterns)),
-        "--from": " ".join(map(str, since)),
-        "--to": " ".join(map(str, until)),
+        "--instance": " ".join(sorted(given.instances)),
+        "--topic": " ".join(sorted(given.patterns)),
+        "--from": " ".join(map(str, given.since)),
+        "--to": " ".join(map(str, given.until)),
     }
     order = Order(
-        output, name, needed, instances, patterns, since, until, words, follow,
-        part_size * 1_000_000, Codec(codec),
-    )  # fmt: skip
-    ctx.exit(show(output, *run(cluster, order, timeout), format_))
+        given.output,
+        name,
+        needed,
+        given.instances,
+        given.patterns,
+        given.since,
+        given.until,
+        words,
+        given.follow,
+        given.part_size * 1_000_000,
+        Codec(given.codec),
+    )
+    ctx.exit(show(given.output, *run(cluster, order, given.timeout), given.format_))
 
 
 capture.add_command(import_)

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from streams.capture.foreign.write import import_foreign
 from streams.capture.record import CaptureOrigin, Counts, Metadata
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import SERVICE, TOPIC_PREFIX
+from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.values import shorten
 from streams.errors import UsageError
@@ -46,6 +48,27 @@ class _UtcOffset(click.ParamType):
             self.fail(f"{value!r} is no offset; write it like +02:00 or -0500.", param, ctx)
         minutes = int(match[2]) * 60 + int(match[3])
         return -minutes if match[1] == "-" else minutes
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """The options of ``hopline capture import``."""
+
+    output: Path
+    conversation: str | None
+    time_: str | None
+    body: str | None
+    type_: str | None
+    message_type: str | None
+    from_service: str | None
+    to_service: str | None
+    contract: str | None
+    leave_open: bool
+    topology: str | None
+    database: str | None
+    utc_offset: int
+    prefix: str
+    format_: str
 
 
 @click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
@@ -77,24 +100,11 @@ class _UtcOffset(click.ParamType):
 )
 @format_option()
 @click.pass_context
+@together(ImportOptions)
 def import_(
     ctx: click.Context,
     sources: tuple[str, ...],
-    output: Path,
-    conversation: str | None,
-    time_: str | None,
-    body: str | None,
-    type_: str | None,
-    message_type: str | None,
-    from_service: str | None,
-    to_service: str | None,
-    contract: str | None,
-    leave_open: bool,
-    topology: str | None,
-    database: str | None,
-    utc_offset: int,
-    prefix: str,
-    format_: str,
+    given: ImportOptions,
 ) -> None:
     """Make a capture of what others have recorded.
 
@@ -114,41 +124,50 @@ def import_(
         --from-service InitiatorService --to-service TargetService --topology combined \\
         --contract //hopline/OrderContract --message-type //hopline/Order --output shop.avro
     """
-    log = _log(conversation, time_, body, type_, message_type, utc_offset)
-    known = None if topology is None else TopologyArgument().convert(topology, None, ctx)
-    homes = Homes(known, database)
-    place = (None, None, None) if from_service is None else place_of(from_service, homes)
-    if log is not None and (place[1] is None or to_service is None):
+    log = _log(given)
+    known = (
+        None if given.topology is None else TopologyArgument().convert(given.topology, None, ctx)
+    )
+    homes = Homes(known, given.database)
+    place = (
+        (None, None, None) if given.from_service is None else place_of(given.from_service, homes)
+    )
+    if log is not None and (place[1] is None or given.to_service is None):
         raise UsageError(
             "A message log does not say who talks to whom.",
             "Give --from-service INSTANCE/DATABASE/SERVICE (or --topology) and --to-service.",
         )
     report = Report()
-    reader = Reader(report, log, database, utc_offset)
-    between = Between(place[2], to_service, contract, place[0], place[1])
-    name = "" if topology is None else Path(topology).resolve().name
+    reader = Reader(report, log, given.database, given.utc_offset)
+    between = Between(place[2], given.to_service, given.contract, place[0], place[1])
+    name = "" if given.topology is None else Path(given.topology).resolve().name
+    now = time.time_ns() // 1_000_000
     counts = import_foreign(
-        list(_sources(sources)), reader, between, homes, output,
-        Metadata(CaptureOrigin.IMPORTED, prefix, name, time.time_ns() // 1_000_000, own_schemas()),
-        ends=log is not None and not leave_open,
-    )  # fmt: skip
-    if format_ == "json":
-        size = output.stat().st_size
-        result = {"file": str(output), "size": size, "records": counts.records}
+        list(_sources(sources)),
+        reader,
+        between,
+        homes,
+        given.output,
+        Metadata(CaptureOrigin.IMPORTED, given.prefix, name, now, own_schemas()),
+        ends=log is not None and not given.leave_open,
+    )
+    if given.format_ == "json":
+        size = given.output.stat().st_size
+        result = {"file": str(given.output), "size": size, "records": counts.records}
         click.echo(json.dumps(result | report.to_json(), ensure_ascii=False))
     else:
-        for line in _text(output, counts, report):
+        for line in _text(given.output, counts, report):
             click.echo(line)
     ctx.exit(0 if report.good and counts.records else _BAD_NEWS)
 
 
-def _log(
-    conversation: str | None, time_: str | None, body: str | None, type_: str | None,
-    message_type: str | None, utc_offset: int,
-) -> LogColumns | None:  # fmt: skip
+def _log(given: ImportOptions) -> LogColumns | None:
+    conversation, time_, body = given.conversation, given.time_, given.body
     if conversation is not None and time_ is not None and body is not None:
-        return LogColumns(conversation, time_, body, type_, message_type, utc_offset)
-    if any((conversation, time_, body, type_)):
+        return LogColumns(
+            conversation, time_, body, given.type_, given.message_type, given.utc_offset
+        )
+    if any((conversation, time_, body, given.type_)):
         raise UsageError(
             "Of a message log three columns must be known.",
             "Give --conversation, --time and --body.",

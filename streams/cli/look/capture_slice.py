@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -19,11 +19,35 @@ from streams.capture.where import condition_of
 from streams.cli.options.answer import format_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.parameters import SERVICE, Finite
+from streams.cli.options.together import together
 from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire import Topics
 
 _BAD_NEWS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SliceOptions:
+    """The options of ``hopline capture slice``."""
+
+    output: Path
+    begin: int | None
+    end: int | None
+    ids: tuple[str, ...]
+    services: tuple[str, ...]
+    instances: tuple[str, ...]
+    percent: float
+    seed: int
+    where: str | None
+    whole: bool
+    renames: tuple[str, ...]
+    drops: tuple[str, ...]
+    allows: tuple[str, ...]
+    masks: tuple[str, ...]
+    removes: tuple[str, ...]
+    salvage: bool
+    format_: str
 
 
 @click.command("slice", short_help="A part of a capture, without what must not travel.")
@@ -62,26 +86,11 @@ _BAD_NEWS = 1
 @click.option("--salvage", is_flag=True, help="Skip what is damaged, and say how much is lost.")
 @format_option()
 @click.pass_context
+@together(SliceOptions)
 def slice_(
     ctx: click.Context,
     path: Path,
-    output: Path,
-    begin: int | None,
-    end: int | None,
-    ids: tuple[str, ...],
-    services: tuple[str, ...],
-    instances: tuple[str, ...],
-    percent: float,
-    seed: int,
-    where: str | None,
-    whole: bool,
-    renames: tuple[str, ...],
-    drops: tuple[str, ...],
-    allows: tuple[str, ...],
-    masks: tuple[str, ...],
-    removes: tuple[str, ...],
-    salvage: bool,
-    format_: str,
+    given: SliceOptions,
 ) -> None:
     """Write a part of a capture, and change in it what must not travel or is called otherwise.
 
@@ -97,30 +106,39 @@ def slice_(
         --allow-header traceparent --output test.avro
     """
     edit = Edit(
-        dict(map(_rename, renames)), frozenset(map(_foreign, drops)),
-        frozenset(allows) if allows else None, tuple(map(rule_of, masks)), frozenset(removes),
-    )  # fmt: skip
+        dict(map(_rename, given.renames)),
+        frozenset(map(_foreign, given.drops)),
+        frozenset(given.allows) if given.allows else None,
+        tuple(map(rule_of, given.masks)),
+        frozenset(given.removes),
+    )
     choice = Choice(
-        begin, end, frozenset(str(conversation_named(one)) for one in ids), frozenset(services),
-        frozenset(name.casefold() for name in instances), percent, seed, whole,
-    )  # fmt: skip
-    meant = condition_of(where)
-    reader = CaptureReader(path, salvage=salvage)
+        given.begin,
+        given.end,
+        frozenset(str(conversation_named(one)) for one in given.ids),
+        frozenset(given.services),
+        frozenset(name.casefold() for name in given.instances),
+        given.percent,
+        given.seed,
+        given.whole,
+    )
+    meant = condition_of(given.where)
+    reader = CaptureReader(path, salvage=given.salvage)
     topics = Topics(reader.metadata.prefix)
-    if output.exists() and output.resolve() == path.resolve():
+    if given.output.exists() and given.output.resolve() == path.resolve():
         raise UsageError("The output is the capture itself.", "Name another file.")
 
     def read() -> Iterator[tuple[Record, Look]]:
         return ((record, look(record, topics)) for record in reader)
 
     editor = Editor(edit)
-    with CaptureWriter(output, reader.metadata) as writer:
+    with CaptureWriter(given.output, reader.metadata) as writer:
         for record, seen in choose(read, choice, meant):
             changed = editor.apply(record, seen)
             if changed is not None:
                 writer.write(changed)
     lost = reader.lost if reader.losses else 0
-    _show(output, writer.counts, editor.done, lost, format_)
+    _show(given.output, writer.counts, editor.done, lost, given.format_)
     missed = [rule for rule, found in editor.done.matched.items() if not found]
     for rule in missed:
         click.echo(f"The rule {rule} matched nothing: is what it names in the capture?", err=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import signal
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from itertools import islice
 
 import click
@@ -25,6 +24,7 @@ from streams.capture.rerun import Rerun
 from streams.capture.schedule import Contents, contents_of, renamed
 from streams.cli.interruptible import interruptible
 from streams.cli.look.replay_dry_run import catalog_topology, predict
+from streams.cli.look.replay_job import home_of_job, new_job
 from streams.cli.look.replay_raw import replay_raw
 from streams.cli.look.replay_text import (
     compared_text,
@@ -37,14 +37,33 @@ from streams.cli.options.duration import DURATION
 from streams.cli.options.parameters import TOPIC_PREFIX, WithUnit
 from streams.cli.options.settings import config_option, properties_option, setting_option
 from streams.cli.options.shared import cluster_of
+from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
 from streams.errors import InputError
 from streams.kafka import Cluster
-from streams.kafka.listing import topic_names
 from streams.topology import Topology
-from streams.wire.place import place_of
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """The options of ``hopline replay``."""
+
+    bootstrap: str
+    prefix: str | None
+    topology: Topology | None
+    speed: float | None
+    rate: float | None
+    asap: bool
+    raw: bool
+    dry_run: bool
+    job: str | None
+    loops: int
+    keep: bool | None
+    quiet: int
+    timeout: int
+    format_: str
 
 
 @click.command()
@@ -116,23 +135,11 @@ _BAD_NEWS, _INTERRUPTED = 1, 130
 )
 @format_option()
 @click.pass_context
+@together(ReplayOptions)
 def replay(
     ctx: click.Context,
     file: str,
-    bootstrap: str,
-    prefix: str | None,
-    topology: Topology | None,
-    speed: float | None,
-    rate: float | None,
-    asap: bool,
-    raw: bool,
-    dry_run: bool,
-    job: str | None,
-    loops: int,
-    keep: bool | None,
-    quiet: int,
-    timeout: int,
-    format_: str,
+    given: ReplayOptions,
 ) -> None:
     """Send the commands of a capture again, each dialog in its order and at its pace.
 
@@ -150,33 +157,54 @@ def replay(
     hopline replay friday --rate 500/s --loop 3 --job load
     hopline replay friday --raw --prefix copy.
     """
-    if raw:
-        if asap or topology or loops > 1 or (speed, rate, keep) != (None, None, None):
+    if given.raw:
+        if (
+            given.asap
+            or given.topology
+            or given.loops > 1
+            or (given.speed, given.rate, given.keep) != (None, None, None)
+        ):
             raise click.UsageError("--raw goes with --prefix, --job and --dry-run, and no other.")
-        _raw(ctx, CaptureReader(file), bootstrap, prefix, job, dry_run, timeout, format_)
-    if sum((asap, speed is not None, rate is not None)) > 1:
+        _raw(ctx, CaptureReader(file), given)
+    if sum((given.asap, given.speed is not None, given.rate is not None)) > 1:
         raise click.UsageError("--speed, --rate and --asap contradict each other: give one.")
-    if keep and loops > 1:
+    if given.keep and given.loops > 1:
         raise click.UsageError("Each loop needs new conversations: leave --keep-conversations out.")
     # What fails is told record by record; librdkafka would add a line per attempt to connect.
     logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
     reader = CaptureReader(file)
-    naming = Naming(demand_name(job or _new_job()), keep is False or loops > 1, loops)
-    pace = None if asap or rate is not None else 1.0 if speed is None else speed
-    target = reader.metadata.prefix if prefix is None else prefix
-    rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
+    naming = Naming(
+        demand_name(given.job or new_job()), given.keep is False or given.loops > 1, given.loops
+    )
+    as_recorded = 1.0 if given.speed is None else given.speed
+    pace = None if given.asap or given.rate is not None else as_recorded
+    target = reader.metadata.prefix if given.prefix is None else given.prefix
+    rerun = Rerun(reader, _commands(reader), target, pace, given.rate, naming)
     dues = rerun.dues()
-    if dry_run:
-        predict(rerun, _topics(rerun), topology, bootstrap, timeout / 1000, format_, _report)
+    if given.dry_run:
+        predict(
+            rerun,
+            _topics(rerun),
+            given.topology,
+            given.bootstrap,
+            given.timeout / 1000,
+            given.format_,
+            _report,
+        )
         return
-    cluster = cluster_of(bootstrap, target)
-    cluster.wait(timeout / 1000, _report)
+    cluster = cluster_of(given.bootstrap, target)
+    cluster.wait(given.timeout / 1000, _report)
     topics = _topics(rerun)
-    demand_topics(cluster, topics, timeout / 1000)
+    demand_topics(cluster, topics, given.timeout / 1000)
     work = Job(
-        cluster, naming.job, plan=rerun.digest(), anchor=topics[0], now=_epoch(),
-        instance=_home(cluster, topics[0], named=bool(job)), timeout=timeout / 1000,
-    )  # fmt: skip
+        cluster,
+        naming.job,
+        plan=rerun.digest(),
+        anchor=topics[0],
+        now=_epoch(),
+        instance=home_of_job(cluster, topics[0], _report if given.job else None),
+        timeout=given.timeout / 1000,
+    )
     before, found = work.standing.position, None
     if work.resumed:
         _report(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
@@ -189,45 +217,23 @@ def replay(
             stopped=stopped,
             report=lambda progress: _report(progress_text(rerun, before, progress)),
         )
-        if outcome.good and not outcome.stopped and quiet:
-            found = _closed(rerun, cluster, work, topology, quiet / 1000, stopped)
+        if outcome.good and not outcome.stopped and given.quiet:
+            found = _closed(rerun, cluster, work, given.topology, given.quiet / 1000, stopped)
     work.close()
-    _show(rerun, work, outcome, found, format_)
+    _show(rerun, work, outcome, found, given.format_)
     bad = not outcome.good or (found is not None and not found.good)
     ctx.exit(_INTERRUPTED if outcome.stopped and outcome.good else _BAD_NEWS if bad else 0)
 
 
-def _raw(
-    ctx: click.Context, reader: CaptureReader, bootstrap: str, prefix: str | None,
-    job: str | None, dry_run: bool, timeout: int, format_: str,
-) -> None:  # fmt: skip
-    cluster = cluster_of(bootstrap, reader.metadata.prefix if prefix is None else prefix)
+def _raw(ctx: click.Context, reader: CaptureReader, given: ReplayOptions) -> None:
+    prefix = reader.metadata.prefix if given.prefix is None else given.prefix
+    cluster = cluster_of(given.bootstrap, prefix)
     with interruptible(signal.SIGINT) as stopped:
         code = replay_raw(
-            reader, cluster, job=job, dry_run=dry_run, timeout=timeout / 1000, stopped=stopped,
-            format_=format_,
+            reader, cluster, job=given.job, dry_run=given.dry_run, timeout=given.timeout / 1000,
+            stopped=stopped, format_=given.format_,
         )  # fmt: skip
     ctx.exit(code)
-
-
-def _home(cluster: Cluster, topic: str, *, named: bool) -> str | None:
-    """Return the instance of a topic, where a record can say that a job was begun."""
-    place = place_of(topic, cluster.topics)
-    if place is None or place.instance is None or "--" in topic:  # too long a name says none
-        return None
-    record = cluster.topics.reading(place.instance)
-    if record in topic_names(cluster):
-        return place.instance
-    if named:  # else nobody takes it up without naming it
-        _report(
-            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
-            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
-        )
-    return None
-
-
-def _new_job() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 def _epoch() -> int:

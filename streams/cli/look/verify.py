@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.settings import credentials
 from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.options.together import together
 from streams.cli.text.values import lines
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
@@ -24,6 +26,24 @@ from streams.wire import Topics
 
 _BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """The options of ``hopline verify``."""
+
+    first: int | None
+    end: int | None
+    job: str | None
+    live: bool
+    also: tuple[str, ...]
+    captures: tuple[Path, ...]
+    limit: int
+    master: str
+    timeout: float
+    format_: str
+    bootstrap: str
+    prefix: str
 
 
 @click.command()
@@ -64,20 +84,10 @@ _LOG = Path(".hopline/verify/spark.log")
 @format_option()
 @cluster_options
 @click.pass_context
+@together(VerifyOptions)
 def verify(
     ctx: click.Context,
-    first: int | None,
-    end: int | None,
-    job: str | None,
-    live: bool,
-    also: tuple[str, ...],
-    captures: tuple[Path, ...],
-    limit: int,
-    master: str,
-    timeout: float,
-    format_: str,
-    bootstrap: str,
-    prefix: str,
+    given: VerifyOptions,
 ) -> None:
     """Account for every message: delivered, waiting, discarded for a reason, or lost.
 
@@ -93,17 +103,21 @@ def verify(
     the newest events: the account is then of all that can be read. docs/verify.md says how it
     accounts, and what nobody can know.
     """
-    if live and job:
+    if given.live and given.job:
         raise UsageError("--job and --live contradict each other.", "Give one of them.")
-    asked = Asked(Span(first, end), limit, DialogFilter(LIVE if live else job))
-    if captures and also:
+    asked = Asked(
+        Span(given.first, given.end), given.limit, DialogFilter(LIVE if given.live else given.job)
+    )
+    if given.captures and given.also:
         raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
-    if captures:
-        with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
-            verified = verify_captures(spark, captures, asked)
+    if given.captures:
+        with batch_session(master=given.master, log=_LOG, name="hopline verify") as spark:
+            verified = verify_captures(spark, given.captures, asked)
     else:
-        verified = _clusters((bootstrap, *also), prefix, timeout, master, asked)
-    if format_ == "json":
+        verified = _clusters(
+            (given.bootstrap, *given.also), given.prefix, given.timeout, given.master, asked
+        )
+    if given.format_ == "json":
         hung = [each._asdict() for each in verified.hung]
         answer = {**verified.account.to_json(), "hung": hung, "notes": list(verified.notes)}
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))

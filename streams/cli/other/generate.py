@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.output_folder import output_folder, write_text
 from streams.cli.options.parameters import SENDING_SERVICE, SERVICE, TOPIC_PREFIX
+from streams.cli.options.together import together
 from streams.prose import counted
 from streams.topology import FILE
 from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
@@ -27,6 +29,23 @@ DEFECTS = "DEFECTS.json"
 @click.group()
 def generate() -> None:
     """Generate made-up input, the same for the same seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpTrafficOptions:
+    """The options of ``hopline generate traffic``."""
+
+    output: Path
+    dialogs: int
+    messages: int
+    seed: int
+    origin: str
+    to: str
+    contract: str
+    duration: int
+    prefix: str
+    topology: str
+    format_: str
 
 
 @generate.command("traffic", short_help="A capture of applications that place orders.")
@@ -64,51 +83,42 @@ def generate() -> None:
     help="Name of the topology it is meant for.",
 )
 @format_option()
+@together(MadeUpTrafficOptions)
 def traffic(
-    output: Path,
-    dialogs: int,
-    messages: int,
-    seed: int,
-    origin: str,
-    to: str,
-    contract: str,
-    duration: int,
-    prefix: str,
-    topology: str,
-    format_: str,
+    given: MadeUpTrafficOptions,
 ) -> None:
     """Generate a capture of applications that place orders; `hopline replay` does what it says."""
-    instance, database, service = origin.split("/", 2)
+    instance, database, service = given.origin.split("/", 2)
     wanted = Traffic(
         instance=instance,
         database=database,
         from_service=service,
-        to_service=to,
-        contract=contract,
-        dialogs=dialogs,
-        messages=messages,
-        duration=duration,
-        seed=seed,
-        prefix=prefix,
-        topology=topology,
+        to_service=given.to,
+        contract=given.contract,
+        dialogs=given.dialogs,
+        messages=given.messages,
+        duration=given.duration,
+        seed=given.seed,
+        prefix=given.prefix,
+        topology=given.topology,
     )
-    counts = write_traffic(output, wanted)
-    size = output.stat().st_size
-    if format_ == "json":
+    counts = write_traffic(given.output, wanted)
+    size = given.output.stat().st_size
+    if given.format_ == "json":
         result = {
-            "file": str(output),
+            "file": str(given.output),
             "size": size,
-            "dialogs": dialogs,
-            "messages": messages,
+            "dialogs": given.dialogs,
+            "messages": given.messages,
             "records": counts.records,
             "body_bytes": counts.body_bytes,
-            "seed": seed,
+            "seed": given.seed,
         }
         click.echo(json.dumps(result))
         return
     click.echo(
-        f"{output}: {messages:,} messages in {dialogs:,} dialogs, {counts.records:,} records, "
-        f"{size / 1e6:.1f} MB"
+        f"{given.output}: {given.messages:,} messages in {given.dialogs:,} dialogs, "
+        f"{counts.records:,} records, {size / 1e6:.1f} MB"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -13,9 +14,28 @@ from streams.cli.options.duration import DURATION
 from streams.cli.options.parameters import ADDRESS, Finite
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.shown import refuse_store_password
+from streams.cli.options.together import together
 from streams.monitor import MonitorConfig, run
 
 _DEFAULT = MonitorConfig(bootstrap="")
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorOptions:
+    """The options of ``hopline monitor``."""
+
+    bootstrap: str
+    prefix: str
+    store: str
+    master: str
+    checkpoint: Path
+    window: int
+    horizon: int
+    job: str | None
+    keep: float | None
+    until_idle: float | None
+    ready_file: Path | None
+    http: str | None
 
 
 @click.command()
@@ -80,19 +100,9 @@ _DEFAULT = MonitorConfig(bootstrap="")
     metavar="[HOST:]PORT",
     help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone on loopback.",
 )
+@together(MonitorOptions)
 def monitor(
-    bootstrap: str,
-    prefix: str,
-    store: str,
-    master: str,
-    checkpoint: Path,
-    window: int,
-    horizon: int,
-    job: str | None,
-    keep: float | None,
-    until_idle: float | None,
-    ready_file: Path | None,
-    http: str | None,
+    given: MonitorOptions,
 ) -> None:
     """Compute latencies, superfluous copies and events while they happen, into a store.
 
@@ -100,19 +110,19 @@ def monitor(
     it was. Needs Java 17.
     """
     config = MonitorConfig(
-        bootstrap=bootstrap,
-        prefix=prefix,
-        properties=cluster_of(bootstrap, prefix).properties,
-        store=store,
-        master=master,
-        checkpoint=checkpoint,
-        window=window,
-        horizon=horizon,
-        job=job,
-        keep=keep,
-        until_idle=until_idle,
-        ready_file=ready_file,
-        http=http,
+        bootstrap=given.bootstrap,
+        prefix=given.prefix,
+        properties=cluster_of(given.bootstrap, given.prefix).properties,
+        store=given.store,
+        master=given.master,
+        checkpoint=given.checkpoint,
+        window=given.window,
+        horizon=given.horizon,
+        job=given.job,
+        keep=given.keep,
+        until_idle=given.until_idle,
+        ready_file=given.ready_file,
+        http=given.http,
     )
     run(config, stop=_stop_on_signal(), say=lambda line: click.echo(f"monitor: {line}", err=True))
 

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from streams.cli.headed import HeadedCommand
 from streams.cli.options.begin import begin_of
 from streams.cli.options.settings import credentials, section_options
 from streams.cli.options.shared import cluster_of, cluster_options
+from streams.cli.options.together import together
 from streams.cli.run.log import log_to_stderr
 from streams.cli.run.worker_agents import AGENT_HEADINGS, AgentOptions, agent_options, run_agents
 from streams.errors import SurroundingsError, UsageError
@@ -31,6 +33,26 @@ _HEADINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """The options of ``hopline worker`` but those of its section in the settings."""
+
+    instances: tuple[str, ...]
+    every: bool
+    topology: Topology | None
+    agents: tuple[str, ...]
+    service: str | None
+    name: str | None
+    classifier: str | None
+    redirect: str | None
+    directory: str | None
+    begin: tuple[str, ...]
+    bootstrap: str
+    prefix: str
+    log_format: str
+    pace: str
+
+
 @click.command(cls=HeadedCommand, headings=_HEADINGS)
 @click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
 @click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
@@ -38,23 +60,11 @@ _HEADINGS = {
 @agent_options
 @section_options("worker")
 @cluster_options
+@together(WorkerOptions)
 def worker(
     role: str,
-    instances: tuple[str, ...],
-    every: bool,
-    topology: Topology | None,
-    agents: tuple[str, ...],
-    service: str | None,
-    name: str | None,
-    classifier: str | None,
-    redirect: str | None,
-    directory: str | None,
-    begin: tuple[str, ...],
-    bootstrap: str,
-    prefix: str,
-    log_format: str,
-    pace: str,
-    **options: Any,
+    given: WorkerOptions,
+    **section: Any,
 ) -> None:
     """Run workers until SIGTERM: then they drain, commit and leave.
 
@@ -67,17 +77,27 @@ def worker(
     --standby and the same --slot one works; the other one knows all that it knows, and takes over
     within seconds when it dies.
     """
-    settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
+    settings = WorkerSettings(
+        log_format=LogFormat(given.log_format), pace=PaceName(given.pace), **section
+    )
     log_to_stderr(settings.log_format, verbose=settings.verbose)
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     options_of_agents = AgentOptions(
-        topology, agents, service, name, classifier, redirect, directory, begin_of(begin)
+        given.topology,
+        given.agents,
+        given.service,
+        given.name,
+        given.classifier,
+        given.redirect,
+        given.directory,
+        begin_of(given.begin),
     )
     options_of_agents.demand(wanted=role == AGENTS)
-    every = every or (topology is not None and not instances)
+    instances = given.instances
+    every = given.every or (given.topology is not None and not instances)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
-    cluster = cluster_of(bootstrap, prefix)
+    cluster = cluster_of(given.bootstrap, given.prefix)
     if every:
         cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
         live = read_catalog(cluster).topology

@@ -6,6 +6,7 @@ Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED
@@ -13,6 +14,22 @@ from streams.node.endpoint.overlay import Bodies, Turns
 from streams.node.endpoint.timers import AT_ONCE
 from streams.node.endpoint.transaction import Transaction
 from streams.protocol import DialogKey
+
+
+class Taken(NamedTuple):
+    """What was taken from an endpoint for a transaction; ``None``: what there is by then.
+
+    ``due``: what :meth:`Endpoint.take_due` has returned; whoever took it answers for it. ``room``:
+    whose turn it is to transmit, of :meth:`Endpoint.take_turns`. ``probes``: what
+    :meth:`Endpoint.next_probes` has.
+    """
+
+    due: Iterable[DialogKey] | None = None
+    room: Sequence[DialogKey] | None = None
+    probes: Sequence[DialogKey] | None = None
+
+
+NOTHING_TAKEN = Taken()
 
 
 class Endpoint(CommittedState):
@@ -26,19 +43,15 @@ class Endpoint(CommittedState):
         now: int,
         *,
         timers: bool = True,
-        due: Iterable[DialogKey] | None = None,
-        most: int = UNLIMITED,
-        room: Sequence[DialogKey] | None = None,
         opens: bool = True,
-        probes: Sequence[DialogKey] | None = None,
+        most: int = UNLIMITED,
+        taken: Taken = NOTHING_TAKEN,
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
 
-        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
-        ``probes``: what :meth:`next_probes` has; by default it is asked. ``most``
-        is as for Transaction, ``room`` and ``opens`` as for Turns; ``room`` is by default whose
-        turn it is.
+        ``most`` is as for Transaction, ``opens`` as for Turns.
         """
+        due, room, probes = taken
         self.advance(now)
         if room is None:
             room = self.take_turns(most) if opens and timers else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streams.errors import Number
 from streams.kafka import Message
-from streams.node import Transaction
+from streams.node import Taken, Transaction
 from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.held_back import HeldBackStatements
@@ -73,11 +73,9 @@ class WorkApplier:
             bodies or owned.bodies,
             self._now(),
             timers=work.timers and refusal is None,
-            due=work.due,
-            most=owned.allowance.records,
-            room=work.room if refusal is None else (),
             opens=work.opens,
-            probes=work.probes,
+            most=owned.allowance.records,
+            taken=Taken(work.due, work.room if refusal is None else (), work.probes),
         )
         positions = dict(owned.positions)
         left: Sequence[Message] = ()

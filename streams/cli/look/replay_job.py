@@ -1,0 +1,38 @@
+"""What a replay's job is called, and where Hopline notes that it was begun."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from streams.kafka import Cluster
+from streams.kafka.listing import topic_names
+from streams.wire.place import place_of
+
+
+def new_job() -> str:
+    """Return a name that no job has had."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def home_of_job(
+    cluster: Cluster, topic: str, report: Callable[[str], None] | None = None
+) -> str | None:
+    """Return the instance of a topic, where a record can say that a job was begun.
+
+    Where there can be none ``report`` is called, for a job that somebody has named: nobody takes up
+    another one.
+    """
+    place = place_of(topic, cluster.topics)
+    if place is None or place.instance is None or "--" in topic:  # too long a name says none
+        return None
+    record = cluster.topics.reading(place.instance)
+    if record in topic_names(cluster):
+        return place.instance
+    if report is not None:
+        report(
+            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
+            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
+        )
+    return None
