@@ -61,6 +61,20 @@ def test_a_crash_before_the_commit_repeats_and_never_loses(
     assert len(two.records(queue)) == 3
 
 
+def test_each_decision_says_that_the_worker_gets_on(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of thousands may take longer than a thread may be silent: it would be ended."""
+    decided: list[None] = []
+    monkeypatch.setattr("streams.workers.forwarder.processor.beat", lambda: decided.append(None))
+    two.endpoint(limits=PATIENT)
+    send(two, b"one")
+    two.until(two.topics.out("A"), 1)
+    two.forwarder("A")
+    two.until(two.topics.txq("B"), 1)
+    assert decided
+
+
 def test_a_copy_that_kafka_refuses_is_told_and_holds_nothing_up(two: Rig) -> None:
     """11292: the next hop's topic takes nothing of this size; the sender keeps its message."""
     limit_size(two.cluster, two.topics.txq("B"), 4_000)

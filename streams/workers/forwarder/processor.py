@@ -35,6 +35,7 @@ from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Wh
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
 from streams.workers.forwarder.topic_names import TopicNames
+from streams.workers.pulse import beat
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -193,6 +194,7 @@ class Processor:
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
         """Let ``node`` decide, and remember for the fast path what holds for the whole route."""
+        beat()  # a batch of thousands of decisions may take longer than a thread may be silent
         record = self._record(source.origin, message, headers)
         try:
             outcome = self._forwarder.handle(record, now)
