@@ -21,7 +21,7 @@ DIALOG = uuid.UUID(int=1)
 ASKER, ANSWERER = EndpointKey("A/A", DIALOG, True), EndpointKey("B/B", DIALOG, False)
 
 
-def accepted(sender: EndpointKey, bodies: list[bytes]) -> list[Accepted]:
+def accepted_from(sender: EndpointKey, bodies: list[bytes]) -> list[Accepted]:
     return [
         Accepted(sender, uuid.uuid5(DIALOG, f"{sender.place}{n}"), n, digest_of(body))
         for n, body in enumerate(bodies)
@@ -38,16 +38,16 @@ def arrived(messages: list[Accepted], place: str) -> list[Delivered]:
     ]
 
 
-QUESTIONS = accepted(ASKER, list(LOAD.questions()))
-ANSWERS = accepted(ANSWERER, list(LOAD.answers()))
+QUESTIONS = accepted_from(ASKER, list(LOAD.questions()))
+ANSWERS = accepted_from(ANSWERER, list(LOAD.answers()))
 SIDES = [Side(ASKER, "CD", "B/B", 4), Side(ANSWERER, "CD", "A/A", 1)]
 
 
 def verdict(
     accepted: list[Accepted], delivered: list[Delivered], sides: list[Side] = SIDES
 ) -> Verdict:
-    accepted = [(message.sender.is_initiator, message.digest) for message in accepted]
-    return judge(LOAD, balance(accepted, delivered, sides), accepted, sides)
+    said = [(message.sender.is_initiator, message.digest) for message in accepted]
+    return judge(LOAD, balance(accepted, delivered, sides), said, sides)
 
 
 def all_of_it() -> list[Delivered]:
@@ -77,7 +77,7 @@ def test_a_dialog_that_is_open_is_not_finished() -> None:
 def test_an_application_that_forgot_or_repeated_itself_is_found() -> None:
     delivered = arrived(QUESTIONS[:3], "B/B") + arrived(ANSWERS, "A/A")
     assert verdict(QUESTIONS[:3] + ANSWERS, delivered).faults == {"unsaid": 1}
-    twice = accepted(ANSWERER, [b"0", b"0"])
+    twice = accepted_from(ANSWERER, [b"0", b"0"])
     found = verdict(QUESTIONS + twice, arrived(QUESTIONS, "B/B") + arrived(twice, "A/A"))
     assert found.faults == {"said_twice": 1}
 
