@@ -69,10 +69,10 @@ def stop(one: Rig) -> None:
 
 def drained(one: Rig, instance: str) -> None:
     """Wait until an instance's endpoint worker has applied everything, and stop all workers."""
-    inputs = [one.topics.inbox(instance), one.topics.ack(instance)]
+    inputs = [getattr(one.topics, kind)(instance) for kind in ("cmd", "inbox", "ack")]
 
     def at_end() -> bool:
-        ends = {t: len(one.records(t)) for t in inputs}
+        ends = {t: max(((m.offset() or 0) + 1 for m in one.records(t)), default=0) for t in inputs}
         passed = {t: one.committed("endpoint", t, instance) for t in inputs}
         return all(passed[t] >= ends[t] for t in inputs) or pause()
 
