@@ -28,6 +28,8 @@ from streams.kafka import Cluster
 from streams.kafka.acls import binding_of, create_acls, set_passwords
 from streams.wire import Topics
 from streams.wire.acl import Granted, Operation, Role
+from tests.running import eventually
+from tests.workers.rig import pause
 
 ROOT = Path(__file__).parents[2]
 SCRAM = "SCRAM-SHA-512"
@@ -125,18 +127,18 @@ class Secured:
         create_acls(self.admin(""), [(f"User:{r.name}", g) for r in roles for g in r.grants])
 
     def take(self, user: str, grant: Granted, operation: Operation) -> None:
-        """Take one operation from a user."""
-        binding = binding_of(f"User:{user}", grant, operation)
-        fields = ("restype", "name", "resource_pattern_type", "principal", "host", "operation",
-                  "permission_type")  # fmt: skip
-        one = AclBindingFilter(*(getattr(binding, field) for field in fields))
+        """Take one operation from a user; returns when the broker goes by it."""
+        one = _filter(user, grant, operation)
         admin = self.admin("").admin()
         [future] = admin.delete_acls([one]).values()
         assert len(future.result()) == 1
+        eventually(lambda: not admin.describe_acls(one).result() or pause(), "it is taken")
 
     def give_back(self, user: str, grant: Granted, operation: Operation) -> None:
-        """Give it back."""
+        """Give it back; returns when the broker goes by it."""
         create_acls(self.admin(""), [(f"User:{user}", replace(grant, operations=(operation,)))])
+        one, admin = _filter(user, grant, operation), self.admin("").admin()
+        eventually(lambda: admin.describe_acls(one).result() or pause(), "it is given back")
 
     def revoke_all(self) -> None:
         """Take everything from everybody."""
@@ -147,6 +149,13 @@ class Secured:
         admin = self.admin("").admin()
         for future in admin.delete_acls([every]).values():
             future.result()
+
+
+def _filter(user: str, grant: Granted, operation: Operation) -> AclBindingFilter:
+    binding = binding_of(f"User:{user}", grant, operation)
+    fields = ("restype", "name", "resource_pattern_type", "principal", "host", "operation",
+              "permission_type")  # fmt: skip
+    return AclBindingFilter(*(getattr(binding, field) for field in fields))
 
 
 @contextmanager
