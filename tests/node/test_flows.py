@@ -274,6 +274,18 @@ def test_thousands_of_flows_have_their_turns_in_transactions_to_come() -> None:
     assert [key for found in rounds for key in found] == keys
 
 
+def test_flows_without_room_take_no_turns_from_those_behind_them() -> None:
+    flows = Flows(Limits(), limit=1)
+    keys = [("DatabaseA", conversation(number), True) for number in range(AT_ONCE + 1)]
+    for key in keys:
+        flow = flows.towards(("Any", str(key[1])))
+        flow.waiting.put(key, 0)
+        flow.in_flight = flow.added_at = int(key != keys[-1])
+    flows._wanting |= flows._flows
+    assert flows.has_turn(1)
+    assert list(flows.turn(1_000, 1)) == [keys[-1]]
+
+
 def test_a_broker_id_that_does_not_exist_holds_up_only_its_own_dialogs() -> None:
     """Its messages reach an instance that never acknowledges them: no flow but theirs stalls."""
     net = sending(0, 0)

@@ -115,11 +115,12 @@ class Flows:
 
         Flows for which there is no turn any more are the first ones the next time.
         """
-        have_turns = [
+        able = (
             (where, flow.turns(min(most, room)))
-            for where, flow in islice(self._wanting.items(), min(most, AT_ONCE))
+            for where, flow in self._wanting.items()
             if (room := self.room(flow, now)) > 0
-        ]
+        )
+        have_turns = list(islice(able, min(most, AT_ONCE)))  # full ones keep nobody from a turn
         for where, _ in have_turns:
             self._wanting[where] = self._wanting.pop(where)
         turns = zip_longest(*(keys for _, keys in have_turns))
