@@ -1,7 +1,6 @@
 """The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
 
 from streams.kafka.acls import create_acls, set_passwords
-from streams.kafka.brokers import find_long_transactions
 from streams.kafka.catalog import (
     CatalogState,
     Change,
@@ -32,7 +31,7 @@ from streams.kafka.compare_topics import (
     durable_config,
 )
 from streams.kafka.create_topics import create, grow
-from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
+from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
@@ -120,10 +119,9 @@ __all__ = [
     "demand_stateable",
     "deploy",
     "durable_config",
+    "find_beyond_apply",
     "find_hung",
-    "find_long_transactions",
     "find_open",
-    "find_too_few",
     "find_topic_id",
     "first_since",
     "grow",

@@ -50,7 +50,7 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
     new = any(m.missing and m.topic == cluster.topics.catalog for m in mismatches)
     state = CatalogState() if new else read_catalog(cluster)
     change = change_for(state, _wanted(topology, state), prune=prune)
-    findings = (*find_too_few(mismatches), *find_long_transactions(cluster))
+    findings = find_beyond_apply(cluster, mismatches)
     return Deployment(done, change, change.base, findings, warn(cluster))
 
 
@@ -66,11 +66,16 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
     wanted = _wanted(topology, state)
     change = change_for(state, wanted, prune=prune)
     version = publish(cluster, wanted, change) if change else change.base
-    findings = (*find_too_few(mismatches), *find_long_transactions(cluster))
+    findings = find_beyond_apply(cluster, mismatches)
     return Deployment(tuple(done), change, version, findings, warn(cluster))
 
 
-def find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
+def find_beyond_apply(cluster: Cluster, mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
+    """Return what an operator has to do, because ``apply`` cannot: a sentence for each."""
+    return (*_find_too_few(mismatches), *find_long_transactions(cluster))
+
+
+def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
     """Return a sentence for topics that have too few replicas: how many, the first, the remedy."""
     found = [m for m in mismatches if _is_finding(m)]
     if not found:

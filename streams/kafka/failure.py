@@ -37,6 +37,16 @@ _PASSING = _SILENT | {
 """Why a broker does not take a record that it may well take later."""
 
 
+NO_LEADER = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""What a broker answers while a leader moves, or where a topic was made or deleted just now."""
+
+
 def is_passing(error: KafkaError) -> bool:
     """Tell whether another attempt to write a record may succeed, if only by another client.
 

@@ -9,26 +9,18 @@ from concurrent.futures import Future
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
     IsolationLevel,
-    KafkaError,
     KafkaException,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
+from streams.kafka.failure import NO_LEADER
 from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
 """Seconds before a partition that had no leader is asked about again."""
-_NO_LEADER = frozenset(
-    {
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    }
-)
-"""What a broker answers while a leader moves, or where a topic was made or deleted just now."""
 
 Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
@@ -150,7 +142,7 @@ def _offsets(
             try:
                 found[place.topic, place.partition] = future.result().offset
             except KafkaException as error:
-                if error.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
+                if error.args[0].code() not in NO_LEADER or time.monotonic() > deadline:
                     raise
                 again.append(TopicPartition(place.topic, place.partition))
         if again:

@@ -10,15 +10,13 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
+from streams.kafka.failure import NO_LEADER
 
-_PASSING = (
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
+_PASSING = NO_LEADER | {
     KafkaError._UNKNOWN_PARTITION,
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
-)
+}
 """What a broker, or the client, answers about a topic that it has only just heard of."""
 
 

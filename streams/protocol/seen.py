@@ -9,11 +9,12 @@ it is noticed when what is said is not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
-from streams.protocol.cause import Cause
+from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command
 
 KEPT = 16
@@ -60,6 +61,15 @@ class Seen:
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
         """Return this with one more statement."""
         return Seen((*self.said, SeenStatement(*cause.at, digest_of(command), number))[-KEPT:])
+
+
+def remember(
+    known: dict[Source, Seen], latest: Mapping[Source, Seen], forgotten: Iterable[Source]
+) -> None:
+    """Take over what a transaction has seen: who issued a statement last is last in ``known``."""
+    for source in (*forgotten, *latest):
+        known.pop(source, None)
+    known.update(latest)
 
 
 def digest_of(command: Command) -> int:

@@ -67,7 +67,7 @@ def answer(
     ``now`` is in epoch seconds. If one leads where the request asks for, all are taken: several
     broker ids balance, several addresses are tried in turn, and nobody has to ask for the others.
     """
-    refusal = _refusal(asked, offers)
+    refusal = refusal_of(asked, offers)
     if refusal is not None:
         return NoticeAnswer(refusal=refusal)
     there = {route_key(route) for route in routes if not _expired(route, now)}
@@ -83,7 +83,8 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
             yield f"DROP ROUTE {bracket(route.name)};"
 
 
-def _refusal(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
+def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
+    """Return why the directory's offers answer no request; it does not depend on the catalog."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
         return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")

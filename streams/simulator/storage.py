@@ -20,6 +20,7 @@ from streams.protocol import (
     Source,
     Status,
 )
+from streams.protocol.seen import remember
 from streams.routing import broker_key
 from streams.simulator.codec import (
     ACK,
@@ -83,11 +84,7 @@ class State:
 
     def write(self, tx: Transaction) -> None:
         """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
-        for source in tx.forgotten_sources:
-            self.seen.pop(source, None)
-        for source, seen in tx.seen.items():
-            self.seen.pop(source, None)
-            self.seen[source] = seen
+        remember(self.seen, tx.seen, tx.forgotten_sources)
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
         for key, machine in tx.machines.items():

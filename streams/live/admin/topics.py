@@ -9,8 +9,7 @@ from streams.kafka import (
     Mismatch,
     broker_count,
     compare,
-    find_long_transactions,
-    find_too_few,
+    find_beyond_apply,
 )
 from streams.kafka.listing import topic_names
 from streams.wire.specs import TopicSpec
@@ -37,5 +36,5 @@ def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
     spare = tuple(sorted(name for name in there if name not in needed)) if prefix else ()
     found, brokers = tuple(compare(cluster, specs)), broker_count(cluster)
     warning = cluster.replication.warning(brokers)
-    findings = (*find_too_few(found), *find_long_transactions(cluster), *filter(None, [warning]))
+    findings = (*find_beyond_apply(cluster, found), *filter(None, [warning]))
     return Comparison(found, spare, findings, brokers)

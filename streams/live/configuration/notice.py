@@ -14,7 +14,7 @@ from streams.live.configuration.directory import Directory
 from streams.node.endpoint.route_requests import MissingRoute, parse_missing_route
 from streams.prose import clipped
 from streams.services import answer, purge
-from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker
+from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker, refusal_of
 from streams.topology import Database, Offer, Topology
 
 log = logging.getLogger("hopline.notice")
@@ -44,7 +44,7 @@ class Notices:
             return NO_REQUEST, "only a MissingRoute is answered"
         offers, now = self.directory.find(asked.service), self.clock()
         # Read the catalog only for what the directory knows: anyone may wait for unknown names.
-        refusal = answer(asked, offers, (), now).refusal
+        refusal = refusal_of(asked, offers)
         if refusal is None:
             refusal = self._create_routes(broker, asked, offers, now)
         else:
@@ -62,7 +62,7 @@ class Notices:
         if place is None:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         found = answer(asked, offers, place[1].routes, now)
-        refusal = found.refusal or self._execute(place, found.sql, now, state)
+        refusal = self._execute(place, found.sql, now, state)
         text = refusal[1] if refusal else found.sql or "there is a route by now"
         log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, text)
         return refusal

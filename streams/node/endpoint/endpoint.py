@@ -14,6 +14,7 @@ from streams.node.endpoint.overlay import Bodies, Turns
 from streams.node.endpoint.timers import AT_ONCE
 from streams.node.endpoint.transaction import Transaction
 from streams.protocol import DialogKey
+from streams.protocol.seen import remember
 
 
 class Taken(NamedTuple):
@@ -78,11 +79,7 @@ class Endpoint(CommittedState):
                     self.dialogs.put_chunk(key, number, chunk)
         for flow in tx.turns.added:
             flow.added_at = tx.now
-        for source in tx.forgotten_sources:
-            self.seen.pop(source, None)
-        for source, seen in tx.seen.items():  # the latest is last: the first is forgotten first
-            self.seen.pop(source, None)
-            self.seen[source] = seen
+        remember(self.seen, tx.seen, tx.forgotten_sources)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
         for wanted in tx.notices.again:  # however many they are: so many at once as after a change
