@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import NamedTuple
 
 from streams.capture.record import Header
-from streams.errors import EventKind, Number
-from streams.protocol.frames import Flag
-from streams.wire import MalformedError, Topics, decode_event
+from streams.errors import CopyOutcome, copy_outcome
+from streams.protocol.frames import Flag, Message
+from streams.wire import MalformedError, Topics
+from streams.wire.describe import RawRecord
+from streams.wire.dialog_records import EventRecord, QueuedRecord, dialog_record
 from streams.wire.place import place_of
-from streams.wire.records import read_queued
 
-__all__ = ["Arrived", "Copy", "CopyEvent", "read_arrivals"]
+__all__ = ["Arrived", "CopyEvent", "read_arrivals"]
 
 _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 
@@ -34,19 +34,11 @@ class Arrived(NamedTuple):
     enqueued_at: int
 
 
-class Copy(Enum):
-    """What became of a copy that did not arrive, or of a message that waits."""
-
-    REMOVED = "removed"
-    DROPPED = "dropped"
-    DELAYED = "delayed"
-
-
 class CopyEvent(NamedTuple):
     """An event that tells of a copy, ``at`` epoch milliseconds; ``error`` is its number."""
 
     conversation: str
-    what: Copy
+    what: CopyOutcome
     error: int
     at: int
 
@@ -58,17 +50,21 @@ def read_arrivals(
     place = place_of(topic, topics)
     if place is None:
         return
+    record = RawRecord(topic, 0, 0, 0, None, value, headers)
     try:
-        if place.kind == "queue":
-            yield from _queued(headers, f"{place.instance}/{place.database}")
-        elif place.kind == "event":
-            yield from _copy_events(value)
+        match dialog_record(place.kind, record):
+            case QueuedRecord() as queued:
+                yield from _arrived(queued.message, f"{place.instance}/{place.database}")
+            case EventRecord() as found:
+                event = found.event
+                what, about = copy_outcome(event), str(event["conversation"]).lower()
+                if what is not None:
+                    yield CopyEvent(about, what, event["error"], event["at"])
     except MalformedError:
         return
 
 
-def _queued(headers: tuple[Header, ...], place: str) -> Iterator[Arrived]:
-    frame = read_queued(None, list(headers))
+def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
     header, path = frame.header, frame.journey.path
     if header.flags & _OWN or header.fragment:
         return
@@ -80,17 +76,3 @@ def _queued(headers: tuple[Header, ...], place: str) -> Iterator[Arrived]:
         str(frame.conversation), frame.parties.from_initiator, header.sequence, place,
         ">".join(names), took, header.enqueued_at,
     )  # fmt: skip
-
-
-def _copy_events(value: bytes | None) -> Iterator[CopyEvent]:
-    event = decode_event(value)
-    kind, error = event["event"], event["error"]
-    if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
-        what = Copy.REMOVED
-    elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
-        what = Copy.DROPPED
-    elif kind == EventKind.MESSAGE_CLASSIFY and error:
-        what = Copy.DELAYED
-    else:
-        return
-    yield CopyEvent(str(event["conversation"]).lower(), what, error, event["at"])

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from streams.capture.arrivals import Arrived, Copy, CopyEvent
+from streams.capture.arrivals import Arrived, CopyEvent
 from streams.capture.forecast import Side
+from streams.errors import CopyOutcome
 
 __all__ = ["Comparison", "Differing", "Latency", "Ledger"]
 
@@ -129,7 +130,7 @@ class Ledger:
     _replayed: dict[str, int] = field(default_factory=dict)
     _original: dict[str, int] = field(default_factory=dict)
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    _copies: tuple[Counter[tuple[Copy, int]], Counter[tuple[Copy, int]]] = field(
+    _copies: tuple[Counter[tuple[CopyOutcome, int]], Counter[tuple[CopyOutcome, int]]] = field(
         default_factory=lambda: (Counter(), Counter())
     )
     _original_arrived: bool = False
@@ -257,7 +258,7 @@ class Ledger:
         return tuple(Differing(*key, outcomes) for key, outcomes in found.items())
 
 
-def _by_error(counts: Counter[tuple[Copy, int]]) -> dict[str, dict[int, int]]:
+def _by_error(counts: Counter[tuple[CopyOutcome, int]]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for (what, error), number in sorted(counts.items(), key=lambda item: (item[0][0].value, item)):
         found.setdefault(what.value, {})[error] = number

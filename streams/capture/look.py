@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
 from streams.capture.record import Record
 from streams.errors import EventKind
-from streams.protocol import Flag, Header, Parties
-from streams.wire import (
-    MalformedError,
-    Topics,
-    decode_event,
-    decode_header,
-    decode_parties,
-    decode_result,
-)
+from streams.protocol import Flag
+from streams.wire import MalformedError, Topics
 from streams.wire.describe import RawRecord
-from streams.wire.place import TopicPlace, place_of
-from streams.wire.records import (
-    CONVERSATION,
-    MESSAGE,
-    ROUTE,
-    conversation_of,
-    header_of,
-    is_moved,
-    read_command,
+from streams.wire.dialog_records import (
+    AckRecord,
+    DialogRecord,
+    EventRecord,
+    FrameRecord,
+    KafkaRecord,
+    QueuedRecord,
+    StatementRecord,
+    StatementResult,
+    dialog_record,
 )
+from streams.wire.place import TopicPlace, place_of
+from streams.wire.records import conversation_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
@@ -91,11 +85,8 @@ def look(record: Record, topics: Topics) -> Look:
     if place is None:
         return bare
     bare = bare._replace(instance=place.instance, database=place.database)
-    reader = _READERS.get(place.kind)
-    if reader is None:
-        return bare
     try:
-        return reader(record, bare)
+        return _read(dialog_record(place.kind, record), bare)
     except _BROKEN:
         return bare._replace(what=MALFORMED, conversation=_key(record))
 
@@ -108,12 +99,27 @@ def raw(record: Record) -> RawRecord:
     )  # fmt: skip
 
 
+def _read(record: DialogRecord | None, bare: Look) -> Look:
+    match record:
+        case StatementRecord():
+            return _statement(record, bare)
+        case FrameRecord():
+            return _frame(record, bare)
+        case EventRecord():
+            return _event(record, bare)
+        case StatementResult():
+            result = record.result
+            conversation = str(result.conversation)
+            return bare._replace(conversation=conversation, what="result", error=result.number)
+    return bare
+
+
 @lru_cache(4096)
 def _place(topic: str, topics: Topics) -> TopicPlace | None:
     return place_of(topic, topics)
 
 
-def _key(record: Record) -> str | None:
+def _key(record: KafkaRecord) -> str | None:
     try:
         return str(conversation_of(record.key))
     except MalformedError:
@@ -124,13 +130,13 @@ def _side(from_initiator: bool | None) -> str | None:
     return None if from_initiator is None else "initiator" if from_initiator else "target"
 
 
-def _command(record: Record, bare: Look) -> Look:
-    command = read_command(record.key, None, list(record.headers), record.timestamp)
+def _statement(record: StatementRecord, bare: Look) -> Look:
+    command = record.command(record.conversation)
     return bare._replace(
         database=command.database,
         conversation=str(command.conversation),
         side=_side(command.from_initiator),
-        what="moved" if is_moved(record.headers) else command.kind.value,
+        what="moved" if record.is_moved else command.kind.value,
         type=command.type,
         from_service=command.from_service,
         to_service=command.to_service,
@@ -140,50 +146,38 @@ def _command(record: Record, bare: Look) -> Look:
     )
 
 
-def _frame(record: Record, bare: Look) -> Look:
-    parties, header = decode_parties(header_of(record.headers, ROUTE)), _header(record)
-    return _with(bare, _key(record), parties, header)
-
-
-def _queued(record: Record, bare: Look) -> Look:
-    raw = header_of(record.headers, CONVERSATION)
-    conversation = str(uuid.UUID(bytes=raw or b""))
-    return _with(
-        bare, conversation, decode_parties(header_of(record.headers, ROUTE)), _header(record)
-    )
-
-
-def _header(record: Record) -> Header | None:
-    raw = header_of(record.headers, MESSAGE)
-    return None if raw is None else decode_header(raw)
-
-
-def _with(bare: Look, conversation: str | None, parties: Parties, header: Header | None) -> Look:
+def _frame(record: FrameRecord, bare: Look) -> Look:
+    if isinstance(record, AckRecord) and not record.is_frame:
+        return bare._replace(conversation=_key(record.record), what="status")
+    in_queue = isinstance(record, QueuedRecord)
+    parties = record.parties
     found = bare._replace(
-        conversation=conversation,
+        conversation=str(record.conversation) if in_queue else _key(record.record),
         side=_side(parties.from_initiator),
-        what="ack" if header is None else "message",
+        what="ack",
         from_service=parties.from_service,
         to_service=parties.to_service,
         contract=parties.contract,
     )
-    if header is None:
+    if isinstance(record, AckRecord) or not record.is_message:
         return found
+    header = record.header
     sequenced = not header.is_a(Flag.UNSEQUENCED) and header.fragment == 0
     return found._replace(
+        what="message",
         type=header.type,
         sequence=header.sequence if sequenced else None,
         id=str(header.message_id),
     )
 
 
-def _event(record: Record, bare: Look) -> Look:
-    event = decode_event(record.value)
+def _event(record: EventRecord, bare: Look) -> Look:
+    event = record.event
     return bare._replace(
         at=event["at"],
         instance=event["instance"],
         database=event["database"],
-        conversation=event["conversation"] or _key(record),
+        conversation=event["conversation"] or _key(record.record),
         side=_side(event["from_initiator"]),
         what=_title(event["event"]),
         sequence=event["sequence"],
@@ -200,28 +194,3 @@ def _title(number: int) -> str:
         return EventKind(number).title.removeprefix("Broker:")
     except ValueError:
         return f"event {number}"
-
-
-def _result(record: Record, bare: Look) -> Look:
-    result = decode_result(record.value)
-    return bare._replace(conversation=str(result.conversation), what="result", error=result.number)
-
-
-def _ack(record: Record, bare: Look) -> Look:
-    route = header_of(record.headers, ROUTE)
-    if route is None:
-        return bare._replace(conversation=_key(record), what="status")
-    return _with(bare, _key(record), decode_parties(route), None)
-
-
-_READERS: Mapping[str, Callable[[Record, Look], Look]] = {
-    "cmd": _command,
-    "out": _frame,
-    "txq": _frame,
-    "ingress": _frame,
-    "in": _frame,
-    "ack": _ack,
-    "queue": _queued,
-    "event": _event,
-    "result": _result,
-}

@@ -15,8 +15,9 @@ from streams.capture.record import Header
 from streams.protocol import Command
 from streams.protocol.frames import CommandKind, Flag
 from streams.wire import MalformedError, Topics, unescape
+from streams.wire.describe import RawRecord
+from streams.wire.dialog_records import QueuedRecord, StatementRecord
 from streams.wire.place import place_of
-from streams.wire.records import is_moved, read_command, read_queued
 from streams.wire.topics import MAX_LENGTH
 
 UNREADABLE = ""
@@ -108,21 +109,23 @@ class TalkReader:
         self, topic: str, key: bytes | None, headers: tuple[Header, ...]
     ) -> Iterator[DialogTalk]:
         """Yield the talk in a record; nothing for other than BEGIN, SEND and messages in queues."""
+        record = RawRecord(topic, 0, 0, 0, key, None, headers)
         if topic.startswith(f"{self.prefix}queue."):
-            yield from self._arrived(topic, headers)
-        if not topic.startswith(f"{self.prefix}cmd.") or is_moved(headers):
+            yield from self._arrived(topic, QueuedRecord(record))
+        statement = StatementRecord(record)
+        if not topic.startswith(f"{self.prefix}cmd.") or statement.is_moved:
             return
         try:
-            command = read_command(key, None, list(headers), 0)
+            command = statement.command(statement.conversation)
         except MalformedError:
             yield UNREADABLE, Talk(sent=((_NOWHERE, 1),))
             return
         yield from _talks(command, self._instance(topic))
 
-    def _arrived(self, topic: str, headers: tuple[Header, ...]) -> Iterator[DialogTalk]:
+    def _arrived(self, topic: str, queued: QueuedRecord) -> Iterator[DialogTalk]:
         place = place_of(topic, Topics(self.prefix))
         try:
-            frame = read_queued(None, list(headers))
+            frame = queued.message
         except MalformedError:
             return  # no message of any dialog
         own = frame.header.flags & (Flag.END | Flag.ERROR | Flag.UNSEQUENCED)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from streams.diagram.rows import Shape, printable
-from streams.errors import EventKind, Number
+from streams.errors import Event, EventKind, Number
 from streams.protocol import DIALOG_TIMER, Ack, Flag, Fragment, Header, State
 
-Event = Mapping[str, Any]
-"""An event of the broker, by the names of ``schemas/Event.avsc``."""
 Words = tuple[Shape, str, int | None, str]
 """Shape, verb, number and the rest, as a :class:`Sight` has them."""
 

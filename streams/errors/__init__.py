@@ -5,17 +5,21 @@ topology is a finding. The exceptions here are for misuse and for broken surroun
 them ends as one clear sentence on stderr and an exit code, never as a traceback.
 """
 
+from streams.errors.event import CopyOutcome, Event, copy_outcome
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.exceptions import HoplineError, InputError, SurroundingsError, UsageError
 from streams.errors.numbers import Number, text_of
 
 __all__ = [
     "ConversationEvent",
+    "CopyOutcome",
+    "Event",
     "EventKind",
     "HoplineError",
     "InputError",
     "Number",
     "SurroundingsError",
     "UsageError",
+    "copy_outcome",
     "text_of",
 ]

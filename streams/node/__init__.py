@@ -19,7 +19,7 @@ from streams.node.endpoint.route_requests import (
     parse_missing_route,
 )
 from streams.node.endpoint.transaction import Transaction
-from streams.node.events import Event, event
+from streams.node.events import event
 from streams.node.forwarder.decide import Forwarder
 from streams.node.forwarder.holding import Holding, counted
 from streams.node.forwarder.lane import Lane
@@ -55,7 +55,6 @@ __all__ = [
     "Dialogs",
     "Endpoint",
     "EnvelopeCodec",
-    "Event",
     "FarPresence",
     "Forwarder",
     "Holding",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, cast
 
-from streams.errors import EventKind, text_of
+from streams.errors import Event, EventKind, text_of
 from streams.protocol import Header, Journey, Parties
-
-Event = dict[str, Any]
 
 
 def event(
@@ -34,8 +32,8 @@ def event(
         "conversation": str(conversation) if conversation is not None else None,
         "error": int(error),
         "detail": detail or (text_of(error) if error else ""),
-        **fields,
     }
+    record.update(cast(Event, fields))
     if parties is not None:
         record["from_initiator"] = parties.from_initiator
         record["from_service"] = parties.from_service

@@ -33,7 +33,7 @@ from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 from streams.wire import MalformedError
 from streams.wire.state import decode_dialog, decode_positions
-from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
+from streams.wire.state_keys import POSITIONS_KEY, endpoint_of
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
@@ -88,8 +88,8 @@ def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, D
     """Yield the endpoints of an instance as their state records have them now."""
     for _, live in _state(cluster, instance):
         for raw, value in live.items():
-            about = None if raw == POSITIONS_KEY else decode_key(raw)
-            if isinstance(about, StateKey) and about.chunk is None:
+            about = endpoint_of(raw)
+            if about is not None:
                 yield about.dialog, decode_dialog(value, about.conversation)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streams.errors import ConversationEvent, EventKind, Number
-from streams.protocol import ERROR, Command, CommandKind, Flag, Source
+from streams.errors import ConversationEvent, CopyOutcome, Event, EventKind, copy_outcome
+from streams.protocol import ERROR, Command, CommandKind, Flag, Message, Source
 from streams.report.facts import Ending
 from streams.report.parts import (
     NOBODY,
@@ -34,23 +34,30 @@ from streams.report.parts import (
     shared_key,
 )
 from streams.report.sites import Sites
-from streams.wire import MalformedError, decode_event
+from streams.wire import MalformedError
+from streams.wire.dialog_records import (
+    EventRecord,
+    QueuedRecord,
+    StatementRecord,
+    StateRecord,
+    dialog_record,
+)
 from streams.wire.job import JOB
 from streams.wire.partition import partition_of
 from streams.wire.place import TopicPlace
-from streams.wire.records import Headers, header_of, is_moved, read_command, read_queued
-from streams.wire.state_keys import POSITIONS_KEY, StateKey, decode_key
+from streams.wire.records import Headers, header_of
 
 DialogPart = tuple[bytes, Part]
 """A dialog's id, and a part of what is known of it."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
+_SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 class Record(NamedTuple):
-    """A record of any topic, ``stored_at`` in epoch milliseconds; ``digest`` is its value's.
+    """A record of any topic, ``timestamp`` in epoch milliseconds; ``digest`` is its value's.
 
     Of values of ``cmd`` topics nothing is read, of those of queues no more than an Error's code.
     """
@@ -58,7 +65,7 @@ class Record(NamedTuple):
     topic: str
     partition: int
     offset: int
-    stored_at: int
+    timestamp: int
     key: bytes | None
     headers: Headers
     value: bytes | None
@@ -83,15 +90,18 @@ class RecordReader:
         if place is None:
             return
         try:
-            match place.kind:
-                case "cmd":
-                    yield from self._command(record, place.instance or "")
-                case "queue":
-                    yield from _queued(record, f"{place.instance}/{place.database}")
-                case "dialog":
-                    yield from _state(record, place.instance or "")
-                case "event":
-                    yield from self._event(record)
+            match dialog_record(place.kind, record):
+                case StatementRecord() as found if not found.is_moved:
+                    command = found.command(found.conversation)
+                    yield from self._command(record, command, place.instance or "")
+                case QueuedRecord() as found:
+                    yield from _queued(record, found.message, f"{place.instance}/{place.database}")
+                case StateRecord() as found if (endpoint := found.endpoint) is not None:
+                    at = record.partition, record.offset
+                    about = place.instance or "", endpoint.database, endpoint.is_initiator
+                    yield endpoint.conversation.bytes, Kept(at, *about, record.value)
+                case EventRecord() as found:
+                    yield from self._event(record, found.event)
         except MalformedError:
             return  # no message of any dialog, or told as event 161 by the endpoint worker
 
@@ -101,10 +111,7 @@ class RecordReader:
 
     # --- commands --------------------------------------------------------------------------------
 
-    def _command(self, record: Record, home: str) -> Iterator[DialogPart]:
-        if is_moved(record.headers):
-            return
-        command = read_command(record.key, None, record.headers, record.stored_at)
+    def _command(self, record: Record, command: Command, home: str) -> Iterator[DialogPart]:
         count = self.sites.partitions.get(home)
         if count and partition_of(command.conversation, count) != record.partition:
             return  # 161 as well
@@ -116,13 +123,13 @@ class RecordReader:
         if command.kind is CommandKind.SEND:
             for conversation in (command.conversation, *command.also):
                 message_id = command.message_id(conversation).bytes
-                sent = record.digest, record.stored_at, read, command.cause
+                sent = record.digest, record.timestamp, read, command.cause
                 yield conversation.bytes, Sent(*about, message_id, *sent)
             if command.also:
                 yield shared_key(command.command_id.bytes), Shared(command.command_id.bytes)
         elif command.kind is CommandKind.BEGIN:
             lifetime = (command.lifetime or 0) * 1000
-            expires_at = lifetime and record.stored_at + lifetime
+            expires_at = lifetime and record.timestamp + lifetime
             job = (header_of(record.headers, JOB) or b"").decode("utf-8", "replace")
             yield command.conversation.bytes, Began(command.command_id.bytes, expires_at, job)
         elif command.kind is CommandKind.END and read:
@@ -141,22 +148,21 @@ class RecordReader:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def _event(self, record: Record) -> Iterator[DialogPart]:
-        event = decode_event(record.value)
-        kind, error, reported_at = event["event"], event["error"], event["at"]
-        dialog = _id(event["conversation"])
-        if kind == EventKind.CONVERSATION:
+    def _event(self, record: Record, event: Event) -> Iterator[DialogPart]:
+        dialog, error, reported_at = _id(event["conversation"]), event["error"], event["at"]
+        if event["event"] == EventKind.CONVERSATION:
             yield from self._ending(record, event, error, dialog)
-        elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
-            cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
-            yield dialog, Duplicate(cause, reported_at)
-        elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
-            yield dialog, Dropped(error, reported_at)
-        elif kind == EventKind.MESSAGE_CLASSIFY and error:
-            yield dialog, Delayed(error, reported_at)
+        match copy_outcome(event):
+            case CopyOutcome.REMOVED:
+                retried = "retries" if event["attempt"] else _SENT_AGAIN
+                yield dialog, Duplicate(retried, reported_at)
+            case CopyOutcome.DROPPED:
+                yield dialog, Dropped(error, reported_at)
+            case CopyOutcome.DELAYED:
+                yield dialog, Delayed(error, reported_at)
 
     def _ending(
-        self, record: Record, event: Mapping[str, Any], error: int, dialog: bytes
+        self, record: Record, event: Event, error: int, dialog: bytes
     ) -> Iterator[DialogPart]:
         """Read of a statement that was refused, or of an end in error."""
         refused = _id(event["message_id"]) if error else NOBODY
@@ -183,8 +189,7 @@ def _how(command: Command) -> Ending:
     return Ending.PLAIN if command.error_code is None else Ending.WITH_ERROR
 
 
-def _queued(record: Record, place: str) -> Iterator[DialogPart]:
-    frame = read_queued(record.value, record.headers)
+def _queued(record: Record, frame: Message, place: str) -> Iterator[DialogPart]:
     header, conversation = frame.header, frame.conversation.bytes
     from_initiator = frame.parties.from_initiator
     if header.type == ERROR:
@@ -196,13 +201,3 @@ def _queued(record: Record, place: str) -> Iterator[DialogPart]:
         at, message_id = (record.partition, record.offset), header.message_id.bytes
         message = message_id, header.sequence, record.digest, header.enqueued_at
         yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)
-
-
-def _state(record: Record, home: str) -> Iterator[DialogPart]:
-    if record.key is None or record.key == POSITIONS_KEY:
-        return
-    about = decode_key(record.key)
-    if isinstance(about, StateKey) and about.chunk is None:
-        at = record.partition, record.offset
-        kept = Kept(at, home, about.database, about.is_initiator, record.value)
-        yield about.conversation.bytes, kept

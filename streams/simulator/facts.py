@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streams.errors import EventKind, Number
-from streams.node import Event, QueueMessage, Record
+from streams.errors import Event, EventKind, Number
+from streams.node import QueueMessage, Record
 from streams.protocol import Command, CommandKind, DialogKey
 from streams.routing import Origin
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from streams.node import CatalogView, Event, QueueMessage
+from streams.errors import Event
+from streams.node import CatalogView, QueueMessage
 from streams.protocol import Command
 from streams.simulator.clock import MILLISECOND, START, Chance, Clock
 from streams.simulator.facts import Facts

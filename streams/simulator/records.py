@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streams.node import Event, OutFrame, QueueMessage
+from streams.errors import Event
+from streams.node import OutFrame, QueueMessage
 from streams.protocol import Command, Status
 from streams.simulator.clock import MILLISECOND, START
 from streams.simulator.codec import ACK, JOURNEY, decode_header, decode_parties

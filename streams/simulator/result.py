@@ -112,7 +112,7 @@ def account(run: System) -> Row:
 
 def _event(emitted: EmittedEvent) -> Row:
     kind = EventKind(emitted.event["event"])
-    row = {**emitted.event, "at": emitted.at / SECOND, "name": kind.title}
+    row: Row = {**emitted.event, "at": emitted.at / SECOND, "name": kind.title}
     row["error"] = int(row["error"])
     for name in ("sent_at", "left_at"):
         if row.get(name) is not None:

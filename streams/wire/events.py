@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
+from streams.errors import Event
 from streams.schema import load
-from streams.wire.single_object import Codec, Record
+from streams.wire.single_object import Codec
 
 EVENT = Codec("Event")
 
@@ -15,7 +17,7 @@ _LARGEST_EVENT, _CLIPPED = 65_536, 1_000
 """Bytes from which on the texts of an event are clipped, and characters that are left of each."""
 
 
-def encode_event(event: Record) -> bytes:
+def encode_event(event: Mapping[str, Any]) -> bytes:
     """Encode a value of ``event`` from its fields; those that are missing take their default.
 
     An event is always written: what does not fit into its field is made to fit.
@@ -39,6 +41,6 @@ def _clipped(value: Any, is_long: bool) -> Any:
     return value
 
 
-def decode_event(raw: bytes | None) -> Record:
+def decode_event(raw: bytes | None) -> Event:
     """Decode a value of ``event``; raises MalformedError."""
-    return EVENT.decode(raw)
+    return cast(Event, EVENT.decode(raw))

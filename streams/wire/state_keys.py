@@ -122,3 +122,12 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
             raise MalformedError(f"no key of a state record: {raw!r}") from error
         return RequestKey(database, service)
     return StateKey.decode(raw)
+
+
+def endpoint_of(raw: bytes) -> StateKey | None:
+    """Return whose state a record is by its key; None where it is no endpoint's own record.
+
+    Such are positions, chunks, requests and seen statements. Raises MalformedError.
+    """
+    about = None if raw == POSITIONS_KEY else decode_key(raw)
+    return about if isinstance(about, StateKey) and about.chunk is None else None

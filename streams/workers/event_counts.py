@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from streams.node import Event, Transaction
+from streams.errors import Event
+from streams.node import Transaction
 
 _kind = itemgetter("event", "error")
 

@@ -6,11 +6,11 @@ import uuid
 
 import pytest
 
-from streams.capture.arrivals import Arrived, Copy, CopyEvent, read_arrivals
+from streams.capture.arrivals import Arrived, CopyEvent, read_arrivals
 from streams.capture.compare import Comparison, Differing, Ledger
 from streams.capture.forecast import Side
 from streams.capture.judge import Standing
-from streams.errors import EventKind
+from streams.errors import CopyOutcome, EventKind
 from streams.protocol import DIALOG_TIMER, END_DIALOG
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire import Topics, encode_event
@@ -76,17 +76,18 @@ def test_what_is_another_jobs_or_of_another_time_counts_nothing() -> None:
 
 
 def test_repeats_and_copies_are_counted_for_both_runs() -> None:
-    def copy_event(dialog: str, what: Copy, error: int) -> CopyEvent:
+    def copy_event(dialog: str, what: CopyOutcome, error: int) -> CopyEvent:
         return CopyEvent(dialog, what, error, 1_000)
 
     was = [
         arrived("a", 0, ms=7),
-        copy_event("a", Copy.REMOVED, 11218),
-        copy_event("a", Copy.DROPPED, 28007),
+        copy_event("a", CopyOutcome.REMOVED, 11218),
+        copy_event("a", CopyOutcome.DROPPED, 28007),
     ]
     now = [
-        arrived("new a", 0), arrived("new a", 0), copy_event("new a", Copy.REMOVED, 11218),
-        copy_event("new a", Copy.REMOVED, 11218), copy_event("x", Copy.DROPPED, 28007),
+        arrived("new a", 0), arrived("new a", 0), copy_event("new a", CopyOutcome.REMOVED, 11218),
+        copy_event("new a", CopyOutcome.REMOVED, 11218),
+        copy_event("x", CopyOutcome.DROPPED, 28007),
     ]  # fmt: skip
     found = compared([side("a", 1)], list(was), list(now))
     assert (found.twice, found.twice_before, found.good) == (1, 0, False)
@@ -151,15 +152,15 @@ def test_what_nobody_has_sent_by_itself_is_no_message(
 @pytest.mark.parametrize(
     "kind, error, what",
     [
-        (EventKind.MESSAGE_UNDELIVERABLE, 11218, Copy.REMOVED),
-        (EventKind.MESSAGE_UNDELIVERABLE, 11224, Copy.DROPPED),
-        (EventKind.FORWARDED_MESSAGE_DROPPED, 28007, Copy.DROPPED),
-        (EventKind.MESSAGE_CLASSIFY, 28052, Copy.DELAYED),
+        (EventKind.MESSAGE_UNDELIVERABLE, 11218, CopyOutcome.REMOVED),
+        (EventKind.MESSAGE_UNDELIVERABLE, 11224, CopyOutcome.DROPPED),
+        (EventKind.FORWARDED_MESSAGE_DROPPED, 28007, CopyOutcome.DROPPED),
+        (EventKind.MESSAGE_CLASSIFY, 28052, CopyOutcome.DELAYED),
         (EventKind.MESSAGE_CLASSIFY, 0, None),
         (EventKind.CONVERSATION, 28052, None),
     ],
 )
-def test_events_report_copies(kind: EventKind, error: int, what: Copy | None) -> None:
+def test_events_report_copies(kind: EventKind, error: int, what: CopyOutcome | None) -> None:
     event = {"event": int(kind), "error": error, "at": 7, "instance": "ServerA"}
     value = encode_event({**event, "conversation": str(ONE), "from_initiator": True})
     found = list(read_arrivals("ssb.event", (), value, Topics()))

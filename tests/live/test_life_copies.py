@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from streams.errors import EventKind, Number
+from streams.errors import Event, EventKind, Number
 from streams.kafka import Message
 from streams.live.life import Life, Step, build_life, draw_life
 from streams.live.life.records import Broken, BrokerEvent, Frame, Record, Sieve
@@ -153,7 +153,7 @@ def test_an_event_with_a_message_id_that_is_none_is_unreadable() -> None:
     assert found.where == "ssb.event/0@3"
 
 
-def dropped() -> dict[str, object]:
+def dropped() -> Event:
     header = Header(MESSAGE, "DEFAULT", 0, START, START + 3_600_000)
     return event(
         EventKind.FORWARDED_MESSAGE_DROPPED,

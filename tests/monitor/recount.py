@@ -276,6 +276,6 @@ def _frames(cluster: Cluster, topic: str, kind: str, sender: str) -> Iterator[di
 
 
 def _event(message: Message) -> dict[str, Any]:
-    event = decode_event(message.value())
+    event = dict(decode_event(message.value()))
     names = (column.split()[0] for column in _EVENTS.split(","))
     return {"moment": event["at"], **{name: event[name] for name in names if name != "moment"}}

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from streams.errors import EventKind
+from streams.errors import Event, EventKind
 from streams.node import (
     HELD,
     UNLIMITED,
@@ -22,7 +22,6 @@ from streams.node import (
     Copy,
     Dialogs,
     Endpoint,
-    Event,
     Forwarder,
     Holding,
     Moves,

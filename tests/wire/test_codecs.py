@@ -115,7 +115,7 @@ def test_result(result: commands.ResultRecord) -> None:
 @given(v.events)
 def test_event(event: Record) -> None:
     """Fields that an event does not state take their default."""
-    read = c.decode_event(c.encode_event(event))
+    read = dict(c.decode_event(c.encode_event(event)))
     assert {name: read[name] for name in event} == event
     assert read["partition"] is None
 

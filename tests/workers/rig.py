@@ -20,6 +20,7 @@ from typing import Any
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from streams.client import Client
+from streams.errors import Event
 from streams.kafka import (
     CACHE_BYTES,
     Cluster,
@@ -330,11 +331,11 @@ class Rig:
             consumer.close()
         return found
 
-    def events(self, count: int, **wanted: Any) -> list[dict[str, Any]]:
+    def events(self, count: int, **wanted: Any) -> list[Event]:
         """Wait for so many events with these fields."""
 
         def fits(message: Message) -> bool:
-            reported = decode_event(message.value())
+            reported = dict(decode_event(message.value()))
             return all(reported[name] == value for name, value in wanted.items())
 
         found = self.until(self.topics.event, count, fits)

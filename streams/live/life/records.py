@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from streams.errors import Event
 from streams.kafka import Message, headers_of
+from streams.kafka.follow import raw_record
 from streams.protocol import Ack, Command, Dialog, Header, Journey, Parties
-from streams.wire import MalformedError, Topics, decode_event
-from streams.wire.acknowledgements import decode_ack_value
-from streams.wire.frame_headers import decode_header, decode_journey, decode_parties
-from streams.wire.place import TopicPlace, place_of
-from streams.wire.records import (
-    CONVERSATION,
-    HOP,
-    MESSAGE,
-    ROUTE,
-    header_of,
-    is_moved,
-    key_of,
-    read_command,
+from streams.wire import MalformedError, Topics
+from streams.wire.dialog_records import (
+    AckRecord,
+    EventRecord,
+    FrameRecord,
+    StatementRecord,
+    StateRecord,
+    dialog_record,
 )
-from streams.wire.state import decode_dialog
-from streams.wire.state_keys import StateKey, decode_key
+from streams.wire.place import TopicPlace, place_of
+from streams.wire.records import CONVERSATION, header_of, is_moved, key_of
+from streams.wire.state_keys import StateKey
 
 KEPT = 512
 """So many bytes of a body are kept: enough to recognise it, and the number of an Error."""
@@ -68,7 +65,7 @@ class Frame(NamedTuple):
 class BrokerEvent(NamedTuple):
     """An event of the broker."""
 
-    event: dict[str, Any]
+    event: Event
     where: str
 
 
@@ -91,6 +88,9 @@ class Broken(NamedTuple):
     where: str
 
 
+KINDS = ("cmd", "out", "txq", "ingress", "in", "ack", "queue", "event", "dialog")
+"""The kinds of topics in which a dialog leaves something that is read."""
+
 Record = Issued | Frame | BrokerEvent | Kept | Broken
 
 
@@ -108,11 +108,11 @@ class Sieve:
         if topic not in self._places:
             self._places[topic] = place_of(topic, self._topics)
         place = self._places[topic]
-        if place is None or not self._concerns(message, place.kind):
+        if place is None or place.kind not in KINDS or not self._concerns(message, place.kind):
             return None
         where = f"{topic}/{message.partition()}@{message.offset()}"
         try:
-            return _READERS[place.kind](message, place, self._conversation, where)
+            return _read(message, place, self._conversation, where)
         except (MalformedError, ValueError) as error:
             return Broken(place.instance, str(error), message.timestamp()[1], where)
 
@@ -126,72 +126,47 @@ class Sieve:
         return self._key in key if kind == "dialog" and isinstance(key, bytes) else key == self._key
 
 
-def _issued(message: Message, place: TopicPlace, _: uuid.UUID, where: str) -> Issued | None:
-    headers, value = headers_of(message), message.value() or b""
-    if is_moved(headers):
-        return None
-    command = read_command(message.key(), value[:KEPT], headers, message.timestamp()[1])
-    return Issued(place.instance or "", command, len(value), where)
+def _read(
+    message: Message, place: TopicPlace, conversation: uuid.UUID, where: str
+) -> Record | None:
+    raw = raw_record(message)
+    if raw.unreadable:
+        raise MalformedError(raw.unreadable)
+    match dialog_record(place.kind, raw):
+        case StatementRecord() as found if not found.is_moved:
+            command = found.command(conversation, KEPT)
+            return Issued(place.instance or "", command, len(raw.value or b""), where)
+        case AckRecord() as found if not found.is_frame:
+            return None  # a status: its event tells the same
+        case FrameRecord() as found if not is_moved(raw.headers):
+            return _frame(found, raw.value or b"", place, conversation, where)
+        case EventRecord() as found:
+            event = found.event
+            if event["message_id"] is not None:
+                uuid.UUID(event["message_id"])  # ValueError: an event may have any text there
+            return BrokerEvent(event, where)
+        case StateRecord() as found if (about := found.endpoint) is not None:
+            dialog = found.dialog(conversation)
+            return Kept(place.instance or "", about, dialog, raw.timestamp, where)
+    return None
 
 
 def _frame(
-    message: Message, place: TopicPlace, conversation: uuid.UUID, where: str
-) -> Frame | None:
-    headers, value = headers_of(message), message.value() or b""
-    if is_moved(headers) or (place.kind == "ack" and header_of(headers, ROUTE) is None):
-        return None  # of the latter, a status, its event tells the same
-    raw = header_of(headers, MESSAGE)
-    header = None if raw is None else decode_header(raw)
-    ack = None if header is not None else _ack(value, conversation)
+    frame: FrameRecord, value: bytes, place: TopicPlace, conversation: uuid.UUID, where: str
+) -> Frame:
+    has_message = frame.is_message
     return Frame(
         "txq" if place.kind == "ingress" else place.kind,  # both wait at a gateway, from outside
         place.instance or "",
-        decode_parties(header_of(headers, ROUTE)),
-        header,
-        ack,
-        decode_journey(header_of(headers, HOP)),
+        frame.parties,
+        frame.header if has_message else None,
+        None if has_message else frame.ack(conversation),
+        frame.journey,
         len(value),
-        value[:KEPT] if header is not None else b"",
+        value[:KEPT] if has_message else b"",
         where,
         None if place.queue is None else (place.database or "", place.queue),
     )
 
-
-def _ack(value: bytes, conversation: uuid.UUID) -> Ack:
-    read = decode_ack_value(value, conversation)
-    if not isinstance(read, Ack):
-        raise MalformedError("a status where an acknowledgement should be")
-    return read
-
-
-def _broker_event(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> BrokerEvent:
-    event = decode_event(message.value())
-    if event["message_id"] is not None:
-        uuid.UUID(event["message_id"])  # ValueError: whoever may write events may write any text
-    return BrokerEvent(event, where)
-
-
-def _kept(message: Message, place: TopicPlace, conversation: uuid.UUID, where: str) -> Kept | None:
-    key, value = message.key(), message.value()
-    about = decode_key(key if isinstance(key, bytes) else b"")
-    if not isinstance(about, StateKey) or about.chunk is not None:
-        return None
-    dialog = None if value is None else decode_dialog(value, conversation)
-    return Kept(place.instance or "", about, dialog, message.timestamp()[1], where)
-
-
-_READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | None]] = {
-    "cmd": _issued,
-    "out": _frame,
-    "txq": _frame,
-    "ingress": _frame,
-    "in": _frame,
-    "ack": _frame,
-    "queue": _frame,
-    "event": _broker_event,
-    "dialog": _kept,
-}
-KINDS = tuple(_READERS)
-"""The kinds of topics in which a dialog leaves something that is read."""
 
 __all__ = ["KEPT", "KINDS", "Broken", "BrokerEvent", "Frame", "Issued", "Kept", "Record", "Sieve"]

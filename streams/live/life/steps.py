@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.diagram import Place, Shape, Sight, ack_words, event_words, excerpt, message_words
-from streams.errors import ConversationEvent, EventKind, Number, text_of
+from streams.errors import ConversationEvent, Event, EventKind, Number, text_of
 from streams.live.life.copies import Copies, Passage
 from streams.live.life.decide import Decided
 from streams.live.life.life import Step
@@ -234,33 +234,29 @@ def _begin_statement(record: BrokerEvent, instance: str) -> Step:
     return Step(event["at"], sight, record.where)
 
 
-def _event_about(event: Mapping[str, object], kind: EventKind) -> tuple[bool, int] | None:
+def _event_about(event: Event, kind: EventKind) -> tuple[bool, int] | None:
     side, number = event["from_initiator"], event["sequence"]
-    if kind is EventKind.CONVERSATION or side is None or not isinstance(number, int):
+    if kind is EventKind.CONVERSATION or side is None or number is None:
         return None
-    return bool(side), number
+    return side, number
 
 
-def _refusal(event: Mapping[str, object], instance: str, copies: Copies) -> Decided | None:
+def _refusal(event: Event, instance: str, copies: Copies) -> Decided | None:
     """Return the decision by which a forwarder refused a copy, where it was one of routing."""
     number, attempt, at = event["error"], event["attempt"], event["at"]
-    assert isinstance(number, int) and isinstance(at, int)
-    if not number or not isinstance(attempt, int):
+    if not number or attempt is None:
         return None
     message_id = event["message_id"]
-    about = None if message_id is None else uuid.UUID(str(message_id))
+    about = None if message_id is None else uuid.UUID(message_id)
     decided = copies.refused(instance, about, attempt, at)
     if decided is None or decided.answer.decision.verdict not in _REFUSED:
         return None
     return decided if decided.answer.decision.error == number else None
 
 
-def _event_facts(
-    event: Mapping[str, object], kind: EventKind, copies: Copies
-) -> Iterator[tuple[str, str]]:
+def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tuple[str, str]]:
     yield "event", f"{int(kind)} {kind.title}"
     number = event["error"]
-    assert isinstance(number, int)
     if number:
         yield "number", f"{number}: {text_of(number)}"
     if event["detail"] and event["detail"] != text_of(number):
@@ -277,16 +273,16 @@ def _event_facts(
             yield label, str(event[name]).replace(">", " > ")
 
 
-def _why_again(event: Mapping[str, object], copies: Copies) -> str:
+def _why_again(event: Event, copies: Copies) -> str:
     attempt, message_id = event["attempt"], event["message_id"]
-    if not isinstance(attempt, int):
+    if attempt is None:
         return "nobody knows which copy it was"
     if attempt:
         return (
             f"the sender retried ({attempt}): no acknowledgement had come in time, and an earlier "
             "copy arrived after all"
         )
-    about = None if message_id is None else uuid.UUID(str(message_id))
+    about = None if message_id is None else uuid.UUID(message_id)
     paths = copies.paths(about, 0)
     if len(paths) > 1:
         return "its first copies came by several ways: more than one route leads here at once"

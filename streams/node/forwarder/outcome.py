@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from streams.node.events import Event
+from streams.errors import Event
 from streams.protocol import Status
 from streams.routing import Origin
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.errors import EventKind, Number, text_of
-from streams.node.events import Event, event
+from streams.errors import Event, EventKind, Number, text_of
+from streams.node.events import event
 from streams.node.forwarder.outcome import Outcome, Record
 from streams.node.forwarder.ports import EnvelopeCodec, HopView
 from streams.protocol import Parties, Status, request_owner

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from streams.errors import EventKind
+from streams.errors import Event, EventKind
 from streams.node.catalog_view import CatalogView
-from streams.node.events import Event, event
+from streams.node.events import event
 from streams.node.mirroring.claims import answer_in
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, Step
 from streams.protocol import Claim, Limits

@@ -29,7 +29,7 @@ def event_sight(emitted: EmittedEvent) -> Sight:
     dialog = uuid.UUID(conversation) if conversation else None
     kind = EventKind(event["event"])
     if kind is EventKind.CONVERSATION and event.get("state") == State.SO.name:
-        place = (instance, event["database"], event["from_service"])
+        place = (instance, event["database"] or "", event["from_service"] or "")
         text = f"BEGIN DIALOG to {event['to_service']}"
         return Sight(emitted.at, Shape.STATEMENT, (place, (instance,)), text, dialog=dialog)
     words = event_words(event)

@@ -9,7 +9,7 @@ from streams.errors import EventKind, text_of
 from streams.errors.events import SUBCLASSES
 from streams.wire.catalog_objects import decode_catalog_object
 from streams.wire.describe.builder import Description, DescriptionBuilder
-from streams.wire.events import decode_event
+from streams.wire.dialog_records import EventRecord
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import decode_presence
 from streams.wire.metric import decode_metric
@@ -20,7 +20,7 @@ from streams.wire.single_object import MalformedError
 
 def describe_event(found: DescriptionBuilder) -> None:
     """Describe an event; its key says whose it is where the event does not."""
-    event = found.take("event", lambda: decode_event(found.record.value))
+    event = found.take("event", lambda: EventRecord(found.record).event)
     if event is None:
         return
     described = found.out["event"]

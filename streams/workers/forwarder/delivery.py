@@ -11,7 +11,7 @@ import threading
 import time
 from functools import partial
 
-from streams.errors import EventKind, Number
+from streams.errors import Event, EventKind, Number
 from streams.kafka import (
     Cluster,
     Headers,
@@ -22,7 +22,7 @@ from streams.kafka import (
     headers_of,
     is_passing,
 )
-from streams.node import Event, event
+from streams.node import event
 from streams.wire import encode_event
 from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.room import Room

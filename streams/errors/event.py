@@ -1,0 +1,66 @@
+"""An event as ``schemas/Event.avsc`` has it, and what it says of a copy."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypedDict
+
+from streams.errors.events import EventKind
+from streams.errors.numbers import Number
+
+
+class Event(TypedDict, total=False):
+    """An event of the broker. Those that emit leave out what is null; a decoded one has all.
+
+    Ids are texts: whoever may write events may write any. Times are epoch milliseconds, but for
+    ``event`` and ``error`` (numbers of SQL Server) the schema says what a field is for.
+    """
+
+    event: int
+    subclass: int
+    at: int
+    instance: str
+    database: str | None
+    conversation: str | None
+    from_initiator: bool | None
+    error: int
+    sequence: int | None
+    message_id: str | None
+    attempt: int | None
+    from_service: str | None
+    to_service: str | None
+    from_broker: str | None
+    to_broker: str | None
+    next_hop: str | None
+    hops_remaining: int | None
+    state: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    detail: str
+    fragment: int | None
+    sent_at: int | None
+    first_hop: int | None
+    left_at: int | None
+    path: str | None
+    route: str | None
+
+
+class CopyOutcome(Enum):
+    """What became of a copy that did not arrive, or of a message that waits."""
+
+    REMOVED = "removed"
+    DROPPED = "dropped"
+    DELAYED = "delayed"
+
+
+def copy_outcome(event: Event) -> CopyOutcome | None:
+    """Return what an event says of a copy; None where it speaks of something else."""
+    kind, error = event["event"], event["error"]
+    if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
+        return CopyOutcome.REMOVED
+    if kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
+        return CopyOutcome.DROPPED
+    if kind == EventKind.MESSAGE_CLASSIFY and error:
+        return CopyOutcome.DELAYED
+    return None

@@ -1,0 +1,212 @@
+"""What a record says of a dialog, as typed values: the one reader of it, for whoever looks on.
+
+The kind of its topic says which class reads it (:func:`dialog_record`). Each value is decoded when
+it is asked for and raises MalformedError where it is not as it must be: so who counts messages
+pays for three headers, who describes a record shows all that can be read, and who follows a dialog
+knows of each record that is broken. A worker reads what it performs by :mod:`streams.wire.records`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from streams.errors import Event
+from streams.protocol import Ack, Command, Dialog, Header, Journey, Message, Parties, Status
+from streams.wire.acknowledgements import decode_ack_value
+from streams.wire.commands import ResultRecord, decode_result
+from streams.wire.events import decode_event
+from streams.wire.frame_headers import decode_header, decode_journey, decode_parties
+from streams.wire.records import (
+    CONVERSATION,
+    HOP,
+    MESSAGE,
+    ROUTE,
+    conversation_of,
+    header_of,
+    is_moved,
+    key_of,
+    read_command,
+    read_queued,
+)
+from streams.wire.single_object import MalformedError
+from streams.wire.state import decode_dialog
+from streams.wire.state_keys import StateKey, endpoint_of
+
+_UUID_BYTES = 16
+
+
+class KafkaRecord(Protocol):
+    """What is read of a record; ``timestamp`` in epoch milliseconds."""
+
+    @property
+    def timestamp(self) -> int:
+        """Return when it was stored, or stamped by its writer."""
+
+    @property
+    def key(self) -> bytes | None:
+        """Return the key."""
+
+    @property
+    def value(self) -> bytes | None:
+        """Return the value."""
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """Return the headers in their order; the last one of a name counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogRecord:
+    """A record whose key is the dialog's id."""
+
+    record: KafkaRecord
+
+    @property
+    def conversation(self) -> uuid.UUID:
+        """Return the dialog's id."""
+        return conversation_of(self.record.key)
+
+    def header_bytes(self, name: str) -> bytes | None:
+        """Return a header as it is."""
+        return header_of(self.record.headers, name)
+
+
+class StatementRecord(DialogRecord):
+    """A record of ``cmd``."""
+
+    __slots__ = ()
+
+    @property
+    def is_moved(self) -> bool:
+        """Tell whether it says nothing new: its body was copied to the end of its topic."""
+        return is_moved(self.record.headers)
+
+    def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
+        """Return the statement on a conversation, with so many bytes of its body."""
+        record, key = self.record, key_of(conversation)
+        body = (record.value or b"")[:body_bytes] if body_bytes else None
+        return read_command(key, body, list(record.headers), record.timestamp)
+
+
+class FrameRecord(DialogRecord):
+    """A copy on its way, in ``out``, ``txq``, ``ingress`` or ``in``."""
+
+    __slots__ = ()
+
+    @property
+    def parties(self) -> Parties:
+        """Return between which services it goes, and in which direction."""
+        return decode_parties(self.header_bytes(ROUTE))
+
+    @property
+    def is_message(self) -> bool:
+        """Tell whether it has a message; else it acknowledges."""
+        return self.header_bytes(MESSAGE) is not None
+
+    @property
+    def header(self) -> Header:
+        """Return what it says of its message."""
+        return decode_header(self.header_bytes(MESSAGE))
+
+    @property
+    def journey(self) -> Journey:
+        """Return where it was."""
+        return decode_journey(self.header_bytes(HOP))
+
+    def ack(self, conversation: uuid.UUID) -> Ack:
+        """Return the acknowledgement; a status is a forwarder's own, and only in ``ack``."""
+        read = decode_ack_value(self.record.value, conversation)
+        if isinstance(read, Status):
+            raise MalformedError("a status where an acknowledgement belongs")
+        return read
+
+
+class AckRecord(FrameRecord):
+    """A record of ``ack``: an acknowledgement, or without an envelope what a forwarder reports."""
+
+    __slots__ = ()
+
+    @property
+    def is_frame(self) -> bool:
+        """Tell whether it came as a frame, and is no forwarder's status."""
+        return self.header_bytes(ROUTE) is not None
+
+
+class QueuedRecord(FrameRecord):
+    """A message in a queue; the record's key is its group."""
+
+    __slots__ = ()
+
+    @property
+    def conversation(self) -> uuid.UUID:
+        """Return the dialog's id, which stands in a header."""
+        raw = self.header_bytes(CONVERSATION)
+        if raw is None or len(raw) != _UUID_BYTES:
+            raise MalformedError("a queue message without its conversation id")
+        return uuid.UUID(bytes=raw)
+
+    @property
+    def message(self) -> Message:
+        """Return all of it."""
+        return read_queued(self.record.value, list(self.record.headers))
+
+
+class EventRecord(DialogRecord):
+    """An event of the broker."""
+
+    __slots__ = ()
+
+    @property
+    def event(self) -> Event:
+        """Return the event; its ids are texts, and may be any where somebody else wrote it."""
+        return decode_event(self.record.value)
+
+
+class StateRecord(DialogRecord):
+    """A record of ``dialog``, where an endpoint worker keeps its state."""
+
+    __slots__ = ()
+
+    @property
+    def endpoint(self) -> StateKey | None:
+        """Return whose state it is; None where it is none of an endpoint: positions, a chunk."""
+        return endpoint_of(self.record.key or b"")
+
+    def dialog(self, conversation: uuid.UUID) -> Dialog | None:
+        """Return the endpoint; None: it is forgotten."""
+        value = self.record.value
+        return None if value is None else decode_dialog(value, conversation)
+
+
+class StatementResult(DialogRecord):
+    """A record of ``result``: what became of a statement."""
+
+    __slots__ = ()
+
+    @property
+    def result(self) -> ResultRecord:
+        """Return the result."""
+        return decode_result(self.record.value)
+
+
+_BY_KIND: Mapping[str, type[DialogRecord]] = {
+    "cmd": StatementRecord,
+    "out": FrameRecord,
+    "txq": FrameRecord,
+    "ingress": FrameRecord,
+    "in": FrameRecord,
+    "ack": AckRecord,
+    "queue": QueuedRecord,
+    "dialog": StateRecord,
+    "event": EventRecord,
+    "result": StatementResult,
+}
+
+
+def dialog_record(kind: str, record: KafkaRecord) -> DialogRecord | None:
+    """Return what reads a record of a kind of topic; None: no dialog is spoken of there."""
+    reader = _BY_KIND.get(kind)
+    return None if reader is None else reader(record)
