@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streams.node import CatalogView, Forwarder, Place, Record, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
-from streams.wire import Envelope, encode_header, encode_journey, encode_parties
+from streams.wire import Envelope, MalformedError, encode_header, encode_journey, encode_parties
 from streams.wire.hop import first_copy, instant
 from tests.topology.build import NOW, SHIPPED, hidden, shipped
 
@@ -127,9 +127,13 @@ def test_there_is_no_short_way_to_an_instance_that_nobody_hears() -> None:
     assert forwarder.lane(record, MS) is None
 
 
-def test_there_is_no_short_way_for_a_route_that_was_not_seen() -> None:
+def test_a_route_is_decided_for_its_lane_before_any_record_was() -> None:
     forwarder, record = gateway(first())
-    assert forwarder.lane(replace(record, origin=Origin.INSIDE), MS) is None
+    forwarder.switch(forwarder.catalog)
+    lane = forwarder.lane(record, MS)
+    assert lane is not None and lane.instance == "ServerB"
+    with pytest.raises(MalformedError):
+        forwarder.lane(replace(record, route=b"rubbish"), MS)
 
 
 def test_who_begins_keeps_the_first_hop_that_it_prefers() -> None:

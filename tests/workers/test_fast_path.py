@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.crossing import NOW, gateway, messages
 from streams.kafka import Headers, Message
 from streams.node import Forwarder, Lane, Place
 from streams.protocol import Flag, Header, Journey, Parties
@@ -99,3 +100,28 @@ def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) ->
 )
 def test_what_looks_otherwise_takes_the_long_way(headers: Headers) -> None:
     assert decided(headers) == []
+
+
+def test_nothing_is_decided_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of first copies asks once for the lane of their route, and decides none alone."""
+    asked: list[str] = []
+    for name in ("handle", "lane"):
+        decide = getattr(Forwarder, name)
+
+        def counting(*given: Any, name: str = name, decide: Any = decide) -> Any:
+            asked.append(name)
+            return decide(*given)
+
+        monkeypatch.setattr(Forwarder, name, counting)
+    batch = messages("GatewayA", "TargetService")
+    gateway(WORLDS["combined"], "GatewayA").pass_on(batch)
+    assert asked == ["lane"]
+    retried = encode_journey(Journey(16, NOW + 60_000, 1, NOW, 0, (("ServerA", NOW),)))
+    [first] = messages("GatewayA", "TargetService")[:1]
+    again = Message(
+        topic=first.topic(), partition=0, offset=1_000, timestamp=(1, NOW), key=first.key(),
+        value=first.value(), headers=[*(first.headers() or ())[:2], (HOP, retried)],
+    )  # type: ignore[call-arg]  # fmt: skip
+    asked.clear()
+    gateway(WORLDS["combined"], "GatewayA").pass_on([again, first, again])
+    assert asked == ["lane", "handle", "handle"]

@@ -66,9 +66,7 @@ class Forwarder:
 
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
-        cached = self._plans.get((record.source, record.route))
-        if cached is None or not cached.since <= now < cached.until:
-            cached = self._cache.make(record, now)
+        cached = self._plan(record, now)
         if cached.forged:
             return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
         prepared = cached.only or self._cache.prepared_for(cached, record)
@@ -96,12 +94,10 @@ class Forwarder:
     def lane(self, record: Record, now: int) -> Lane | None:
         """Return what all first copies with a record's route have in common now, if they have.
 
-        :meth:`handle` would do the same with each of them. It has seen the route before.
+        :meth:`handle` would do the same with each of them; raises MalformedError as it does.
         """
-        cached = self._plans.get((record.source, record.route))
-        if cached is None or cached.forged or cached.only is None:
-            return None
-        if not cached.since <= now < cached.until:
+        cached = self._plan(record, now)
+        if cached.forged or cached.only is None:
             return None
         prepared, inside = cached.only, record.origin is Origin.INSIDE
         verdict, looped = prepared.decision.verdict, prepared.decision.looped_back
@@ -121,6 +117,12 @@ class Forwarder:
         target = prepared.targets[chosen[0]] or ""
         hide = target in self._strangers
         return Lane(Place.TXQ, target, prepared.route, begun=sends, spend=not sends, hide=hide)
+
+    def _plan(self, record: Record, now: int) -> CachedPlan:
+        cached = self._plans.get((record.source, record.route))
+        if cached is None or not cached.since <= now < cached.until:
+            cached = self._cache.make(record, now)
+        return cached
 
     def _owner(
         self, cached: CachedPlan, prepared: Prepared, key: bytes | None, *, inside: bool

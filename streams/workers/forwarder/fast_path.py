@@ -1,9 +1,9 @@
-"""The fast path of most records: a first copy whose route was decided already in this batch.
+"""The fast path of most records: a first copy, by what was decided for its route in this batch.
 
-What :meth:`Forwarder.handle` would do with it is the same for every such record, so it is asked
-once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. So it is with
-acknowledgements, which have lanes of their own. Everything else is decided record by record:
-retries, what is held or dropped, and whatever does not look as expected.
+What :meth:`Forwarder.handle` would do with it is the same for every such record, so the route is
+decided once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. So
+it is with acknowledgements, which have lanes of their own. Everything else is decided record by
+record: retries, what is held or dropped, and whatever does not look as expected.
 """
 
 from __future__ import annotations

@@ -193,25 +193,42 @@ class Processor:
     def _decide(
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
-        """Let ``node`` decide, and remember for the fast path what holds for the whole route."""
+        """Let ``node`` decide: for the whole route in this batch, else for this record alone."""
         beat()  # a batch of thousands of decisions may take longer than a thread may be silent
         record = self._record(source.origin, message, headers)
         try:
-            outcome = self._forwarder.handle(record, now)
+            outcome = self._outcome(source, message, headers, record, now)
         except UnknownSchemaError:
             self._control.catch_up(read_at)
-            outcome = self._forwarder.handle(record, now)
+            outcome = self._outcome(source, message, headers, record, now)
+        if outcome is None:
+            return
         if outcome is HELD:
             outcome = self._hold(message, record, now)
         self._outcomes.write(message, record, outcome)
+
+    def _outcome(
+        self, source: Input, message: Message, headers: Headers, record: Record, now: int
+    ) -> Outcome | None:
+        """Return what becomes of a record; None: it was passed on by the lane of its route."""
+        if self._find_lane(source, record, now) and self._fast_path.take(source, message, headers):
+            return None
+        return self._forwarder.handle(record, now)
+
+    def _find_lane(self, source: Input, record: Record, now: int) -> bool:
+        """Tell whether a lane was found by which this record, and those like it, may be passed."""
+        lanes = source.acks if record.is_ack else source.lanes
+        if record.route in lanes:
+            return False  # and the fast path has left this record
         lane = self._forwarder.lane(record, now)
-        if lane is not None:
-            catalog, to = self._forwarder.catalog, lane.instance
-            is_remote = to in catalog.neighbours
-            remote = partial(self._write_remote, source.origin, to) if is_remote else None
-            lanes = source.acks if record.is_ack else source.lanes
-            topic = self._topics.target(catalog, lane.place, to, lane.database)
-            lanes[record.route] = Known(lane, topic, remote)
+        if lane is None:
+            return False
+        catalog, to = self._forwarder.catalog, lane.instance
+        is_remote = to in catalog.neighbours
+        remote = partial(self._write_remote, source.origin, to) if is_remote else None
+        topic = self._topics.target(catalog, lane.place, to, lane.database)
+        lanes[record.route] = Known(lane, topic, remote)
+        return True
 
     def _write_remote(
         self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int
