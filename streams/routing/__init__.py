@@ -15,6 +15,7 @@ from streams.routing.address import (
 )
 from streams.routing.decision import FOREVER, Decision, Explanation, Plan, TraceStep, Verdict
 from streams.routing.hashing import order_databases, pick_broker
+from streams.routing.locate import locate
 from streams.routing.model import (
     AUTO_CREATED_LOCAL,
     CONFIGURATION_SERVICE,
@@ -57,6 +58,7 @@ __all__ = [
     "broker_key",
     "broker_order",
     "explain",
+    "locate",
     "network",
     "order_databases",
     "parse_address",

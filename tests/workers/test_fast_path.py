@@ -13,9 +13,17 @@ from streams.kafka import Headers, Message
 from streams.node import Forwarder, Lane, Place
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
-from streams.wire import Envelope, decode_journey, encode_header, encode_journey, encode_parties
+from streams.wire import (
+    Envelope,
+    Topics,
+    decode_journey,
+    encode_header,
+    encode_journey,
+    encode_parties,
+)
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, ROUTE
 from streams.workers.forwarder.fast_path import FastPath, Input, Known
+from streams.workers.forwarder.topic_names import TopicNames
 from tests.node.test_lane import MS, WORLDS
 
 ROUTE_BYTES = encode_parties(Parties("To", "B", "From", "A", "DEFAULT", True))
@@ -38,7 +46,7 @@ class Written:
 def decided(headers: Headers) -> list[tuple[str, Headers]]:
     """Return what becomes of a record where messages and answers have a lane each."""
     written = Written()
-    express = FastPath(written)  # type: ignore[arg-type]
+    express = FastPath(written, TopicNames(Topics(), "ServerB"), print)  # type: ignore[arg-type]
     express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
     source = Input("txq", 0, Origin.OUTSIDE, partial(print))
     source.lanes[ROUTE_BYTES] = Known(Lane(Place.IN, "ServerB", b"new", inside=True), "in")
@@ -67,7 +75,7 @@ def test_an_acknowledgement_goes_where_acknowledgements_go() -> None:
 def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) -> None:
     """With the headers that it would have at home; nothing of it is written there."""
     written = Written()
-    express = FastPath(written)  # type: ignore[arg-type]
+    express = FastPath(written, TopicNames(Topics(), "ServerB"), print)  # type: ignore[arg-type]
     express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
     source = Input("txq", 0, Origin.OUTSIDE, partial(print))
     remote: list[tuple[Message, Headers, int]] = []

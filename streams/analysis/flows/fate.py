@@ -86,14 +86,14 @@ class Back:
 class Forth:
     """The path there, which is the same for every service of the sender's database."""
 
-    graph: PathGraph
+    graph: PathGraph = field(repr=False, compare=False)
     count: int
     reached: tuple[Reached, ...]
     places: tuple[Ending, ...]
     redundancy: Mapping[str, Redundancy]
     failures: tuple[Failure, ...]
     splits: tuple[Split, ...]
-    steps: tuple[Hop, ...] = field(repr=False)
+    steps: tuple[Hop, ...] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +107,48 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class FlowAnswer:
-    """What becomes of a flow. ``redundancy``: by broker id, how many paths share no instance.
+    """What becomes of a flow.
 
-    ``single_points``: instances, and routes as ``Instance/Database/Route``, that every path to some
-    reached broker id uses. ``backs``: how acknowledgements come back
-    from each reached database. ``hazards``: what is wrong although everything arrives.
+    ``forth``: how its messages get there, which other flows may share. ``backs``: how
+    acknowledgements come back from each reached database. ``hazards``: what is wrong although
+    everything arrives.
     """
 
     flow: Flow
     verdict: PathVerdict
-    reached: tuple[Reached, ...]
-    path_count: int
-    redundancy: Mapping[str, int]
-    single_points: tuple[str, ...]
-    failures: tuple[Failure, ...]
     backs: tuple[Back, ...]
     hazards: tuple[Finding, ...]
-    forth: Forth = field(repr=False, compare=False)
+    forth: Forth = field(repr=False)
     passage: Passage = field(repr=False, compare=False)
+
+    @property
+    def reached(self) -> tuple[Reached, ...]:
+        """Return the databases that take its dialogs."""
+        return self.forth.reached
+
+    @property
+    def path_count(self) -> int:
+        """Return how many paths there are."""
+        return self.forth.count
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Return the ends that deliver nothing."""
+        return self.forth.failures
+
+    @property
+    def redundancy(self) -> Mapping[str, int]:
+        """Return by broker id how many paths share no instance."""
+        return {broker: part.disjoint for broker, part in self.forth.redundancy.items()}
+
+    @property
+    def single_points(self) -> tuple[str, ...]:
+        """Return the instances, and routes as ``Instance/Database/Route``, that all paths use.
+
+        All that lead to some reached broker id.
+        """
+        parts = self.forth.redundancy.values()
+        return tuple(dict.fromkeys(name for p in parts for name in (*p.instances, *p.routes)))
 
     @property
     def returns(self) -> bool:

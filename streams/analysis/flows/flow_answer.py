@@ -28,12 +28,7 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
     passage = Passage(flow, forth.places, forth.steps, back)
     hazards = hazards_of(estate, passage, forth.splits)
     fine = not forth.failures and all(back.arrives for back in backs)
-    points = {p: None for r in forth.redundancy.values() for p in (*r.instances, *r.routes)}
-    return FlowAnswer(
-        flow, judge(fine, hazards), forth.reached, forth.count,
-        {broker: r.disjoint for broker, r in forth.redundancy.items()},
-        tuple(points), forth.failures, backs, hazards, forth, passage,
-    )  # fmt: skip
+    return FlowAnswer(flow, judge(fine, hazards), backs, hazards, forth, passage)
 
 
 def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:

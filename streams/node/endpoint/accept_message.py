@@ -6,7 +6,7 @@ from streams.errors import ConversationEvent, EventKind, Number
 from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, Opening, new_endpoint, units
 from streams.node.endpoint.effects_to_records import send_ack, send_error
 from streams.node.endpoint.overlay import Overlay
-from streams.node.mirroring.owners import locate
+from streams.node.mirroring.owners import receiving_database
 from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
 
 _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
@@ -70,7 +70,7 @@ def choose_database(tx: Overlay, message: Message) -> str | None:
         for name, database in here.databases.items():
             if database.enabled and tx.machine((name, message.conversation, False)) is not None:
                 return name
-    return locate(here, parties, message.conversation, inside=message.inside)
+    return receiving_database(here, parties, message.conversation, inside=message.inside)
 
 
 def _create(tx: Overlay, message: Message, database: str) -> Machine | None:

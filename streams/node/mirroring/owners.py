@@ -12,30 +12,24 @@ from dataclasses import replace
 
 from streams.node.catalog_view import CatalogView
 from streams.protocol import Parties
-from streams.routing import Instance, order_databases
+from streams.routing import Instance, locate
 from streams.topology import Role
 
 
-def locate(
+def receiving_database(
     here: Instance, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
     """Return the database that takes a dialog's frame where no endpoint is known (R7.2, U-13)."""
-    if parties.to_broker is not None:
-        known = here.with_broker_id(parties.to_broker)
-        return known.name if known is not None and known.enabled else None
-    hosting = here.hosting(parties.to_service)
     home = here.with_broker_id(parties.from_broker) if inside else None
-    if home is not None and home.name in hosting:
-        return home.name
-    ordered = order_databases(hosting, conversation)
-    return ordered[0] if ordered else None
+    name = None if home is None else home.name
+    return locate(here, parties.to_service, parties.to_broker, name, conversation)
 
 
 def owner_of(
     catalog: CatalogView, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
     """Return the mirrored database whose topics a delivered frame belongs into, if it is one."""
-    name = locate(catalog.instances[instance], parties, conversation, inside=inside)
+    name = receiving_database(catalog.instances[instance], parties, conversation, inside=inside)
     return name if name is not None and (instance, name) in catalog.mirrors else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streams.errors.numbers import Number
 from streams.routing.address import AddressKind, address_from_name
 from streams.routing.decision import Decision
+from streams.routing.locate import with_service
 from streams.routing.model import Route
 from streams.routing.rules.rule import Context, Found, Routes, Rule, always
 
@@ -31,8 +32,7 @@ def _service_is_here(c: Context) -> bool:
     if c.broker is None or c.strict_local_tier:
         return bool(c.instance.hosting(c.query.service))
     # A service is the pair of name and broker id (U-44).
-    database = c.instance.with_broker_id(c.broker)
-    return database is not None and database.enabled and c.query.service in database.services
+    return with_service(c.instance, c.broker, c.query.service) is not None
 
 
 def _local(c: Context, routes: Routes) -> Routes:

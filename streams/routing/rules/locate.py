@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from streams.errors.numbers import Number
 from streams.routing.decision import Decision, Verdict
+from streams.routing.locate import at_home, with_service
 from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _by_broker_id(c: Context, routes: Routes) -> Decision | None:
     if c.broker is None:
         return None
-    database = c.instance.with_broker_id(c.broker)
-    if database is None or not database.enabled or c.query.service not in database.services:
+    database = with_service(c.instance, c.broker, c.query.service)
+    if database is None:
         dropped = c.unusable(Number.TARGET_BROKER_NOT_HERE)
         return c.refuse(routes, Number.BROKER_NOT_HERE, dropped)  # U-12
     return c.decide(Verdict.DELIVER, routes, candidates=(database.name,))
 
 
 def _in_home_database(c: Context, routes: Routes) -> Decision | None:
-    home = c.instance.databases.get(c.query.database or "") if c.inside else None
-    if home is None or c.query.service not in home.services:
-        return None
-    return c.decide(Verdict.DELIVER, routes, candidates=(home.name,))
+    home = at_home(c.instance, c.query.database if c.inside else None, c.query.service)
+    return None if home is None else c.decide(Verdict.DELIVER, routes, candidates=(home,))
 
 
 def _in_any_database(c: Context, routes: Routes) -> Decision:

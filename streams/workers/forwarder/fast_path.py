@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from streams.kafka import Headers, Message
-from streams.node import Forwarder, Lane, Place
+from streams.node import Forwarder, Lane, Place, Record
 from streams.routing import Origin
 from streams.wire.hop import first_copy, instant
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.delivery import Delivery, Report
+from streams.workers.forwarder.outcome_writer import WriteRemote
+from streams.workers.forwarder.topic_names import TopicNames
 
 
 @dataclass(slots=True)
@@ -49,14 +52,14 @@ class Input:
 class FastPath:
     """Passes first copies on, by what was decided for their route; :meth:`begin` forgets it."""
 
-    def __init__(self, delivery: Delivery) -> None:
-        self._copy = delivery.copy
+    def __init__(self, delivery: Delivery, topics: TopicNames, write_remote: WriteRemote) -> None:
+        self._copy, self._topics, self._write_remote = delivery.copy, topics, write_remote
         self._block = self._since = b""
         self._now = 0
 
     def begin(self, forwarder: Forwarder, now: int) -> None:
         """Begin a batch at an instant, epoch milliseconds: reachability may have changed."""
-        self._now = now
+        self._forwarder, self._now = forwarder, now
         self._since = instant(now)
         self._block = forwarder.block(now)
 
@@ -89,6 +92,19 @@ class FastPath:
             known.remote(message, copied, stamp)
         else:
             self._copy(source.report, known.topic, message.value(), key, stamp, copied)
+        return True
+
+    def find_lane(self, source: Input, record: Record) -> bool:
+        """Tell whether a lane was found for a record's route; False where it had one before."""
+        lanes = source.acks if record.is_ack else source.lanes
+        lane = None if record.route in lanes else self._forwarder.lane(record, self._now)
+        if lane is None:
+            return False
+        catalog, to = self._forwarder.catalog, lane.instance
+        is_remote = to in catalog.neighbours
+        remote = partial(self._write_remote, source.origin, to) if is_remote else None
+        topic = self._topics.target(catalog, lane.place, to, lane.database)
+        lanes[record.route] = Known(lane, topic, remote)
         return True
 
     def _edited(self, known: Known, raw: bytes | None) -> bytes | None:

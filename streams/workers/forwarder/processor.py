@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from streams.errors import HoplineError, Number, SurroundingsError
 from streams.kafka import (
@@ -30,7 +29,7 @@ from streams.wire.records import HOP, MESSAGE, ROUTE, header_of
 from streams.workers.control import Control
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
 from streams.workers.forwarder.delivery import Delivery, source_of
-from streams.workers.forwarder.fast_path import FastPath, Input, Known
+from streams.workers.forwarder.fast_path import FastPath, Input
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
@@ -57,7 +56,7 @@ class Processor:
     def begin(self, delivery: Delivery, tracker: OffsetTracker) -> None:
         """Begin, or begin anew: only what is held and what is under way elsewhere remains."""
         self._delivery, self._tracker = delivery, tracker
-        self._fast_path = FastPath(delivery)
+        self._fast_path = FastPath(delivery, self._topics, self._write_remote)
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         principals = self._principals = Principals(
             self._instance, self._control, lambda address: self._forwarder.instance_at(address)
@@ -211,24 +210,11 @@ class Processor:
         self, source: Input, message: Message, headers: Headers, record: Record, now: int
     ) -> Outcome | None:
         """Return what becomes of a record; None: it was passed on by the lane of its route."""
-        if self._find_lane(source, record, now) and self._fast_path.take(source, message, headers):
+        if self._fast_path.find_lane(source, record) and self._fast_path.take(
+            source, message, headers
+        ):
             return None
         return self._forwarder.handle(record, now)
-
-    def _find_lane(self, source: Input, record: Record, now: int) -> bool:
-        """Tell whether a lane was found by which this record, and those like it, may be passed."""
-        lanes = source.acks if record.is_ack else source.lanes
-        if record.route in lanes:
-            return False  # and the fast path has left this record
-        lane = self._forwarder.lane(record, now)
-        if lane is None:
-            return False
-        catalog, to = self._forwarder.catalog, lane.instance
-        is_remote = to in catalog.neighbours
-        remote = partial(self._write_remote, source.origin, to) if is_remote else None
-        topic = self._topics.target(catalog, lane.place, to, lane.database)
-        lanes[record.route] = Known(lane, topic, remote)
-        return True
 
     def _write_remote(
         self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int

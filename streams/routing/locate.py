@@ -1,0 +1,49 @@
+"""Which database of an instance takes a message? (R7)
+
+The three questions of R7, each asked in one place: :mod:`streams.routing.rules.locate` asks them
+where a plan is made, :func:`locate` where a frame has arrived and its conversation is known.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from streams.routing.hashing import order_databases
+from streams.routing.model import Database, Instance
+
+
+def with_broker(here: Instance, broker: str) -> Database | None:
+    """Return the database that a broker id means, where delivery is on (R7.1)."""
+    database = here.with_broker_id(broker)
+    return database if database is not None and database.enabled else None
+
+
+def with_service(here: Instance, broker: str, service: str) -> Database | None:
+    """Return the database that a broker id means, where it has the service (R7.1)."""
+    database = with_broker(here, broker)
+    return database if database is not None and service in database.services else None
+
+
+def at_home(here: Instance, home: str | None, service: str) -> str | None:
+    """Return the database that holds the conversation, where it has the service (R7.2a)."""
+    database = here.databases.get(home or "")
+    if database is None or not database.enabled or service not in database.services:
+        return None
+    return database.name
+
+
+def locate(
+    here: Instance, service: str, broker: str | None, home: str | None, conversation: uuid.UUID
+) -> str | None:
+    """Return the database that takes a conversation's frame, of several by its id (R7.2, U-13).
+
+    One that a broker id means is returned whether or not it has the service: it says so itself.
+    """
+    if broker is not None:
+        known = with_broker(here, broker)
+        return None if known is None else known.name
+    found = at_home(here, home, service)
+    if found is not None:
+        return found
+    ordered = order_databases(here.hosting(service), conversation)
+    return ordered[0] if ordered else None
