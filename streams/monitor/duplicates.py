@@ -10,10 +10,11 @@ from streams.monitor.read import event_time, flagged, names_a_dialog, uuid_text
 from streams.protocol.frames import Flag
 from streams.store import Cause
 
-EVENT_WINDOWS = (
-    "window_start", "window_end", "reason", "topic", "event", "error", "instance", "database",
-    "from_service", "to_service", "route", "cause", "count",
+_COUNTED = (
+    "reason", "topic", "event", "error", "instance", "database", "from_service", "to_service",
+    "route", "cause", "count",
 )  # fmt: skip
+EVENT_WINDOWS = ("window_start", "window_end", *_COUNTED)
 """Events per window, or (``reason``, ``topic``) records that cannot be read."""
 
 REPEATS = (
@@ -49,7 +50,7 @@ def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> 
     return windowed.agg(F.count(F.lit(1)).alias("count")).select(
         F.unix_millis("window.start").alias("window_start"),
         F.unix_millis("window.end").alias("window_end"),
-        *EVENT_WINDOWS[2:],
+        *_COUNTED,
     )
 
 

@@ -31,10 +31,11 @@ COPY = (
 ``sent_at`` tells the transmissions of the sender apart, ``left_at`` how often the sender's
 forwarder passed one of them on, ``first_hop`` the routes it took at once."""
 
-SIGHTING = (
-    "at", "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",
-    "enqueued_at", "expires_at", "sent", "copy", "trouble",
+_OF_MESSAGE = (
+    "from_initiator", "sequence", "from_service", "to_service", "enqueued_at", "expires_at", "sent",
 )  # fmt: skip
+_SEEN = ("conversation", "message_id", *_OF_MESSAGE, "copy", "trouble")
+SIGHTING = ("at", *_SEEN)
 """``sent``: into which topic it was transmitted first; ``copy``: one that came to an endpoint;
 ``trouble``: (instant, number, instance) of an event that says why one did not."""
 
@@ -136,7 +137,7 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
 
 def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
     """Return records of ``presence`` (RAW) as sightings of nothing: they move time on."""
-    columns = dict.fromkeys(SIGHTING[1:], F.lit(None))
+    columns = dict.fromkeys(_SEEN, F.lit(None))
     timed = raw.withColumn("stored_at", F.col("timestamp")).withColumn(
         "claimed", F.unix_millis("timestamp")
     )
@@ -153,7 +154,7 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         sightings.withWatermark("at", f"{late} milliseconds")
         .groupBy(gap, "conversation", "message_id")
         .agg(
-            *(F.max(name).alias(name) for name in SIGHTING[3:10]),
+            *(F.max(name).alias(name) for name in _OF_MESSAGE),
             F.collect_list("copy").alias("arrived"),
             F.max("trouble").alias("trouble"),
         )

@@ -32,11 +32,12 @@ ENVELOPE = (
 ``sent_at`` (eight bytes, big-endian); ``stored_at`` is Kafka's timestamp: on a queue topic the
 instant at which the message was enqueued, not its delivery."""
 
-EVENT_RECORD = (
-    "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
-    "conversation", "from_initiator", "from_service", "to_service", "message_id", "sequence",
-    "fragment", "attempt", "sent_at", "first_hop", "left_at", "route",
+_OF_EVENT = (
+    "event", "error", "at", "instance", "database", "conversation", "from_initiator",
+    "from_service", "to_service", "message_id", "sequence", "fragment", "attempt", "sent_at",
+    "first_hop", "left_at", "route",
 )  # fmt: skip
+EVENT_RECORD = ("topic", "stored_at", "reason", *_OF_EVENT)
 """Columns of an event record; ids are text."""
 
 _OF_MESSAGE = (
@@ -148,11 +149,10 @@ def envelopes(
 
 def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     """Return the events (EVENT_RECORD) in the records (RAW) of the event topic."""
-    names = EVENT_RECORD[3:]
     decoded = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
-        decode("value", writers, *names).alias("read"),
+        decode("value", writers, *_OF_EVENT).alias("read"),
         spoiled_by("value", "value", writers).alias("spoiled"),
     )
     reason = F.coalesce(
@@ -166,7 +166,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     )  # fmt: skip
     columns = {
         name: clean(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
-        for name in names
+        for name in _OF_EVENT
     }
     return _readable(decoded, reason, columns).select(*EVENT_RECORD)
 

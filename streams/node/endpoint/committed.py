@@ -199,9 +199,9 @@ class CommittedState:
             self._probes.pop(key, None)
         self.flows.note(key, before, dialog, self._now, hurried=hurried)
         if dialog.held:
-            self.gaps[key[1:]] = key
+            self.gaps[_side_of(key)] = key
         else:
-            self.gaps.pop(key[1:], None)
+            self.gaps.pop(_side_of(key), None)
         self._timers.arm(key, dialog.due_at)
         self.retention.note(key, dialog)
 
@@ -217,7 +217,7 @@ class CommittedState:
         known = self.dialogs.forget(key)
         self._waiting.pop(key, None)
         self._probes.pop(key, None)
-        self.gaps.pop(key[1:], None)
+        self.gaps.pop(_side_of(key), None)
         self._timers.arm(key, None)
         self.retention.forget(key)
         if known is not None:
@@ -254,3 +254,9 @@ class CommittedState:
             return False
         self._timers.arm(key, now + self.limits.recheck)
         return True
+
+
+def _side_of(key: DialogKey) -> tuple[uuid.UUID, bool]:
+    """Return the conversation of an endpoint, and whether it is the initiator's."""
+    _, conversation, is_initiator = key
+    return conversation, is_initiator

@@ -109,13 +109,16 @@ class Output:
             if not 0 <= at <= tx.now:
                 # A record from the future is refused, and with it the whole transaction.
                 at = min(max(at, 0), tx.now)
-            self._write(topic, *queue_record(*m[2:]), timestamp=at)
+            record = queue_record(
+                m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
+            )
+            self._write(topic, *record, timestamp=at)
         for result in tx.results:
-            record = ResultRecord(result.command_id, result.conversation, result.number)
+            answer = ResultRecord(result.command_id, result.conversation, result.number)
             self._write(
                 self._topics.result(self._instance),
                 result.reply_to.encode(),
-                encode_result(record),
+                encode_result(answer),
             )
         for event in tx.events:
             conversation = event.get("conversation")
