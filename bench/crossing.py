@@ -23,7 +23,8 @@ from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.processor import Lasting, Processor
+from streams.workers.ownership import PairOwnership
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"
 BATCH, BATCHES = 1_000, 30
@@ -102,15 +103,16 @@ class Home:
     def produce(self, *_: Any) -> None:
         """Hand a copy over the long way."""
 
-    def report(self, topic: str, partition: int) -> None:
+    def report(self, topic: str, partition: int, offset: int | None = None) -> None:
         """Return what is called where a record fails."""
 
 
 def gateway(catalog: CatalogView, at: str, *, lanes: bool = True, ahead: int = 0) -> Processor:
     """Return what handles a forwarder's records, as it is between two batches."""
     around = cast(Any, Elsewhere(catalog, ahead))
-    processor = Processor(around, at, cast(Control, around), Topics().out(at))
-    processor.begin(cast(Any, Home()), OffsetTracker())
+    control = cast(Control, around)
+    ownership, lasting = PairOwnership(control, at), Lasting.of(around, control)
+    processor = Processor(around, ownership, control, lasting, cast(Any, Home()), OffsetTracker())
     if not lanes:
         processor._fast_path.take = lambda *_: False  # type: ignore[method-assign]
     return processor

@@ -28,6 +28,7 @@ from streams.wire.specs import spec
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.forwarder.loop import ForwarderLoop
 
 TARGET, TENTHS, EVERY = "ServerB", 10, 0.2
 GROUP = "memory of a forwarder"
@@ -66,25 +67,24 @@ class Rewinding:
         return [float(median(part)) for part in self._parts]
 
 
-class Rewound(ForwarderWorker):
-    """A forwarder that begins anew whenever it has read everything."""
-
-    rewinding: Rewinding
-
-    def _turn(self) -> None:  # in the thread that may seek
-        super()._turn()
-        self.rewinding.note(self._consumer, self.decided)
-
-
 def forward(cluster: Cluster, count: int, size: int) -> list[float]:
     """Let a forwarder work; return what it had in memory in every tenth."""
     control = Control(cluster, (GATEWAY, TARGET))  # whom nobody hears is sent nothing
     control.start()
-    worker, stop = Rewound(cluster, GATEWAY, control), threading.Event()
-    worker.rewinding = Rewinding(cluster, cluster.topics.txq(TARGET), count, size)
+    worker, stop = ForwarderWorker(cluster, GATEWAY, control), threading.Event()
+    rewinding = Rewinding(cluster, cluster.topics.txq(TARGET), count, size)
+
+    class RewoundLoop(ForwarderLoop):
+        """Begins anew whenever it has read everything."""
+
+        def _turn(self) -> None:  # in the thread that may seek
+            super()._turn()
+            rewinding.note(self._consumer, worker.decided)
+
+    worker.loop = RewoundLoop
 
     def watch() -> None:
-        worker.rewinding.watch()
+        rewinding.watch()
         stop.set()
 
     watcher = threading.Thread(target=watch)
@@ -93,7 +93,7 @@ def forward(cluster: Cluster, count: int, size: int) -> list[float]:
         worker.run(stop)
     watcher.join()
     control.stop()
-    return worker.rewinding.tenths
+    return rewinding.tenths
 
 
 def pass_through(cluster: Cluster, count: int, size: int) -> list[float]:

@@ -21,8 +21,8 @@ SPARK = "Spark's own"
 NAMED_ELSEWHERE = {
     "client/ahead.py: group": APPLICATION,
     "live/admin/repartition.py: _group(cluster, home)": "endpoint.<>",
-    "workers/forwarder/worker.py: group": "forwarder.<>",
-    "workers/forwarder/worker.py: group + self.ownership.suffix": "forwarder.<>.<>",
+    "workers/forwarder/loop.py: self._group": "forwarder.<>",
+    "workers/forwarder/loop.py: group": "forwarder.<>.<>",
 }
 """Consumers whose group is not named in the call itself."""
 OTHER_LIBRARIES = {

@@ -33,6 +33,7 @@ class PairOwnership:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._control, self._instance, self._pair = control, instance, pair
+        self.instance = instance
         self._clock = clock
         self._epoch: int | None = None
         self._catalog: CatalogView | None = None
@@ -52,6 +53,11 @@ class PairOwnership:
     def of(self) -> str:
         """Return what a worker's role is called by, behind it: nothing for an instance's own."""
         return "" if self._pair is None else f" of the pair {self._pair}"
+
+    @property
+    def may_go(self) -> bool:
+        """Tell whether the right may go at any moment, and must be seen to: it is a pair's."""
+        return self._pair is not None
 
     @property
     def suffix(self) -> str:

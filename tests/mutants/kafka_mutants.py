@@ -30,7 +30,7 @@ _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
-_FORWARDER = "workers/forwarder/worker.py"
+_FORWARDER = "workers/forwarder/loop.py"
 _DELIVERY = "workers/forwarder/delivery.py"
 _PROCESSOR = "workers/forwarder/processor.py"
 _SLOT = "workers/slot.py"
@@ -492,7 +492,7 @@ MUTANTS = (
     KafkaMutant(
         "read no topic of a cluster that comes later",
         _FORWARDER,
-        "if self._processor.follow_catalog() and self._inputs() != self._reads:",
+        "if self._processor.follow_catalog() and self._processor.inputs() != self._reads:",
         "if self._processor.follow_catalog() and not self._reads:",
         "workers/test_ingress.py",
     ),

@@ -28,8 +28,25 @@ def test_a_claim_answers_a_question(broker: str | None) -> None:
     """By broker id, or by a service that the catalog has there (C-06); by nobody else's role."""
     pair = Pair("OrderParts", broker, ADDRESSES)
     said = claims_of(SECOND, "partner2")
-    assert answer_in(said, FIRST, "partner2", pair) == (Role.PRINCIPAL, 1)
+    assert answer_in(said, SECOND, "partner2", pair) == (Role.PRINCIPAL, 1)
     assert answer_in((), FIRST, "partner1", pair) is None, "nobody has said it yet"
+
+
+@pytest.mark.parametrize("principal", [True, False])
+@pytest.mark.parametrize("epoch", [1, 2, 4 * 10**18])
+def test_a_claim_above_the_catalogs_epoch_answers_nothing(epoch: int, principal: bool) -> None:
+    """Whoever may write heartbeats may write any; a failover is in the catalog first."""
+    pair, claim = Pair("OrderParts", "O", ADDRESSES), Claim("O", principal, epoch)
+    assert answer_in((claim,), FIRST, "partner2", pair) is None
+    assert answer_in((claim,), FIRST, "partner1", pair) is None
+
+
+def test_a_claim_of_the_other_role_in_the_catalogs_epoch_answers_nothing() -> None:
+    pair = Pair("OrderParts", "O", ADDRESSES)
+    assert answer_in((Claim("O", True, 0),), FIRST, "partner2", pair) is None
+    assert answer_in((Claim("O", False, 0),), FIRST, "partner1", pair) is None
+    former = (Claim("O", True, 0),)
+    assert answer_in(former, SECOND, "partner1", pair) == (Role.PRINCIPAL, 0), "which is over"
 
 
 def test_what_is_not_mirrored_is_its_own_principal() -> None:

@@ -119,6 +119,17 @@ def test_the_short_way_is_only_for_who_may_be_named() -> None:
     assert lane is not None and lane.instance == "ServerA"
 
 
+def test_what_another_cluster_has_written_takes_nobodys_place_in_memory() -> None:
+    """It may know any dialog's id: a frame of its own with the same number is another copy."""
+    gateway = forwarder(down="ServerA")
+    own, theirs = frame(SUPPLIER, writer=None), frame(SUPPLIER)
+    assert gateway.hold_key(own) != gateway.hold_key(theirs)
+    assert gateway.hold_key(own) == gateway.hold_key(frame(SUPPLIER, writer=None))
+    assert gateway.hold_key(theirs) != gateway.hold_key(frame(SUPPLIER, writer="another"))
+    ack = replace(own, message=None, is_ack=True)
+    assert gateway.hold_key(ack) != gateway.hold_key(replace(ack, writer="seller"))
+
+
 def test_a_new_catalog_decides_anew_also_of_what_is_held() -> None:
     gateway = forwarder(down="ServerA")
     held = frame(SUPPLIER)

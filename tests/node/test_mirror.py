@@ -116,8 +116,8 @@ class Bench:
         return self.forwarder.handle(record, self.now)
 
     def beat(self) -> None:
-        """Read a heartbeat of each partner that is up."""
-        catalog = catalog_of(self.truth, 2)
+        """Read the catalog, and a heartbeat of each partner that is up."""
+        catalog = self.catalog = catalog_of(self.truth, 2)
         self.read |= {name: claims_of(catalog, name) for name in PARTNERS if name not in self.down}
         told = self.principals.look(self.now)
         self.states += [RouteState(event["subclass"]) for event in told]
@@ -231,6 +231,37 @@ def test_ex_10_the_principal_says_that_it_no_longer_is() -> None:
     assert to(bench.send()) == "partner1", "nobody has said anything else"
     bench.passes(1)
     assert to(bench.send(dialog=2)) == "partner2"
+
+
+@pytest.mark.parametrize("epoch", [1, 4 * 10**18])
+def test_a_forged_claim_moves_nothing_and_is_forgotten(epoch: int) -> None:
+    """One heartbeat in a partner's name, by whoever may write any: the next real one counts."""
+    bench = Bench()
+    bench.passes(1)
+    assert to(bench.send()) == "partner1"
+    for forger, principal in (("partner2", True), ("partner1", False)):
+        bench.read[forger] = (Claim("O", principal, epoch),)
+        bench.principals.look(bench.now)
+        assert to(bench.send(dialog=2)) == "partner1"
+    bench.truth = failover(bench.truth, "Orders", "partner2")
+    bench.passes(1)
+    assert to(bench.send(dialog=3)) == "partner2"
+
+
+def test_a_claim_that_came_before_its_catalog_counts_when_that_is_read() -> None:
+    bench = Bench()
+    bench.passes(1)
+    bench.send()
+    bench.truth = failover(bench.truth, "Orders", "partner2")
+    known = bench.catalog
+    bench.beat()
+    bench.catalog, newer = known, bench.catalog
+    bench.principals = Principals(bench.at, bench, lambda at: bench.forwarder.instance_at(at))
+    bench.forwarder = Forwarder(bench.at, known, Envelope, bench.reachable, bench.principals)
+    assert to(bench.send(dialog=2)) is None
+    bench.catalog = newer
+    bench.principals.look(bench.now)
+    assert to(bench.send(dialog=3)) == "partner2"
 
 
 # --- one rule each -------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.errors import InputError
 from streams.kafka import specs_of
 from streams.live.parts import parts_of
 from streams.node import catalog_of
@@ -221,9 +222,8 @@ def test_a_prober_and_an_outbox_of_one_instance_write_for_that_one_only() -> Non
             assert written(by_name[f"{name}.{instance}"]) == {TOPICS.name(kind, instance)}
 
 
-@pytest.mark.parametrize("group", ["", "*", "x" * 256, "a\nb"])
-def test_a_group_that_cannot_be_is_granted_to_nobody(group: str) -> None:
-    """To Kafka `*` is every group. Whoever writes the catalog may write any text."""
+def with_group(group: str) -> Topology:
+    """Return a shipped topology whose queues are read by a group."""
     ((topology, _),) = clusters("two_brokers")
     instance = topology.instances["ServerB"]
     database = instance.databases["DatabaseB"]
@@ -231,7 +231,24 @@ def test_a_group_that_cannot_be_is_granted_to_nobody(group: str) -> None:
     queues = queues or {"TargetQueue": Queue("TargetQueue", group=group)}
     databases = {"DatabaseB": replace(database, queues=queues)}
     instances = {**topology.instances, "ServerB": replace(instance, databases=databases)}
-    odd = replace(topology, instances=instances)
+    return replace(topology, instances=instances)
+
+
+@pytest.mark.parametrize("group", ["", "*", "x" * 256, "a\nb"])
+def test_a_group_that_cannot_be_is_granted_to_nobody(group: str) -> None:
+    """To Kafka `*` is every group. Whoever writes the catalog may write any text."""
+    odd = with_group(group)
     assert not catalog_of(odd, 1).reading_groups
     names = {g.name for role in roles_of(odd, TOPICS) for g in role.grants}
     assert group not in names and "*" not in names
+
+
+@pytest.mark.parametrize("kind", ["forwarder", "endpoint", "outbox", "replay"])
+def test_no_application_may_move_the_positions_of_a_worker(kind: str) -> None:
+    with pytest.raises(InputError, match=f"the group x.{kind}.ServerB is one of Hopline's own"):
+        list(roles_of(with_group(f"x.{kind}.ServerB"), TOPICS))
+    assert any(
+        g.name == f"y.{kind}.ServerB"
+        for role in roles_of(with_group(f"y.{kind}.ServerB"), TOPICS)
+        for g in role.grants
+    )

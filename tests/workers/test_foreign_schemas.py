@@ -21,8 +21,8 @@ from streams.topology import Topology, load, share_of
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.wire.records import HOP, MESSAGE, Headers, header_of, message_record
 from streams.wire.single_object import prefix_of
+from streams.workers.forwarder.loop import IDLE_POLL, POLL
 from streams.workers.forwarder.remote_producer import RemoteProducer
-from streams.workers.forwarder.worker import IDLE_POLL, POLL
 from tests.workers.rig import Rig, Waits, eventually, pause, rig
 from tests.workers.tomorrow import announce, newer, under
 

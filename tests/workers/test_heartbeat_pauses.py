@@ -187,12 +187,22 @@ def test_claims_are_known_of_a_name_that_is_asked_about_late() -> None:
 @pytest.mark.parametrize(("names", "period"), [(150, 1.0), (200, 1.0), (400, 2.0), (1_000, 5.0)])
 def test_the_period_counts_names_that_nobody_has_asked_about(names: int, period: float) -> None:
     heartbeats = Heartbeats("Name0", "me", KafkaClock())
+    heartbeats.instances = names
     read_by_turns(heartbeats, range(100, 102), *(f"Name{number}" for number in range(names)))
     assert {heartbeats.period for _ in range(25)} == {period}
 
 
+def test_names_that_the_catalog_cannot_have_are_no_reason_to_write_less_often() -> None:
+    """Whoever may write heartbeats may write 12,500 names; three instances have 48 at most."""
+    heartbeats = Heartbeats("Name0", "me", KafkaClock())
+    heartbeats.instances = 3
+    read_by_turns(heartbeats, range(100, 102), *(f"Name{number}" for number in range(12_500)))
+    assert {heartbeats.period for _ in range(25)} == {1.0}
+
+
 def test_names_that_are_gone_are_no_reason_to_write_less_often() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
+    heartbeats.instances = 500
     read_by_turns(heartbeats, [100], "Me", *(f"Gone{number}" for number in range(500)))
     assert heartbeats.period == 3
     newest = heartbeat("Me", 20_000)

@@ -20,7 +20,7 @@ from streams.workers.endpoint import partition
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies
 from streams.workers.endpoint.partition import Partition
-from streams.workers.forwarder import worker
+from streams.workers.forwarder import loop
 from tests.workers.rig import Hook, Rig, Waits, eventually, pair, pause
 
 PATIENT = Limits(retries=(60_000,))
@@ -28,7 +28,7 @@ PATIENT = Limits(retries=(60_000,))
 
 def test_waits_differ() -> None:
     assert partition.POLL < partition.IDLE_POLL
-    assert worker.POLL < worker.IDLE_POLL
+    assert loop.POLL < loop.IDLE_POLL
 
 
 def test_a_forwarder_waits_no_longer_before_all_is_committed(two: Rig) -> None:
@@ -36,7 +36,7 @@ def test_a_forwarder_waits_no_longer_before_all_is_committed(two: Rig) -> None:
     waits, control = Waits(), two.control("A", "B")
     two.endpoint("A", limits=PATIENT, control=control)
     forwarder = two.forwarder("A", control=control, hooks={"poll": waits})
-    eventually(lambda: worker.IDLE_POLL in waits.seen or pause(), "it is idle")
+    eventually(lambda: loop.IDLE_POLL in waits.seen or pause(), "it is idle")
     asked: list[int] = []
 
     def flush(_: Hook, *__: Any) -> int:
@@ -48,9 +48,9 @@ def test_a_forwarder_waits_no_longer_before_all_is_committed(two: Rig) -> None:
         dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
         client.send(dialog, b"nothing is confirmed", wait=True)
     eventually(lambda: bool(asked) or pause(), "it wants to commit")
-    assert set(waits.next(10)) == {worker.POLL}
+    assert set(waits.next(10)) == {loop.POLL}
     del forwarder.hooks["flush"]
-    eventually(lambda: waits.seen[-1] == worker.IDLE_POLL or pause(), "it is idle again")
+    eventually(lambda: waits.seen[-1] == loop.IDLE_POLL or pause(), "it is idle again")
 
 
 def test_an_endpoint_waits_until_a_timer_is_due(two: Rig) -> None:

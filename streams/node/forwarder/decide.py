@@ -155,15 +155,19 @@ class Forwarder:
         return reject(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
-        """Return what makes two held copies the same one (U-36); raises MalformedError."""
+        """Return what makes two held copies the same one (U-36); raises MalformedError.
+
+        What another cluster has written stands for nobody else's: it may know any dialog's id.
+        """
         self._codec.conversation(record.key)  # found malformed now, not when the copy is let go
         if record.message is None:
-            return (record.key, record.hop)
+            return (record.source, record.key, record.hop)
         header = self._codec.header(record.message)
         if not header.sequenced:
-            return (header.message_id,)
+            return (record.source, header.message_id)
         parties = self._codec.parties(record.route)
-        return (record.key, parties.from_initiator, header.sequence, header.fragment)
+        side, number = parties.from_initiator, (header.sequence, header.fragment)
+        return (record.source, record.key, side, number)
 
     def release(self, record: Record, now: int) -> Outcome:
         """Decide a held record again; its time to live may be over by now (11290)."""

@@ -12,7 +12,7 @@ from streams.node.catalog_view import CatalogView
 from streams.node.mirroring.mirror import Pair
 from streams.protocol import Claim
 from streams.routing import Database, Instance, broker_key
-from streams.topology import Role
+from streams.topology import Mirror, Role
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
@@ -36,6 +36,10 @@ def answer_in(
 ) -> tuple[Role, int] | None:
     """Return the role and epoch that a partner's claims answer a question with, if they do.
 
+    Where the catalog has the mirrored database, a claim that it does not bear out answers nothing,
+    so that nobody who may write heartbeats can take the role from a partner: not one above the
+    catalog's epoch, which may not have been read yet, and not the other role in that epoch.
+
     What no claim is about may be a database that is not mirrored, if the catalog has its instance:
     that one is its own principal. A route without broker id (C-06) needs the catalog, too.
     """
@@ -44,11 +48,20 @@ def answer_in(
     broker = pair.broker if found is None else found.broker_id
     claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
     if claim is not None:
+        mirror = None if found is None else catalog.mirrors.get((instance, found.name))
+        if mirror is not None and not _is_borne_out(claim, mirror):
+            return None
         return (Role.PRINCIPAL if claim.principal else Role.MIRROR), claim.epoch
     if found is None:
         return Role.MIRROR, 0
     plain = (instance, found.name) not in catalog.mirrors
     return (Role.PRINCIPAL, 0) if plain else None
+
+
+def _is_borne_out(claim: Claim, mirror: Mirror) -> bool:
+    if claim.epoch != mirror.epoch:
+        return claim.epoch < mirror.epoch
+    return claim.principal is (mirror.role is Role.PRINCIPAL)
 
 
 def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:

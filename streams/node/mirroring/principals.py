@@ -135,7 +135,8 @@ class Principals:
         if not self._peers.reachable(instance):
             return False
         said = answer_in(claims or (), self._peers.catalog, instance, pair)
-        if said is None:
+        if said is None:  # looked at again: the catalog may not have been read as far as that
+            self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
         return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from streams.errors import InputError
 from streams.topology import (
     DEFAULT_SERVICES,
     Agent,
@@ -27,6 +28,8 @@ from streams.wire.acl.grant import On, Operation, Resource, RoleGrant, RoleKind
 from streams.wire.acl.grants import EXTRA, FOR_ONE, ROLES
 from streams.wire.topics import Topics, escape
 
+_OWN = ("forwarder", "endpoint", "outbox", "replay")
+"""What the names of the system's own groups begin with, behind the prefix of its topics."""
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
 
 
@@ -77,7 +80,7 @@ def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
             yield _application(topics, home, database, service)
     for agent in topology.agents.values():
         yield from _agents(topology, topics, agent)
-    groups = _reading_groups(d for _, d in _databases(topology))
+    groups = _reading_groups((d for _, d in _databases(topology)), topics)
     for kind in _ONE_EACH:
         yield _role(topics, kind, _Place(kind, groups=groups))
     yield from _foreign(topology, topics)
@@ -93,7 +96,7 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
         instance.name,
         tuple(n for n in next_instances(topology, instance) if n in topology.instances),
         tuple(_queues(topics, instance.name, databases)),
-        _reading_groups(databases),
+        _reading_groups(databases, topics),
         ingress=tuple(
             topics.ingress(each.gateway, each.cluster)
             for each in topology.ingress
@@ -122,9 +125,23 @@ def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Ite
             yield topics.queue(home_of(instance, database), database.name, queue.name)
 
 
-def _reading_groups(databases: Iterable[Database]) -> tuple[str, ...]:
-    named = (queue.reading_group for d in databases for queue in queues_of(d))
-    return tuple(dict.fromkeys(group for group in named if group is not None))
+def _reading_groups(databases: Iterable[Database], topics: Topics) -> tuple[str, ...]:
+    """Return the groups that read queues; raises InputError for one that is the system's own."""
+    groups: dict[str, None] = {}
+    for queue in (queue for d in databases for queue in queues_of(d)):
+        group = queue.reading_group
+        if group is not None and group.startswith(tuple(f"{topics.prefix}{k}." for k in _OWN)):
+            raise InputError(
+                f"Queue {queue.name}: the group {group} is one of Hopline's own, and its positions "
+                "would be an application's to change.",
+                file=queue.source.file,
+                line=queue.source.line,
+                column=queue.source.column,
+                remedy=f"Give the queue a group that does not begin with {topics.prefix}.",
+            )
+        if group is not None:
+            groups[group] = None
+    return tuple(groups)
 
 
 def _application(topics: Topics, home: str, database: Database, service: str) -> Role:

@@ -29,6 +29,11 @@ class CatalogFollower:
         """Return why the newest version cannot be used, if so."""
         return self._state.error
 
+    @property
+    def homes(self) -> int:
+        """Return how many instances and mirrored databases there are; 0 while there is no view."""
+        return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
+
     def has(self, key: str) -> bool:
         """Tell whether the catalog has an object."""
         return key in self._state.objects

@@ -207,6 +207,7 @@ class Control:
             while not self._stop.is_set():
                 now = time.monotonic()
                 if not self._schedule.due_in(now):
+                    self._heartbeats.instances = self._catalog.homes
                     self._schedule.period = self._heartbeats.period
                 writer.take_answers(wait=self._schedule.write_due(now, self._write_heartbeat))
                 messages = consumer.take(min(0.2, self._schedule.due_in(now)))

@@ -33,6 +33,11 @@ _SMALL = 512
 """Bytes of a key, and of a value, up to which a heartbeat is kept without being decoded."""
 _MOST = 10_000
 """How many are kept so at most."""
+NAMES_EACH = 16
+"""How many names of one instance are counted: its forwarders', endpoint workers' and slots'.
+
+Whoever may write heartbeats may write any name, and by their number all give theirs less often.
+"""
 _RECOUNT = 10
 """After how many of one's own heartbeats the living names of a large cluster are counted again."""
 
@@ -46,6 +51,8 @@ class Heartbeats:
         self._unread: dict[bytes, tuple[Message, float, bool]] = {}
         self._noting = threading.Lock()
         self._period, self._counted = 1.0, 0
+        self.instances = 0
+        """How many the catalog has, with its mirrored databases."""
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}
@@ -156,7 +163,8 @@ class Heartbeats:
             self._note_all()
             with self._noting:  # others may add a name by asking about it
                 living = self._slot_owners.living
-            self._period, self._counted = period_of(living), 1
+            self._period = period_of(min(living, NAMES_EACH * self.instances))
+            self._counted = 1
         else:
             self._counted += 1
         return self._period

@@ -121,7 +121,9 @@ class EndpointWorker:
             f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            # Read ahead for a few transactions: 64 MB, the default, fill where a backlog waits.
+            # Read ahead for one transaction: all topics share a queue in the client, and what
+            # fills it, frames of a flood, say, is what a statement behind it waits for.
+            queued_min_messages=self._tuning.pace.value[0],
             queued_max_messages_kbytes=AHEAD_KBYTES,
             fetch_queue_backoff_ms=10,
             # Who waits longer asks less often, and is answered as soon as there is anything.

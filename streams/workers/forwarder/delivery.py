@@ -70,9 +70,9 @@ class Delivery:
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
-    def report(self, topic: str, partition: int) -> Report:
-        """Return the report for all records of one input; it does not know which one failed."""
-        return partial(self._reported, (topic, partition, None))
+    def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
+        """Return the report for a record; None: for all of one input, and not which one failed."""
+        return partial(self._reported, (topic, partition, offset))
 
     def copy(
         self,

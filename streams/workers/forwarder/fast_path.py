@@ -63,8 +63,13 @@ class FastPath:
         self._since = instant(now)
         self._block = forwarder.block(now)
 
-    def take(self, source: Input, message: Message, headers: Headers) -> bool:
-        """Pass a record on if its route has a lane and it is a first copy; tell whether it did."""
+    def take(
+        self, source: Input, message: Message, headers: Headers, report: Report | None = None
+    ) -> bool:
+        """Pass a record on if its route has a lane and it is a first copy; tell whether it did.
+
+        Not one without a hop left or too late, nor a retry: :meth:`Forwarder.handle` decides it.
+        """
         body = None
         if len(headers) == 3:
             (_, route), body, (_, raw) = headers
@@ -91,7 +96,7 @@ class FastPath:
         if known.remote is not None:
             known.remote(message, copied, stamp)
         else:
-            self._copy(source.report, known.topic, message.value(), key, stamp, copied)
+            self._copy(report or source.report, known.topic, message.value(), key, stamp, copied)
         return True
 
     def find_lane(self, source: Input, record: Record) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from streams.errors import HoplineError, Number, SurroundingsError
 from streams.kafka import (
@@ -25,51 +26,74 @@ from streams.node import HELD, CatalogView, Forwarder, Outcome, Principals, Reco
 from streams.routing import Origin
 from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError
-from streams.wire.records import HOP, MESSAGE, ROUTE, header_of
 from streams.workers.control import Control
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
 from streams.workers.forwarder.delivery import Delivery, source_of
 from streams.workers.forwarder.fast_path import FastPath, Input
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
+from streams.workers.forwarder.read_record import read_record
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
 from streams.workers.forwarder.topic_names import TopicNames
+from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat
 
 log = logging.getLogger("hopline.forwarder")
 
 
+@dataclass(slots=True)
+class Lasting:
+    """What remains where a forwarder begins anew: copies held, those under way elsewhere, a count.
+
+    ``decided``: how many records were decided.
+    """
+
+    buffered: BufferedCopies
+    remote_producers: RemoteProducers
+    decided: int = 0
+
+    @classmethod
+    def of(cls, cluster: Cluster, control: Control) -> Lasting:
+        """Return what a forwarder begins with."""
+        return cls(
+            BufferedCopies(control.reachable), RemoteProducers(control.remote, cluster.topics)
+        )
+
+
 class Processor:
     """The records of one forwarder on their way through its instance.
 
-    ``out`` is the topic of what begins here; whatever is read from another one came from outside.
-    Each other cluster writes into a topic of its own (``ingress``), which says that it did.
+    ``out`` has what begins here; whatever is read from another topic came from outside. Each other
+    cluster writes into a topic of its own (``ingress``), which says that it did.
     """
 
-    def __init__(self, cluster: Cluster, instance: str, control: Control, out: str) -> None:
-        self._instance, self._control, self._out = instance, control, out
-        self._topics = TopicNames(cluster.topics, instance)
-        self._buffered = BufferedCopies(control.reachable)
-        self._remote_producers = RemoteProducers(control.remote, cluster.topics)
-        self.decided = 0
-
-    def begin(self, delivery: Delivery, tracker: OffsetTracker) -> None:
-        """Begin, or begin anew: only what is held and what is under way elsewhere remains."""
-        self._delivery, self._tracker = delivery, tracker
+    def __init__(
+        self,
+        cluster: Cluster,
+        ownership: PairOwnership,
+        control: Control,
+        lasting: Lasting,
+        delivery: Delivery,
+        tracker: OffsetTracker,
+    ) -> None:
+        self.instance = self._instance = ownership.instance
+        self._control, self._lasting = control, lasting
+        self._out = cluster.topics.out(ownership.home)
+        # What comes from outside is for the instance, whichever of its databases it is meant for.
+        self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
+        self._topics = TopicNames(cluster.topics, self._instance)
+        self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
+        self.delivery, self.tracker = delivery, tracker
         self._fast_path = FastPath(delivery, self._topics, self._write_remote)
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
-        principals = self._principals = Principals(
-            self._instance, self._control, lambda address: self._forwarder.instance_at(address)
+        self._principals = Principals(
+            self._instance, control, lambda address: self._forwarder.instance_at(address)
         )
         self._forwarder = Forwarder(
-            self._instance,
-            self._control.catalog,
-            Envelope,
-            self._buffered.reachable,
-            principals,
+            self._instance, control.catalog, Envelope, self._buffered.reachable, self._principals
         )
         self._outcomes = OutcomeWriter(
-            self._forwarder, delivery, self._topics, self._write_remote, self._control.now
+            self._forwarder, delivery, self._topics, self._write_remote, control.now
         )
         self._limit()
 
@@ -77,11 +101,6 @@ class Processor:
     def catalog(self) -> CatalogView:
         """Return the version of the catalog by which it decides."""
         return self._forwarder.catalog
-
-    @property
-    def buffered(self) -> tuple[int, int]:
-        """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return len(self._buffered), self._buffered.size
 
     @property
     def is_idle(self) -> bool:
@@ -112,9 +131,11 @@ class Processor:
         self._limit()
         return True
 
-    def ingress_topics(self) -> list[str]:
-        """Return the topics that other clusters write, by the catalog; one for each of them."""
-        return self._topics.ingress(self.catalog)
+    def inputs(self) -> list[str]:
+        """Return the topics that it reads, by the catalog: other clusters may come and go."""
+        if self._txq is None:
+            return [self._out]
+        return [self._out, self._txq, *self._topics.ingress(self.catalog)]
 
     def _limit(self) -> None:
         size = self._forwarder.catalog.forward_bytes[self._instance]
@@ -147,7 +168,7 @@ class Processor:
                 text = f"it cannot be handled: {type(error).__name__}"
                 self._outcomes.write_corrupted(message, MalformedError(text), now)
             source.last = message
-            self.decided += 1
+            self._lasting.decided += 1
         self._note_positions()
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
@@ -161,7 +182,7 @@ class Processor:
     def _input(self, topic: str | None, partition: int | None) -> Input:
         assert topic is not None and partition is not None
         origin = Origin.INSIDE if topic == self._out else Origin.OUTSIDE
-        report = self._delivery.report(topic, partition)
+        report = self.delivery.report(topic, partition)
         found = self._inputs[topic, partition] = Input(topic, partition, origin, report)
         return found
 
@@ -170,7 +191,7 @@ class Processor:
             if source.last is not None:
                 offset = source.last.offset()
                 assert offset is not None
-                self._tracker.note((source.topic, source.partition), offset + 1)
+                self.tracker.note((source.topic, source.partition), offset + 1)
                 source.last = None
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
@@ -178,7 +199,7 @@ class Processor:
             # The end lies behind the markers of transactions, which are no records: without this
             # the position would never say that everything has left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
-            self._tracker.note((topic, partition), offset or 0)
+            self.tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self._instance}: {error.str()}",
@@ -210,10 +231,10 @@ class Processor:
         self, source: Input, message: Message, headers: Headers, record: Record, now: int
     ) -> Outcome | None:
         """Return what becomes of a record; None: it was passed on by the lane of its route."""
-        if self._fast_path.find_lane(source, record) and self._fast_path.take(
-            source, message, headers
-        ):
-            return None
+        if self._fast_path.find_lane(source, record):
+            report = self.delivery.report(*source_of(message))
+            if self._fast_path.take(source, message, headers, report):
+                return None
         return self._forwarder.handle(record, now)
 
     def _write_remote(
@@ -230,7 +251,7 @@ class Processor:
         """Find out the principals of mirrored pairs, and release held copies that can leave."""
         now = self._control.now()
         for change in self._principals.look(now):
-            self._delivery.emit((self._out, 0, None), None, change)
+            self.delivery.emit((self._out, 0, None), None, change)
         if self._buffered:
             self._release(now)
 
@@ -252,7 +273,7 @@ class Processor:
             message = copy.message
             if why is not None:
                 topic = self._remote_producers.topic(copy.instance)
-                self._delivery.give_up(why, topic, message.key(), source_of(message))
+                self.delivery.give_up(why, topic, message.key(), source_of(message))
                 continue
             try:
                 self._hold_back(copy)
@@ -276,15 +297,4 @@ class Processor:
         self.take_back()
 
     def _record(self, origin: Origin, message: Message, headers: Headers) -> Record:
-        key = message.key()
-        if len(headers) == 3 and headers[1][0] == MESSAGE:
-            route, body, hop = headers[0][1], headers[1][1], headers[2][1]
-        else:
-            route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
-        if not isinstance(key, bytes):
-            text = "a frame without a conversation id (11271)"
-            raise MalformedError(text, Number.CONVERSATION_ID_NULL)
-        if route is None or hop is None:
-            raise MalformedError("a frame without sb-route or sb-hop")
-        writer = self._topics.writers.get(message.topic())
-        return Record(origin, key, route, hop, len(message), body is None, body, writer)
+        return read_record(message, headers, origin, self._topics.writers.get(message.topic()))

@@ -1,65 +1,29 @@
-"""The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
-
-The commit rule: a position is committed only behind records that have ended as *confirmed*,
-*dropped* (with its event) or *held* in memory. What a crash leaves behind it:
-
-    after produce, before flush     the copies may arrive; they are read and produced again
-    after flush, before commit      the copies have arrived; they are read and produced again
-    held                            gone; the sender's dialog retries
-
-Another cluster is never waited for: what it has not confirmed within two seconds is held.
-
-So a forwarder never loses, and may repeat; the dialog at the other end removes what it repeated.
-"""
+"""The forwarder worker: one replica of an instance's forwarder, from its start to its stop."""
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
-from functools import partial
 
-from streams.kafka import (
-    Cluster,
-    Consumer,
-    KafkaException,
-    LostBrokers,
-    OneAtATime,
-    Returning,
-    TopicPartition,
-)
+from streams.kafka import Cluster
 from streams.workers.control import Control
 from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.forwarder.delivery import Delivery
+from streams.workers.forwarder.loop import ForwarderLoop
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.processor import Lasting, Processor
 from streams.workers.ownership import PairOwnership
-from streams.workers.pulse import beat, rest
 from streams.workers.slot import Slot
-
-log = logging.getLogger("hopline.forwarder")
-ready = logging.getLogger("hopline.ready")
-
-BATCH = 2_000
-POLL = 0.05
-"""Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
-IDLE_POLL = 0.25
-"""Seconds to wait for a record while there is not. A record ends the wait at once."""
-COMMIT_EVERY = 0.2
-RELEASE_EVERY = 0.1
-_SETTLED = 3.0
-"""Seconds after which partitions that were taken from one member have been dealt to another one."""
-_BEGINNING = -2
 
 
 class ForwarderWorker:
-    """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing.
+    """One replica of an instance's forwarder: its :class:`ForwarderLoop` does the work.
 
     ``slot`` names it across restarts, if any. With ``pair`` it forwards what begins in the
     databases of that mirrored pair, while its instance is the principal, and needs none.
     """
 
     role = "forwarder"
+    loop = ForwarderLoop
 
     def __init__(
         self,
@@ -72,31 +36,26 @@ class ForwarderWorker:
     ) -> None:
         self.instance = instance
         self.ownership = PairOwnership(control, instance, pair)
-        self._pair = pair
         self._slot = Slot(instance, self.role, slot if pair is None else "")
-        self._cluster = cluster
-        self._control = control
-        out = cluster.topics.out(self.ownership.home)
-        self._out, self._of_pair = out, pair is not None
-        self._reads: list[str] = []
-        self._tracker = OffsetTracker()
+        self._cluster, self._control = cluster, control
+        self._processor: Processor | None = None
+        self._lasting = Lasting.of(cluster, control)
         self.event_counts, self.traffic = EventCounts(), Traffic()
-        self._processor = Processor(cluster, instance, control, out)
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
-        return self._tracker.trim_points()
+        return {} if self._processor is None else self._processor.tracker.trim_points()
 
     @property
     def pending(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return self._processor.buffered
+        return len(self._lasting.buffered), self._lasting.buffered.size
 
     @property
     def decided(self) -> int:
         """Return how many records were decided; any thread may ask."""
-        return self._processor.decided
+        return self._lasting.decided
 
     @property
     def assigned(self) -> bool:
@@ -114,155 +73,13 @@ class ForwarderWorker:
         self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
-        self._tracker = OffsetTracker()
-        self._unconfirmed = LostBrokers(self._cluster)
-        self._committing = OneAtATime()
-        self._closing = False
-        self._all_committed = False
-        self._delivery = Delivery(
-            self._cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic
+        """Work with new clients of Kafka: only what is held and what is under way remains."""
+        cluster, control, tracker = self._cluster, self._control, OffsetTracker()
+        delivery = Delivery(
+            cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic
         )
-        self._processor.begin(self._delivery, self._tracker)
+        processor = Processor(cluster, self.ownership, control, self._lasting, delivery, tracker)
+        self._processor = processor
         while self.ownership.begins(stop):
-            self._serve(stop)
-
-    def _serve(self, stop: threading.Event) -> None:
-        group = f"{self._cluster.topics.prefix}forwarder.{self.ownership.home}"
-        consumer = self._consumer = self._offsets = self._cluster.consumer(
-            group + self.ownership.suffix,
-            partition_assignment_strategy="range",
-            enable_partition_eof=True,
-            fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
-            stats=self.traffic.reader,
-            **self._slot.member(self.ownership.home, self._control.catalog),
-        )
-        returning = Returning(
-            self._cluster, group + self.ownership.suffix, self._slot.name, after=_SETTLED
-        )
-        if self.ownership.suffix:  # positions outlive the ownership in a group without members
-            self._offsets = self._cluster.consumer(group)
-        self._join(consumer)
-        try:
-            self._loop(stop, returning)
-            self._processor.settle()
-            self._commit(10.0)
-        finally:
-            rest()
-            self.ownership.assigned = False
-            self._closing = True
-            if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
-                consumer.close()
-                if self._offsets is not consumer:
-                    self._offsets.close()
-
-    def _inputs(self) -> list[str]:
-        """Return the topics that it reads, by the catalog: other clusters may come and go."""
-        if self._of_pair:
-            return [self._out]
-        # What comes from outside is for the instance, whichever of its databases it is meant for.
-        txq = self._cluster.topics.txq(self.instance)
-        return [self._out, txq, *self._processor.ingress_topics()]
-
-    def _follow_catalog(self) -> None:
-        if self._processor.follow_catalog() and self._inputs() != self._reads:
-            self._join(self._consumer)
-
-    def _join(self, consumer: Consumer) -> None:
-        self._closing = False
-        self._reads = self._inputs()
-        consumer.subscribe(
-            self._reads,
-            on_assign=self._assigned,
-            on_revoke=self._revoked,
-            on_lost=self._lost,
-        )
-
-    def _loop(self, stop: threading.Event, returning: Returning) -> None:
-        commit_at = release_at = time.monotonic()
-        lost_brokers = LostBrokers(self._cluster)
-        while not stop.is_set() and self.ownership.lasts:
-            self._turn()
-            lost_brokers.look(self.ownership.assigned, self._consumer)
-            if self.ownership.assigned and returning.finds_idle(self._reads):
-                self.ownership.assigned = False
-                self._consumer.unsubscribe()
-                self._join(self._consumer)
-            now = time.monotonic()
-            if now >= release_at:
-                self._processor.look_around()
-                release_at = now + RELEASE_EVERY
-            if now >= commit_at:
-                self._commit(2.0)
-                commit_at = now + COMMIT_EVERY
-
-    def _turn(self) -> None:
-        beat()
-        first = self._consumer.poll(self._wait())
-        batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
-        self._follow_catalog()  # behind the wait: no record is decided by an older version
-        if batch:
-            self._all_committed = False
-            self._processor.pass_on(batch)
-        self._processor.take_back()
-
-    def _wait(self) -> float:
-        """Return how many seconds to wait for a record."""
-        # The role of a pair may go at any moment, and must be seen to.
-        is_idle = self._pair is None and self._all_committed and self._processor.is_idle
-        return IDLE_POLL if is_idle else POLL
-
-    # --- positions -------------------------------------------------------------------------------
-
-    def _commit(self, timeout: float) -> None:
-        """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
-        offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
-        self._all_committed = not offsets
-        if not offsets:
-            self._delivery.serve()
-            return
-        is_confirmed = self._delivery.confirm(timeout)
-        self._unconfirmed.look(is_confirmed, self._delivery.producer)
-        if not is_confirmed:
-            return
-        try:
-            commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
-            if not self._committing.call(commit, timeout):
-                log.info("%s: Kafka has not committed positions within time", self.instance)
-                return
-        except KafkaException as error:
-            # The next commit takes them along. If a rebalance has taken the partitions, they are
-            # dropped with these, and whoever has them now reads the records again.
-            log.info("%s: positions were not committed: %s", self.instance, error)
-            return
-        self._tracker.committed(offsets)
-
-    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closing:  # dealt while it leaves: a client that goes answers nothing any more
-            consumer.assign([])
-            return
-        committed = self._offsets.committed(partitions, timeout=10)
-        self._tracker.begin(committed)
-        for partition in committed:
-            if partition.offset < 0:
-                partition.offset = _BEGINNING
-        consumer.assign(committed)
-        if not self.ownership.assigned:
-            self.ownership.assigned = True
-            ready.info("%s forwarder%s: ready", self.instance, self.ownership.of)
-        log.info("%s forwards %s", self.instance, _named(partitions))
-
-    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._processor.settle()
-        self._commit(5.0)
-        self._tracker.forget(partitions)
-        consumer.unassign()
-
-    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._tracker.forget(partitions)
-        self.ownership.assigned = False
-        log.warning("%s has lost %s", self.instance, _named(partitions))
-        consumer.unassign()
-
-
-def _named(partitions: list[TopicPartition]) -> str:
-    return ", ".join(f"{p.topic}/{p.partition}" for p in partitions)
+            loop = self.loop(cluster, control, self.ownership, self._slot, processor, self.traffic)
+            loop.run(stop)

@@ -1,0 +1,213 @@
+"""The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
+
+The commit rule: a position is committed only behind records that have ended as *confirmed*,
+*dropped* (with its event) or *held* in memory. What a crash leaves behind it:
+
+    after produce, before flush     the copies may arrive; they are read and produced again
+    after flush, before commit      the copies have arrived; they are read and produced again
+    held                            gone; the sender's dialog retries
+
+Another cluster is never waited for: what it has not confirmed within two seconds is held.
+
+So a forwarder never loses, and may repeat; the dialog at the other end removes what it repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaException,
+    LostBrokers,
+    OneAtATime,
+    Returning,
+    TopicPartition,
+)
+from streams.workers.control import Control
+from streams.workers.event_counts import Traffic
+from streams.workers.forwarder.processor import Processor
+from streams.workers.ownership import PairOwnership
+from streams.workers.pulse import beat, rest
+from streams.workers.slot import Slot
+
+log = logging.getLogger("hopline.forwarder")
+ready = logging.getLogger("hopline.ready")
+
+BATCH = 2_000
+POLL = 0.05
+"""Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
+IDLE_POLL = 0.25
+"""Seconds to wait for a record while there is not. A record ends the wait at once."""
+COMMIT_EVERY = 0.2
+RELEASE_EVERY = 0.1
+_SETTLED = 3.0
+"""Seconds after which partitions that were taken from one member have been dealt to another one."""
+_BEGINNING = -2
+
+
+class ForwarderLoop:
+    """The turns of a forwarder as one member of its group: read, pass on, commit.
+
+    Made anew where its client is, and for each time that an instance has a pair's role.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        control: Control,
+        ownership: PairOwnership,
+        slot: Slot,
+        processor: Processor,
+        traffic: Traffic,
+    ) -> None:
+        self._cluster, self.ownership, self._processor = cluster, ownership, processor
+        self._delivery, self._tracker = processor.delivery, processor.tracker
+        self._instance = processor.instance
+        self._unconfirmed = LostBrokers(cluster)
+        self._committing = OneAtATime()
+        self._closing = False
+        self._all_committed = False
+        self._reads: list[str] = []
+        self._group = f"{cluster.topics.prefix}forwarder.{ownership.home}"
+        group = self._group + ownership.suffix
+        self._consumer = self._offsets = cluster.consumer(
+            group,
+            partition_assignment_strategy="range",
+            enable_partition_eof=True,
+            fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
+            # All topics share one queue in the client. What is read ahead of one, a flood of
+            # another cluster, say, is what those behind it in the others wait for.
+            queued_min_messages=BATCH,
+            fetch_queue_backoff_ms=10,
+            stats=traffic.reader,
+            **slot.member(ownership.home, control.catalog),
+        )
+        self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
+        if ownership.suffix:  # positions outlive the ownership in a group without members
+            self._offsets = cluster.consumer(self._group)
+
+    def run(self, stop: threading.Event) -> None:
+        """Forward until ``stop``, or until the role has gone; then drain: flush and commit."""
+        consumer = self._consumer
+        self._join(consumer)
+        try:
+            self._turns(stop)
+            self._processor.settle()
+            self._commit(10.0)
+        finally:
+            rest()
+            self.ownership.assigned = False
+            self._closing = True
+            if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
+                consumer.close()
+                if self._offsets is not consumer:
+                    self._offsets.close()
+
+    def _follow_catalog(self) -> None:
+        if self._processor.follow_catalog() and self._processor.inputs() != self._reads:
+            self._join(self._consumer)
+
+    def _join(self, consumer: Consumer) -> None:
+        self._closing = False
+        self._reads = self._processor.inputs()
+        consumer.subscribe(
+            self._reads,
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+
+    def _turns(self, stop: threading.Event) -> None:
+        commit_at = release_at = time.monotonic()
+        lost_brokers = LostBrokers(self._cluster)
+        while not stop.is_set() and self.ownership.lasts:
+            self._turn()
+            lost_brokers.look(self.ownership.assigned, self._consumer)
+            if self.ownership.assigned and self._returning.finds_idle(self._reads):
+                self.ownership.assigned = False
+                self._consumer.unsubscribe()
+                self._join(self._consumer)
+            now = time.monotonic()
+            if now >= release_at:
+                self._processor.look_around()
+                release_at = now + RELEASE_EVERY
+            if now >= commit_at:
+                self._commit(2.0)
+                commit_at = now + COMMIT_EVERY
+
+    def _turn(self) -> None:
+        beat()
+        first = self._consumer.poll(self._wait())
+        batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
+        self._follow_catalog()  # behind the wait: no record is decided by an older version
+        if batch:
+            self._all_committed = False
+            self._processor.pass_on(batch)
+        self._processor.take_back()
+
+    def _wait(self) -> float:
+        """Return how many seconds to wait for a record."""
+        # The role of a pair may go at any moment, and must be seen to.
+        is_idle = not self.ownership.may_go and self._all_committed and self._processor.is_idle
+        return IDLE_POLL if is_idle else POLL
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def _commit(self, timeout: float) -> None:
+        """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
+        offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
+        self._all_committed = not offsets
+        if not offsets:
+            self._delivery.serve()
+            return
+        is_confirmed = self._delivery.confirm(timeout)
+        self._unconfirmed.look(is_confirmed, self._delivery.producer)
+        if not is_confirmed:
+            return
+        try:
+            commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
+            if not self._committing.call(commit, timeout):
+                log.info("%s: Kafka has not committed positions within time", self._instance)
+                return
+        except KafkaException as error:
+            # The next commit takes them along. If a rebalance has taken the partitions, they are
+            # dropped with these, and whoever has them now reads the records again.
+            log.info("%s: positions were not committed: %s", self._instance, error)
+            return
+        self._tracker.committed(offsets)
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._closing:  # dealt while it leaves: a client that goes answers nothing any more
+            consumer.assign([])
+            return
+        committed = self._offsets.committed(partitions, timeout=10)
+        self._tracker.begin(committed)
+        for partition in committed:
+            if partition.offset < 0:
+                partition.offset = _BEGINNING
+        consumer.assign(committed)
+        if not self.ownership.assigned:
+            self.ownership.assigned = True
+            ready.info("%s forwarder%s: ready", self._instance, self.ownership.of)
+        log.info("%s forwards %s", self._instance, _named(partitions))
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._processor.settle()
+        self._commit(5.0)
+        self._tracker.forget(partitions)
+        consumer.unassign()
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._tracker.forget(partitions)
+        self.ownership.assigned = False
+        log.warning("%s has lost %s", self._instance, _named(partitions))
+        consumer.unassign()
+
+
+def _named(partitions: list[TopicPartition]) -> str:
+    return ", ".join(f"{p.topic}/{p.partition}" for p in partitions)
