@@ -51,6 +51,8 @@ from streams.workers.slot import UNNAMED, Slot
 log = logging.getLogger("hopline.endpoint")
 
 AHEAD_KBYTES = 16 << 10
+FETCH_BYTES = 256 << 10
+"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
 
 
 class EndpointWorker:
@@ -125,6 +127,7 @@ class EndpointWorker:
             # fills it, frames of a flood, say, is what a statement behind it waits for.
             queued_min_messages=self._tuning.pace.value[0],
             queued_max_messages_kbytes=AHEAD_KBYTES,
+            fetch_message_max_bytes=FETCH_BYTES,
             fetch_queue_backoff_ms=10,
             # Who waits longer asks less often, and is answered as soon as there is anything.
             fetch_wait_max_ms=500,

@@ -38,11 +38,13 @@ from streams.workers.slot import Slot
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
 
-BATCH = 2_000
+BATCH = 1_000
 POLL = 0.05
 """Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record while there is not. A record ends the wait at once."""
+AHEAD_BYTES = 256 << 10
+"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
@@ -83,6 +85,7 @@ class ForwarderLoop:
             # All topics share one queue in the client. What is read ahead of one, a flood of
             # another cluster, say, is what those behind it in the others wait for.
             queued_min_messages=BATCH,
+            fetch_message_max_bytes=AHEAD_BYTES,
             fetch_queue_backoff_ms=10,
             stats=traffic.reader,
             **slot.member(ownership.home, control.catalog),
