@@ -11,8 +11,8 @@ stuck. Every routing decision is made by :mod:`streams.routing`; here it is foll
 from streams.analysis.estate import Estate
 from streams.analysis.explain import DecisionAnswer, Question, explain_decision
 from streams.analysis.explain_text import explain_text
-from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answer_flow
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.flows import Flow, flows_of
 from streams.analysis.flows.survey import Survey, survey_flows
 from streams.analysis.flows.survey_mermaid import survey_mermaid

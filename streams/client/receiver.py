@@ -1,7 +1,8 @@
 """RECEIVE: an application reads its queue.
 
-Within a partition :class:`~streams.node.queue.ReadyQueue` decides what comes next, of what is read
-ahead (:mod:`streams.client.ahead`). What was received and not committed comes again.
+``ReadAhead.read`` polls (:mod:`streams.client.ahead`) and puts every record into the
+:class:`~streams.node.queue.ReadyQueue` of its partition, which decides what comes next of what is
+there. What was received and not committed comes again.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class KafkaMutant(Mutant):
 
 
 _TRANSACTIONS = "workers/endpoint/transactions.py"
-_APPLYING = "workers/endpoint/applying.py"
+_APPLYING = "workers/endpoint/commit_work.py"
 _APPLY_WORK = "workers/endpoint/apply_work.py"
 _PARTITION = "workers/endpoint/partition.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
@@ -31,7 +31,7 @@ _RESTORE = "workers/endpoint/restore.py"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _FORWARDER = "workers/forwarder/loop.py"
-_DELIVERY = "workers/forwarder/delivery.py"
+_DELIVERY = "workers/forwarder/local_producer.py"
 _PROCESSOR = "workers/forwarder/processor.py"
 _SLOT = "workers/slot.py"
 _READER = "kafka/reader.py"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node.endpoint.output import error_body
+from streams.node.endpoint.outgoing import error_body
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol.frames import DIALOG_TIMER
 from streams.routing import Database as RoutingDatabase

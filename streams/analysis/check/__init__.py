@@ -5,8 +5,8 @@ each one means to a reader is in ``docs/findings.md``, generated from the same r
 topologies in ``tests/findings``: for each code one that triggers it and one that does not.
 """
 
-from streams.analysis.check.check import Report, check_topology
 from streams.analysis.check.registry import Check
+from streams.analysis.check.run import Report, check_topology
 from streams.analysis.check.sarif import report_sarif
 from streams.analysis.check.suppress import Suppressed
 from streams.analysis.check.table import CHECKS

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import Failure
 from streams.analysis.flows.flow_answer import answers_of, routes_of
+from streams.analysis.flows.flow_values import Failure
 from streams.analysis.flows.route_index import At
 from streams.analysis.hazards.passage import Hop, Passage
 from streams.analysis.known import Home

@@ -15,10 +15,10 @@ from streams.analysis.check.proof import (
     wrong_port,
 )
 from streams.analysis.check.registry import Check
-from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
+from streams.analysis.check.trouble import Phase, at_fault, cause_of, troubles_of
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import Back, Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.flow_values import Back, Failure, FlowAnswer
 from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
@@ -159,7 +159,7 @@ def stale_returns(estate: Estate) -> Iterable[Finding]:
         for back in answer.backs:
             for failure in back.failures if back.arrives else ():
                 routes = routes_on(estate, failure.hops)
-                trouble = diagnose(estate, Phase.BACK, failure, answer.flow.sender.service)
+                trouble = cause_of(estate, Phase.BACK, failure, answer.flow.sender.service)
                 if routes and (trouble.cause, at_fault(estate, trouble).name) not in reported:
                     key = (back.at, str(routes[0]))
                     groups.setdefault(key, []).append((answer, back, failure))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from streams.analysis.check.proof import routes_on, shown
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answer_flow
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.flows import Clue, Evidence, Flow
 from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.places import find_sender

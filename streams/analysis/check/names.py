@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streams.analysis.check.proof import (
-    caused_by,
     evidence,
     flows_in,
     id_unstated,
@@ -16,7 +15,7 @@ from streams.analysis.check.proof import (
     written,
 )
 from streams.analysis.check.registry import Check
-from streams.analysis.check.trouble import Cause, Phase
+from streams.analysis.check.trouble import Cause, Phase, caused_by
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.flows import Clue

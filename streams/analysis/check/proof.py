@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from streams.analysis.check.trouble import Cause, Trouble, troubles_of
+from streams.analysis.check.trouble import Trouble
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.flow_values import Failure, FlowAnswer
 from streams.analysis.flows.journey import Hops
 from streams.analysis.flows.route_index import At
 from streams.analysis.known import Home, known
@@ -75,11 +75,6 @@ def id_unstated(instance: Instance, database: Database) -> bool:
 
 
 # --- Of a trouble --------------------------------------------------------------------------------
-
-
-def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the troubles of one cause."""
-    return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)
 
 
 def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streams.analysis.check.proof import (
-    caused_by,
     evidence,
     lives,
     named,
@@ -16,7 +15,7 @@ from streams.analysis.check.proof import (
     wrong_port,
 )
 from streams.analysis.check.registry import Check
-from streams.analysis.check.trouble import Cause, Phase, Trouble
+from streams.analysis.check.trouble import Cause, Phase, Trouble, caused_by
 from streams.analysis.estate import Estate
 from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition

@@ -14,8 +14,8 @@ from streams.analysis.check.proof import (
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import FlowAnswer, Forth
 from streams.analysis.flows.flow_answer import outbound_answers
+from streams.analysis.flows.flow_values import FlowAnswer, Forth
 from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.flows.redundancy import Redundancy
 from streams.analysis.known import known

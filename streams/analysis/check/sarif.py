@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from streams.analysis.check.check import Report
 from streams.analysis.check.registry import Check
+from streams.analysis.check.run import Report
 from streams.topology import Finding, Severity, Suppression
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import outbound_answers, routes_of
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.journey import shortest_path_to
 from streams.analysis.flows.route_index import At
 from streams.analysis.known import Home

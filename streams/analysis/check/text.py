@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from streams.analysis.check.check import Report
 from streams.analysis.check.registry import Check
+from streams.analysis.check.run import Report
 from streams.prose import counted, wrapped
 from streams.topology import Finding, Severity
 

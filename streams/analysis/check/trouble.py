@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of, locked, routes_of
+from streams.analysis.flows.flow_values import Failure, FlowAnswer
 from streams.analysis.flows.route_index import At
 from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
@@ -92,7 +92,7 @@ def troubles_of(estate: Estate) -> tuple[Trouble, ...]:
 def _collect(estate: Estate) -> tuple[Trouble, ...]:
     found: dict[tuple[object, ...], Trouble] = {}
     for answer, phase, failure, service in _failures(estate):
-        trouble = diagnose(estate, phase, failure, service)
+        trouble = cause_of(estate, phase, failure, service)
         found.setdefault(_key(trouble), trouble).answers.append(answer)
     return tuple(found.values())
 
@@ -124,7 +124,7 @@ def _failures(
                     yield answer, Phase.BACK, failure, flow.sender.service
 
 
-def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
+def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
     """Say what a failure comes from."""
     trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure, service))
     number, broker = failure.ending.error, failure.ending.broker
@@ -171,3 +171,8 @@ def circle(failure: Failure) -> tuple[str, ...]:
     if back is None or back.instance not in instances:
         return instances
     return instances[instances.index(back.instance) :]
+
+
+def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
+    """Yield the troubles of one cause."""
+    return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)

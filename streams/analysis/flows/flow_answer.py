@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import Back, Failure, FlowAnswer, Forth, Later, Reached
+from streams.analysis.flows.flow_values import Back, Failure, FlowAnswer, Forth, Later, Reached
 from streams.analysis.flows.flows import Flow, flows_of
 from streams.analysis.flows.journey import Journey, first_paths, travel
 from streams.analysis.flows.redundancy import Graph

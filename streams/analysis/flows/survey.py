@@ -10,8 +10,8 @@ from typing import Any
 
 from streams.analysis.estate import Estate
 from streams.analysis.flows.clues import unsettled
-from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
 from streams.analysis.paths.verdict import PathVerdict

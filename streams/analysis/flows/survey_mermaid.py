@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.survey import FailurePoint, Survey
 from streams.prose import percent
 from streams.routing import broker_key

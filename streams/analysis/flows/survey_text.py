@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from streams.analysis.explain_text import failure_text
-from streams.analysis.flows.fate import FlowAnswer, Reached
+from streams.analysis.flows.flow_values import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import FailurePoint, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.outside import outside_text

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import cast
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.endpoint.output import OutFrame, QueueMessage, error_body
+from streams.node.endpoint.outgoing import OutFrame, QueueMessage, error_body
 from streams.node.endpoint.overlay import Overlay
 from streams.protocol import (
     DEFAULT,

@@ -16,7 +16,7 @@ from streams.errors import ConversationEvent, Event, EventKind, Number
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED, Flow
 from streams.node.endpoint.notices import Notices
-from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
+from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
 from streams.node.endpoint.validation import TOO_LARGE, AnyBody, judge
 from streams.node.events import event
 from streams.protocol import (

@@ -13,7 +13,7 @@ from streams.errors import EventKind, Number, text_of
 from streams.node.endpoint.accept_message import admit, answering
 from streams.node.endpoint.effects_to_records import effects_to_records, send_ack
 from streams.node.endpoint.execute import execute
-from streams.node.endpoint.output import CommandResult
+from streams.node.endpoint.outgoing import CommandResult
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import (
@@ -206,7 +206,10 @@ class Transaction(Overlay):
                 self.planned += len(machine.effects)
 
     def close(self) -> None:
-        """End the run: turn every effect into the records that stand for it."""
+        """End the run: turn every effect into the records that stand for it.
+
+        A dialog whose window had room has transmitted already, and takes no turn.
+        """
         take_turns(self)
         self.forgotten_sources = self.endpoint.sources_to_forget(self.seen)
         self.notices.close(self.machines.values())

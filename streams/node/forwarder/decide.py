@@ -2,7 +2,7 @@
 
 Pure and without dialog state: the same record under the same catalog gives the same outcome, and
 losing a forwarder loses nothing but copies. Which route a record takes is in its plan
-(``plan_cache``); what is reported of a drop, with no hop left (11285) say, is in ``reject``.
+(``plan_cache``); what is reported of a drop, with no hop left (11285) say, is in ``report_drop``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streams.node.forwarder.lane import Lane
 from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.forwarder.plan_cache import CachedPlan, PlanCache, Prepared
 from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
-from streams.node.forwarder.reject import reject
+from streams.node.forwarder.report_drop import report_drop
 from streams.node.forwarder.turn import turn_at_gateway, turn_at_origin
 from streams.node.mirroring.mirror import Pair
 from streams.node.mirroring.owners import owner_of
@@ -152,7 +152,7 @@ class Forwarder:
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
-        return reject(record, number, self._here, self._codec, hop, now, routes)
+        return report_drop(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return what makes two held copies the same one (U-36); raises MalformedError.

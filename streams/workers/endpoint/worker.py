@@ -34,8 +34,8 @@ from streams.kafka import (
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import BYTES
 from streams.workers.endpoint.apply_work import WorkApplier
-from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.held_back import HeldBackStatements
 from streams.workers.endpoint.inputs import Intake
 from streams.workers.endpoint.move_bodies import move_bodies
@@ -137,7 +137,7 @@ class EndpointWorker:
         self.assignment.subscribe(consumer)
         self._held_back = HeldBackStatements(home, inputs.cmd, consumer)
         works = WorkApplier(intake, self._held_back, self.counts, self._control.now)
-        self._applier = Applier(home, self._transactions, works, consumer, self.counts)
+        self._committer = WorkCommitter(home, self._transactions, works, consumer, self.counts)
         lost_brokers = LostBrokers(cluster)
         try:
             while not stop.is_set() and self.ownership.lasts:
@@ -176,7 +176,7 @@ class EndpointWorker:
             work = one.take_work(self._control.now(), left)
             left -= len(work)
             works.append((one, work))
-        self._applier.apply(works, self._read_at, self.assignment.member)
+        self._committer.apply(works, self._read_at, self.assignment.member)
 
     def _read(self, consumer: Consumer) -> None:
         """Read what there is; waits for it only where nothing else is to be done."""

@@ -16,7 +16,7 @@ from streams.errors import Number
 from streams.kafka import Message, headers_of
 from streams.node import Holding, Record, counted
 from streams.wire.spans import spans_of
-from streams.workers.forwarder.delivery import source_of
+from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0

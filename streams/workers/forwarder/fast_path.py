@@ -17,7 +17,7 @@ from streams.node import Forwarder, Lane, Place, Record
 from streams.routing import Origin
 from streams.wire.hop import first_copy, instant
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
-from streams.workers.forwarder.delivery import Delivery, Report
+from streams.workers.forwarder.local_producer import LocalProducer, Report
 from streams.workers.forwarder.outcome_writer import WriteRemote
 from streams.workers.forwarder.topic_names import TopicNames
 
@@ -52,8 +52,10 @@ class Input:
 class FastPath:
     """Passes first copies on, by what was decided for their route; :meth:`begin` forgets it."""
 
-    def __init__(self, delivery: Delivery, topics: TopicNames, write_remote: WriteRemote) -> None:
-        self._copy, self._topics, self._write_remote = delivery.copy, topics, write_remote
+    def __init__(
+        self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
+    ) -> None:
+        self._copy, self._topics, self._write_remote = local_producer.copy, topics, write_remote
         self._block = self._since = b""
         self._now = 0
 

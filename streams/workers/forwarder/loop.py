@@ -68,7 +68,7 @@ class ForwarderLoop:
         traffic: Traffic,
     ) -> None:
         self._cluster, self.ownership, self._processor = cluster, ownership, processor
-        self._delivery, self._tracker = processor.delivery, processor.tracker
+        self._local_producer, self._tracker = processor.local_producer, processor.tracker
         self._instance = processor.instance
         self._unconfirmed = LostBrokers(cluster)
         self._committing = OneAtATime()
@@ -166,10 +166,10 @@ class ForwarderLoop:
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
-            self._delivery.serve()
+            self._local_producer.serve()
             return
-        is_confirmed = self._delivery.confirm(timeout)
-        self._unconfirmed.look(is_confirmed, self._delivery.producer)
+        is_confirmed = self._local_producer.confirm(timeout)
+        self._unconfirmed.look(is_confirmed, self._local_producer.producer)
         if not is_confirmed:
             return
         try:

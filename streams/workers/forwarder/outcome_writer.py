@@ -10,7 +10,7 @@ from streams.node import Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
 from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
-from streams.workers.forwarder.delivery import Delivery, short, source_of
+from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
 from streams.workers.forwarder.topic_names import TopicNames
 
 WriteRemote = Callable[[Origin, str, Message, Headers, int], None]
@@ -23,12 +23,12 @@ class OutcomeWriter:
     def __init__(
         self,
         forwarder: Forwarder,
-        delivery: Delivery,
+        local_producer: LocalProducer,
         topics: TopicNames,
         write_remote: WriteRemote,
         now: Callable[[], int],
     ) -> None:
-        self._forwarder, self._delivery, self._topics = forwarder, delivery, topics
+        self._forwarder, self._local_producer, self._topics = forwarder, local_producer, topics
         self._write_remote, self._now = write_remote, now
 
     def write(self, message: Message, record: Record, outcome: Outcome) -> None:
@@ -44,7 +44,7 @@ class OutcomeWriter:
                 continue
             if copy.place is Place.IN:
                 headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
-            self._delivery.produce(
+            self._local_producer.produce(
                 source,
                 self._topics.target(catalog, copy.place, copy.instance, copy.database),
                 record.key,
@@ -56,9 +56,9 @@ class OutcomeWriter:
             here = self._forwarder.instance
             topic = self._topics.target(catalog, Place.ACK, here, status.database)
             key = str(status.conversation).encode()
-            self._delivery.produce(source, topic, key, encode_status(status))
+            self._local_producer.produce(source, topic, key, encode_status(status))
         if outcome.event is not None:
-            self._delivery.emit(source, record.key, outcome.event)
+            self._local_producer.emit(source, record.key, outcome.event)
 
     def write_corrupted(self, message: Message, error: MalformedError, now: int) -> None:
         """Report a record that cannot be understood, with its coordinates (event 161)."""
@@ -73,4 +73,4 @@ class OutcomeWriter:
             partition=partition,
             offset=offset,
         )
-        self._delivery.emit(source, short(message.key()), corrupted)
+        self._local_producer.emit(source, short(message.key()), corrupted)

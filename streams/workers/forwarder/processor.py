@@ -28,8 +28,8 @@ from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError
 from streams.workers.control import Control
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
-from streams.workers.forwarder.delivery import Delivery, source_of
 from streams.workers.forwarder.fast_path import FastPath, Input
+from streams.workers.forwarder.local_producer import LocalProducer, source_of
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.read_record import read_record
@@ -73,7 +73,7 @@ class Processor:
         ownership: PairOwnership,
         control: Control,
         lasting: Lasting,
-        delivery: Delivery,
+        local_producer: LocalProducer,
         tracker: OffsetTracker,
     ) -> None:
         self.instance = self._instance = ownership.instance
@@ -83,8 +83,8 @@ class Processor:
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
-        self.delivery, self.tracker = delivery, tracker
-        self._fast_path = FastPath(delivery, self._topics, self._write_remote)
+        self.local_producer, self.tracker = local_producer, tracker
+        self._fast_path = FastPath(local_producer, self._topics, self._write_remote)
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         self._principals = Principals(
             self._instance, control, lambda address: self._forwarder.instance_at(address)
@@ -93,7 +93,7 @@ class Processor:
             self._instance, control.catalog, Envelope, self._buffered.reachable, self._principals
         )
         self._outcomes = OutcomeWriter(
-            self._forwarder, delivery, self._topics, self._write_remote, control.now
+            self._forwarder, local_producer, self._topics, self._write_remote, control.now
         )
         self._limit()
 
@@ -182,7 +182,7 @@ class Processor:
     def _input(self, topic: str | None, partition: int | None) -> Input:
         assert topic is not None and partition is not None
         origin = Origin.INSIDE if topic == self._out else Origin.OUTSIDE
-        report = self.delivery.report(topic, partition)
+        report = self.local_producer.report(topic, partition)
         found = self._inputs[topic, partition] = Input(topic, partition, origin, report)
         return found
 
@@ -232,7 +232,7 @@ class Processor:
     ) -> Outcome | None:
         """Return what becomes of a record; None: it was passed on by the lane of its route."""
         if self._fast_path.find_lane(source, record):
-            report = self.delivery.report(*source_of(message))
+            report = self.local_producer.report(*source_of(message))
             if self._fast_path.take(source, message, headers, report):
                 return None
         return self._forwarder.handle(record, now)
@@ -251,7 +251,7 @@ class Processor:
         """Find out the principals of mirrored pairs, and release held copies that can leave."""
         now = self._control.now()
         for change in self._principals.look(now):
-            self.delivery.emit((self._out, 0, None), None, change)
+            self.local_producer.emit((self._out, 0, None), None, change)
         if self._buffered:
             self._release(now)
 
@@ -273,7 +273,7 @@ class Processor:
             message = copy.message
             if why is not None:
                 topic = self._remote_producers.topic(copy.instance)
-                self.delivery.give_up(why, topic, message.key(), source_of(message))
+                self.local_producer.give_up(why, topic, message.key(), source_of(message))
                 continue
             try:
                 self._hold_back(copy)

@@ -7,7 +7,7 @@ import threading
 from streams.kafka import Cluster
 from streams.workers.control import Control
 from streams.workers.event_counts import EventCounts, Traffic
-from streams.workers.forwarder.delivery import Delivery
+from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.loop import ForwarderLoop
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
@@ -75,10 +75,12 @@ class ForwarderWorker:
     def _work(self, stop: threading.Event) -> None:
         """Work with new clients of Kafka: only what is held and what is under way remains."""
         cluster, control, tracker = self._cluster, self._control, OffsetTracker()
-        delivery = Delivery(
+        local_producer = LocalProducer(
             cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic
         )
-        processor = Processor(cluster, self.ownership, control, self._lasting, delivery, tracker)
+        processor = Processor(
+            cluster, self.ownership, control, self._lasting, local_producer, tracker
+        )
         self._processor = processor
         while self.ownership.begins(stop):
             loop = self.loop(cluster, control, self.ownership, self._slot, processor, self.traffic)

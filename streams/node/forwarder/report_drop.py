@@ -38,7 +38,7 @@ _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
 """What a number alone does not say; there is no other reason here (reference 2.2)."""
 
 
-def reject(
+def report_drop(
     record: Record,
     number: Number,
     here: Instance,

@@ -49,7 +49,7 @@ def short(key: bytes | str | None) -> bytes | None:
     return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
-class Delivery:
+class LocalProducer:
     """A forwarder's producer; ``stop`` ends the wait for room where Kafka takes nothing."""
 
     def __init__(
@@ -124,7 +124,7 @@ class Delivery:
                 on_delivery=report,
             )
         except KafkaException as error:  # too large: no later attempt would fare better
-            self.reject(error.args[0], topic, key, report.args[0])
+            self.refused_by_kafka(error.args[0], topic, key, report.args[0])
 
     def emit(self, source: Source, key: bytes | None, event: Event) -> None:
         """Write an event."""
@@ -153,7 +153,7 @@ class Delivery:
             if is_passing(error) and not error.fatal():
                 self._again(message, source)
             else:
-                self.reject(error, message.topic() or "", message.key(), source)
+                self.refused_by_kafka(error, message.topic() or "", message.key(), source)
         return not failed or self._producer.flush(timeout) == 0
 
     def _again(self, message: Message, source: Source) -> None:
@@ -167,7 +167,7 @@ class Delivery:
         if error is not None:
             self._failed.append((error, message, source))
 
-    def reject(
+    def refused_by_kafka(
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
         """Report that Kafka has refused a record for ``topic`` for good."""

@@ -26,7 +26,7 @@ log = logging.getLogger("hopline.endpoint")
 Todo = tuple[Partition, Work]
 
 
-class Applier:
+class WorkCommitter:
     """Apply the work of an endpoint worker's partitions, and merge what is committed.
 
     An abort drops the overlays and seeks ``consumer`` back, because librdkafka does not.

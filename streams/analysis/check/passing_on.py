@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from streams.analysis.check.proof import (
-    caused_by,
     evidence,
     flows_in,
     lives,
@@ -19,7 +18,7 @@ from streams.analysis.check.proof import (
     written,
 )
 from streams.analysis.check.registry import Check
-from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, circle
+from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, caused_by, circle
 from streams.analysis.estate import Estate
 from streams.prose import counted
 from streams.topology import Finding, Severity, finding_at
