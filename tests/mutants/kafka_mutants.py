@@ -485,8 +485,8 @@ MUTANTS = (
     KafkaMutant(
         "take what another cluster wrote for one's own",
         _PROCESSOR,
-        "writer = self._topics.writers.get(message.topic())",
-        "writer = None",
+        "origin, self._topics.writers.get(message.topic())",
+        "origin, None",
         "workers/test_ingress.py",
     ),
     KafkaMutant(
