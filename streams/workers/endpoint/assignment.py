@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,8 @@ class Assignment:
 
     ``warm`` is state that was read already, before anything was owned.
 
+    ``young`` is set from outside: where the records begin, if any, that are kept for their age.
+
     ``member`` is who it was when it was assigned them: by that name it commits for as long as it
     owns them. Asked later, a client that was declared dead may say that it is a member of nothing,
     and such a one Kafka does not fence.
@@ -62,13 +65,15 @@ class Assignment:
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
-        self._ownership, self._home = ownership, ownership.home
+        self.ownership = self._ownership = ownership
+        self._home = ownership.home
         self.inputs = Inputs.of(cluster.topics, ownership.home)
         self._control = control
         self._limits, self._cache_bytes = tuning.bounded, tuning.cache_bytes
         self._most, _ = tuning.pace.value
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
+        self.young: Mapping[tuple[str, int], int] = {}
         self.member: Any = None
         self._stranded = LostBrokers(cluster)
         self._closed = False

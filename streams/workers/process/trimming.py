@@ -75,7 +75,9 @@ class Trimming:
         kept_since = self._control.now() - round(self._keep * 1000)
         young = first_since(self._cluster, trim_points, kept_since)
         for worker in self._endpoints:
-            worker.young = {place: young.get(place, sys.maxsize) for place in trim_points}
+            worker.assignment.young = {
+                place: young.get(place, sys.maxsize) for place in trim_points
+            }
         begins = {place: min(end, young.get(place, end)) for place, end in trim_points.items()}
         for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)

@@ -1,0 +1,194 @@
+"""The endpoint worker: applications' commands and arriving frames in, dialogs and queues out.
+
+It owns partition p of ``cmd``, ``in`` and ``ack`` together. A turn of its loop is a transaction,
+which all its partitions share:
+
+    1. apply the records that were read, and the timers that are due, to an overlay
+    2. produce: frames to ``out``, messages to queues, state, results, events
+    3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction
+    4. commit; then, and only then, merge the overlay
+
+A crash before 4 leaves nothing behind; after 4 everything. An abort drops the overlay and seeks
+back, because librdkafka does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from streams.errors import SurroundingsError
+from streams.kafka import (
+    KafkaError,
+    KafkaException,
+    LostBrokers,
+    Message,
+    is_fatal,
+    partitions_of,
+    skip_key,
+)
+from streams.workers.control import Control
+from streams.workers.endpoint.allowance import BYTES
+from streams.workers.endpoint.apply_work import WorkApplier
+from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.commit_work import WorkCommitter
+from streams.workers.endpoint.held_back import HeldBackStatements
+from streams.workers.endpoint.inputs import Intake
+from streams.workers.endpoint.move_bodies import move_bodies
+from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
+from streams.workers.endpoint.transactions import Transactions
+from streams.workers.endpoint.tuning import Tuning
+from streams.workers.event_counts import Committed, Traffic
+from streams.workers.pulse import beat
+from streams.workers.slot import Slot
+
+log = logging.getLogger("hopline.endpoint")
+
+AHEAD_KBYTES = 16 << 10
+FETCH_BYTES = 256 << 10
+"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
+
+
+class EndpointLoop:
+    """The turns of an endpoint worker as one member of its group; made anew where its clients are.
+
+    ``transactions`` are those of its slot: whoever had them before is fenced.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        slot: Slot,
+        assignment: Assignment,
+        transactions: Transactions,
+        tuning: Tuning,
+        counts: Committed,
+        traffic: Traffic,
+    ) -> None:
+        cluster, ownership, inputs = assignment.cluster, assignment.ownership, assignment.inputs
+        self._control, self._tuning, self._counts = control, tuning, counts
+        self._ownership, self._assignment = ownership, assignment
+        self._transactions, self._cluster = transactions, cluster
+        self._turns, self._read_at = 0, time.monotonic()
+        partitions = len(partitions_of(cluster, inputs.cmd))
+        intake = Intake(inputs, partitions, control.catch_up, self._is_to_skip)
+        consumer = self._consumer = cluster.consumer(
+            f"{cluster.topics.prefix}endpoint.{ownership.home}",
+            partition_assignment_strategy="range",
+            enable_partition_eof=True,
+            # Read ahead for one transaction: all topics share a queue in the client, and what
+            # fills it, frames of a flood, say, is what a statement behind it waits for.
+            queued_min_messages=tuning.pace.value[0],
+            queued_max_messages_kbytes=AHEAD_KBYTES,
+            fetch_message_max_bytes=FETCH_BYTES,
+            fetch_queue_backoff_ms=10,
+            # Who waits longer asks less often, and is answered as soon as there is anything.
+            fetch_wait_max_ms=500,
+            stats=traffic.reader,
+            **slot.member(ownership.home, control.catalog),
+        )
+        self._held_back = HeldBackStatements(ownership.home, inputs.cmd, consumer)
+        works = WorkApplier(intake, self._held_back, counts, control.now)
+        self._committer = WorkCommitter(ownership.home, transactions, works, consumer, counts)
+
+    def run(self, stop: threading.Event) -> None:
+        """Run dialogs until ``stop``, or until the role has gone."""
+        lost_brokers = LostBrokers(self._cluster)
+        self._assignment.subscribe(self._consumer)
+        try:
+            while not stop.is_set() and self._ownership.lasts:
+                self._turn()
+                lost_brokers.look(self._ownership.assigned, self._consumer)
+        finally:
+            self._assignment.close()
+            self._consumer.close()
+
+    def _turn(self) -> None:
+        beat()
+        self._read()
+        self._read_at = time.monotonic()
+        if not self._ownership.confirm_awake():
+            return
+        self._apply_what_there_is()
+        if self._tuning.trims_every is not None:
+            for owned in self._assignment.owned.values():
+                self._look_for_trim_point(owned, self._tuning.trims_every)
+
+    def _apply_what_there_is(self) -> None:
+        """Apply what is to be done in all partitions, in one transaction where that is possible.
+
+        A partition for which there is no room any more is an earlier one the next time.
+        """
+        self._assignment.know_progress(self._control.now())
+        owned = list(self._assignment.owned.values())
+        self._turns += 1
+        first = self._turns % max(1, len(owned))
+        left, works = self._tuning.pace.value[0], list[tuple[Partition, Work]]()
+        for one in (*owned[first:], *owned[:first]):
+            if left <= 0:
+                break
+            self._follow_catalog(one)
+            self._held_back.read_again(one, self._read_at)
+            work = one.take_work(self._control.now(), left)
+            left -= len(work)
+            works.append((one, work))
+        self._committer.apply(works, self._read_at, self._assignment.member)
+
+    def _read(self) -> None:
+        """Read what there is; waits for it only where nothing else is to be done."""
+        busy = any(o.is_busy for o in self._assignment.owned.values())
+        first = self._consumer.poll(0 if busy else self._wait())
+        if first is None:
+            return
+        self._sort(first)
+        records, wait = self._tuning.pace.value
+        pending = [message for o in self._assignment.owned.values() for message in o.pending]
+        if len(pending) >= records or sum(map(len, pending)) >= BYTES:
+            return  # enough for the next transaction; the client holds the rest back
+        for message in self._consumer.consume(records, 0 if busy else wait):
+            self._sort(message)
+
+    def _wait(self) -> float:
+        """Return how many seconds to wait for a record."""
+        if self._ownership.may_go:  # the role may go at any moment, and must be seen to
+            return POLL
+        now = self._control.now()
+        return min((o.wait(now) for o in self._assignment.owned.values()), default=IDLE_POLL)
+
+    def _look_for_trim_point(self, owned: Partition, every: float) -> None:
+        if owned.look_for_trim_point(self._read_at, every) is None:
+            return
+        member, now = self._assignment.member, self._control.now()
+        if not move_bodies(owned, self._assignment.young, self._transactions, member, now):
+            self._counts.rolled_back += 1
+
+    def _sort(self, message: Message) -> None:
+        owned = self._assignment.owned.get(message.partition() or 0)
+        if message.error() is not None:
+            self._not_a_record(message, owned)
+        elif owned is not None:
+            owned.pending.append(message)
+
+    def _follow_catalog(self, owned: Partition) -> None:
+        if self._ownership.instance not in self._control.catalog.instances:
+            raise SurroundingsError(f"The catalog has {self._ownership.instance} no longer.")
+        catalog = self._ownership.catalog()
+        if catalog is not owned.endpoint.catalog:
+            owned.switch(catalog)
+
+    def _is_to_skip(self, place: str) -> bool:
+        return self._control.has(skip_key(place.removeprefix(self._cluster.topics.prefix)))
+
+    def _not_a_record(self, message: Message, owned: Partition | None) -> None:
+        error = message.error()
+        assert error is not None
+        if error.code() == KafkaError._PARTITION_EOF:
+            if owned is not None:
+                owned.ends[message.topic() or ""] = message.offset() or 0
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise SurroundingsError(f"{self._ownership.instance}: {error.str()}")
+        elif is_fatal(error):
+            raise KafkaException(error)
+        else:
+            log.warning("%s: %s", self._ownership.instance, error.str())
