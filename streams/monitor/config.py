@@ -14,7 +14,7 @@ from streams.wire import Topics
 FOLDER = Path(".hopline/monitor")
 """The default folder of the checkpoint, beside the store."""
 
-QUERIES_VERSION = 3
+QUERIES_VERSION = 4
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
 
 STORE_FORM = "2"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.internal import InternalFunction
 
 from streams.errors import EventKind, Number
 from streams.monitor.read import (
@@ -23,13 +24,19 @@ from streams.monitor.read import (
 )
 from streams.protocol.frames import Flag
 
-COPY = (
-    "sequence", "place", "fragment", "sent_at", "left_at", "first_hop", "topic", "arrived_at",
-)  # fmt: skip
+MOST_COMPARED = 1_000
+"""So many copies of a message are compared: the delivered ones first, then the earliest.
+
+More are only counted, with an unknown cause: a writer of hostile frames would otherwise decide how
+large the state of a message is, and every batch writes that state again."""
+
+_STEPS = ("sequence", "place", "fragment", "sent_at", "left_at", "first_hop")
+COPY = ("removed", "arrived_at", *_STEPS, "topic")
 """A copy that came to an endpoint; ``topic`` is the queue's, null where the copy was removed.
 
 ``sent_at`` tells the transmissions of the sender apart, ``left_at`` how often the sender's
-forwarder passed one of them on, ``first_hop`` the routes it took at once."""
+forwarder passed one of them on, ``first_hop`` the routes it took at once. The order of the fields
+is the order in which copies are chosen for the comparison."""
 
 _OF_MESSAGE = (
     "from_initiator", "sequence", "from_service", "to_service", "enqueued_at", "expires_at", "sent",
@@ -47,7 +54,6 @@ LIVES = (
 )  # fmt: skip
 """``found``: it arrived longer after its first transmission than the horizon."""
 
-_CAUSES = ("retries", "redeliveries", "several_routes", "several_targets", "replays", "unknown")
 _TYPES = {
     "conversation": "binary",
     "message_id": "binary",
@@ -58,8 +64,8 @@ _TYPES = {
     "enqueued_at": "long",
     "expires_at": "long",
     "sent": "string",
-    "copy": "struct<sequence: long, place: string, fragment: int, sent_at: long, left_at: long,"
-    " first_hop: int, topic: string, arrived_at: long>",
+    "copy": "struct<removed: boolean, arrived_at: long, sequence: long, place: string,"
+    " fragment: int, sent_at: long, left_at: long, first_hop: int, topic: string>",
     "trouble": "struct<at: long, error: int, instance: string>",
 }
 _REFUSED = (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE)
@@ -81,6 +87,8 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
     sent = ~flagged(Flag.END, Flag.ERROR) & (first | (sent_at - enqueued_at < horizon))
     is_sighting = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | sent)
     copy = F.struct(
+        F.lit(False).alias("removed"),
+        F.col("claimed").alias("arrived_at"),
         "sequence",
         _last("instance").alias("place"),
         "fragment",
@@ -88,7 +96,6 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
         F.get("path.at", F.lit(0)).alias("left_at"),
         "first_hop",
         "topic",
-        F.col("claimed").alias("arrived_at"),
     )
     columns = {
         "conversation": F.when(queued & names_a_dialog(), F.col("conversation")).when(
@@ -111,6 +118,8 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
     refused = F.col("event").isin([int(kind) for kind in _REFUSED]) & (F.col("error") != 0)
     first = F.coalesce("attempt", F.lit(0)) == 0
     copy = F.struct(
+        F.lit(True).alias("removed"),
+        F.col("claimed").alias("arrived_at"),
         "sequence",
         F.concat_ws("/", "instance", "database").alias("place"),
         F.coalesce("fragment", F.lit(0)).alias("fragment"),
@@ -118,7 +127,6 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
         "left_at",
         "first_hop",
         F.lit(None).alias("topic"),
-        F.lit(None).alias("arrived_at"),
     )
     columns = {
         "conversation": uuid_bytes("conversation"),
@@ -155,7 +163,9 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         .groupBy(gap, "conversation", "message_id")
         .agg(
             *(F.max(name).alias(name) for name in _OF_MESSAGE),
-            F.collect_list("copy").alias("arrived"),
+            InternalFunction.collect_top_k(F.col("copy"), MOST_COMPARED, True).alias("arrived"),
+            F.count("copy").alias("copies"),
+            F.count("copy.topic").alias("delivered"),
             F.max("trouble").alias("trouble"),
         )
     )
@@ -168,7 +178,7 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
     missing = F.col("sent").isNotNull() & (F.col("copies") == 0)
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
-    repeated = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0
+    repeated = F.col("copies") > F.least("delivered", F.lit(1))
     # No condition on a key: Spark would move it below the watermark, and heartbeats with it.
     something = sessions.withColumn("found", found).where(missing | F.col("found") | repeated)
     for identifier in ("message_id", "conversation"):
@@ -177,24 +187,25 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
 
 
 def _with_causes(sessions: DataFrame) -> DataFrame:
-    """Add how often the message came, and why more than once.
+    """Add why the message came more than once.
 
     The copies at one endpoint are told apart step by step: transmissions of the sender, passes of
     its forwarder, routes of one pass; what then is still the same was passed on again on the way.
     Where nothing was delivered, nobody knows what the copies were copies of.
     """
-    queued = F.filter("arrived", lambda copy: copy["topic"].isNotNull())
+    queued = F.filter("arrived", lambda copy: ~copy["removed"])
+    compared = F.concat("arrived", _of_fragments())
+    no_place = F.lit(None).cast("string")
+    nowhere = F.transform(compared, lambda copy: copy.withField("place", no_place))
     several = F.size(F.array_distinct("queued.topic")) > 1
     counted = sessions.withColumn("queued", queued).withColumn(
         # An endpoint may have moved meanwhile: places matter only where there are several queues.
         "all",
-        F.transform(
-            F.concat("arrived", _of_fragments()),
-            lambda copy: copy.withField("place", F.when(several, copy["place"])),
-        ),
+        F.when(several, compared).otherwise(nowhere),
     )
-    steps = [_different(*COPY[:n]) for n in range(1, 7)]
-    issued, placed, whole, sent, left, routed = steps
+    issued, placed, whole, sent, left, routed = (
+        _different(*_STEPS[:n]) for n in range(1, len(_STEPS) + 1)
+    )
     causes = {
         "retries": sent - whole,
         "redeliveries": left - sent + F.size("all") - routed,
@@ -202,30 +213,35 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
         "several_targets": placed - issued,
         "replays": issued - 1,
     }
-    known = F.size("queued") > 0
+    known = F.col("delivered") > 0
+    not_compared = F.col("copies") - F.size("arrived")
     return counted.select(
         *sessions.columns,
-        F.size("queued").alias("delivered"),
         F.array_min("queued.arrived_at").alias("delivered_at"),
         F.array_join(F.array_sort(F.array_distinct("queued.place")), ", ").alias("places"),
-        F.size("arrived").alias("copies"),
         *(F.when(known, count).otherwise(0).alias(name) for name, count in causes.items()),
-        F.when(known, 0).otherwise(F.size("arrived")).alias("unknown"),
+        F.when(known, not_compared).otherwise(F.col("copies")).alias("unknown"),
     )
 
 
 def _of_fragments() -> Column:
     """Return what to hold removed fragments against: a message is queued whole, as fragment 0."""
     numbers = F.array_distinct(F.filter("arrived.fragment", lambda number: number != 0))
-    first = F.get("queued", F.lit(0))
-    return F.transform(numbers, lambda number: first.withField("fragment", number))
+    wholes = F.array_repeat(F.get("queued", F.lit(0)), F.size(numbers))
+    return F.zip_with(wholes, numbers, lambda copy, number: copy.withField("fragment", number))
 
 
 def _different(*names: str) -> Column:
-    """Return how many copies differ in some of these."""
-    return F.size(
-        F.array_distinct(F.transform("all", lambda copy: F.struct(*(copy[n] for n in names))))
-    )
+    """Return how many copies differ in some of these.
+
+    Hashes of them are compared, because Spark compares structs each with each. A hash passes over
+    nulls, so it takes of each value also whether it is null.
+    """
+
+    def digest(copy: Column) -> Column:
+        return F.xxhash64(*(part for n in names for part in (copy[n].isNull(), copy[n])))
+
+    return F.size(F.array_distinct(F.transform("all", digest)))
 
 
 def _sightings(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streams.monitor import lifecycle, read
@@ -232,6 +234,32 @@ def test_beyond_the_horizon_the_cause_of_a_copy_is_unknown(spark: SparkSession) 
     assert causes(rows(spark, sent(FIRST), queued(FIRST), removed(late))) == {Cause.UNKNOWN: 1}
 
 
+def test_beyond_a_thousand_copies_the_cause_is_unknown(spark: SparkSession) -> None:
+    retries = [moved(FIRST, n, attempt=n, sent_at=NOON + 1 + n) for n in range(1, 1_201)]
+    delivered = moved(FIRST, 2_000, sent_at=NOON + 2_001)  # compared although it is the last one
+    found = rows(spark, *map(removed, retries), queued(delivered))
+    assert causes(found) == {Cause.RETRY: 999, Cause.UNKNOWN: 201}
+    assert isinstance(found[0], CopiedMessage)
+    assert (found[0].copies, found[0].delivered) == (1_201, 1)
+    assert found[0].places == "ServerB/DatabaseB"
+
+
+def test_copies_of_what_was_delivered_beyond_the_horizon_are_all_counted(
+    spark: SparkSession,
+) -> None:
+    retries = [moved(FIRST, n, attempt=n, sent_at=NOON + 1 + n) for n in range(1, 1_201)]
+    assert causes(rows(spark, *map(removed, retries))) == {Cause.UNKNOWN: 1_200}
+
+
+def test_no_copy_is_held_against_every_other_one(spark: SparkSession) -> None:
+    # Spark moves columns into the functions that are called for each copy where it can.
+    plan = str(_of_nothing(spark)._jdf.queryExecution().optimizedPlan())  # type: ignore[operator]
+    bodies = [_in_brackets(plan[m.end() :]) for m in re.finditer(r"lambdafunction\(", plan)]
+    assert bodies
+    assert not [body for body in bodies if "filter(" in body or "array_distinct(" in body]
+    assert "collect_list(" not in plan
+
+
 def test_what_was_delivered_long_ago_and_is_sent_anew_is_not_missing(spark: SparkSession) -> None:
     # Behind progress the sender repeats what it suspects, and counts its attempts from 0.
     anew = moved(FIRST, 30 * MINUTE, sent_at=NOON + 30 * MINUTE)
@@ -248,9 +276,18 @@ def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
 
 
 def test_every_header_is_decoded_once(spark: SparkSession) -> None:
+    plan = str(_of_nothing(spark)._jdf.queryExecution().executedPlan())  # type: ignore[operator]
+    assert plan.count("from_avro(") == 4
+
+
+def _of_nothing(spark: SparkSession) -> DataFrame:
     sightings = lifecycle.of_frames(
         read.envelopes(frame(spark, [])), _now(), queues="ssb.queue.", horizon=MINUTE
     ).unionByName(lifecycle.of_events(read.events(frame(spark, [])), _now()))
-    lives = lifecycle.lives(sightings, horizon=MINUTE, late=MINUTE)
-    plan = str(lives._jdf.queryExecution().executedPlan())  # type: ignore[operator]
-    assert plan.count("from_avro(") == 4
+    return lifecycle.lives(sightings, horizon=MINUTE, late=MINUTE)
+
+
+def _in_brackets(text: str) -> str:
+    """Return the beginning of a text up to the bracket that closes it."""
+    depth = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
+    return text[: depth.index(-1)]
