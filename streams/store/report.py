@@ -16,6 +16,7 @@ from streams.store.quantiles import merged, percentiles
 from streams.store.rollup import Condition, read_latencies
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
+from streams.store.tables import EVENTS
 
 COPY_COLUMNS = {
     "retries": Cause.RETRY,
@@ -26,6 +27,8 @@ COPY_COLUMNS = {
     "unknown": Cause.UNKNOWN,
 }
 """Which column of a message with copies counts which cause."""
+
+_COUNTED_BY = ("window_start", "window_end", "event", "error", "instance", "route", "cause")
 
 LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
 """By what :meth:`Report.latency` can tell messages apart."""
@@ -104,24 +107,40 @@ class Report:
         endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
-        for row in self.duplicates():
+        for row in self.event_counts():
             if row.cause:
                 total[row.cause] += row.count
         return dict(total)
 
     def removed(self) -> int:
         """Return how many copies the endpoints removed as duplicates (11218)."""
-        rows = (row for row in self.event_windows() if row.error == Number.DUPLICATE)
+        rows = (row for row in self.event_counts() if row.error == Number.DUPLICATE)
         return sum(row.count for row in rows if row.cause)
 
     def event_windows(self) -> tuple[EventWindow, ...]:
-        """Return all trace events by window."""
+        """Return all trace events by window, each with the services that it names."""
         return self._store.read(EventWindow, between=self._between)
+
+    def event_counts(self) -> tuple[EventWindow, ...]:
+        """Return all trace events by window, instance, route and cause.
+
+        The database adds them up, whatever services they name: a writer of hostile frames can name
+        another one in each.
+        """
+        columns = EVENTS.c
+        keys = [columns[name] for name in _COUNTED_BY]
+        added = sa.cast(sa.func.sum(columns["count"]), sa.BigInteger).label("count")
+        nothing = (sa.null().label(name) for name in ("database", "from_service", "to_service"))
+        counted = sa.select(*keys, *nothing, added).group_by(*keys).order_by(*keys)
+        if self._between is not None:
+            begins = columns.window_start
+            counted = counted.where(begins >= self._between[0], begins < self._between[1])
+        return self._store.select(EventWindow, counted)
 
     def events(self) -> tuple[EventTotal, ...]:
         """Return all trace events by number, error and instance."""
         total: Counter[tuple[int, int, str]] = Counter()
-        for row in self.event_windows():
+        for row in self.event_counts():
             total[row.event, row.error, row.instance] += row.count
         return tuple(EventTotal(*key, count) for key, count in sorted(total.items()))
 

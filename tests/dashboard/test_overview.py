@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of
-from streams.dashboard.model.overview import Found, Loss, depths_of, overview_of
-from streams.store import Cause, EventWindow, LatencyWindow, QueueSample
+from streams.dashboard.model.overview import (
+    Found,
+    Loss,
+    depths_of,
+    overview_of,
+    read_overview,
+)
+from streams.store import Cause, EventWindow, LatencyWindow, QueueSample, Store
 from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
@@ -30,6 +37,16 @@ def test_everything_that_was_delivered_is_counted_once() -> None:
     assert overview.rate == pytest.approx(2_000 / 120)
     assert overview.rates == (10.0,) * 4 + (20.0,) * 8
     assert sum(each.count for each in overview.quantiles) == 2_000
+
+
+def test_another_service_in_every_event_makes_no_larger_overview(tmp_path: Path) -> None:
+    (event,) = [row for row in EVENTS if row.error == 11285]
+    named = [replace(event, to_service=f"Service{n}", count=1) for n in range(3_000)]
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("events", "run", 0, named)
+        seen = read_overview(store, Window(SINCE, UNTIL, UNTIL))
+    assert [row.count for row in seen.events] == [3_000]
+    assert [(loss.route, loss.count) for loss in overview_of(seen).losses] == [("ToServerB", 3_000)]
 
 
 def test_paths_and_hops_come_the_busiest_first() -> None:

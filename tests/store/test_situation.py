@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from streams.store import (
     AlarmKind,
     HeartbeatSample,
+    Report,
     Row,
     Severity,
     Situation,
@@ -235,3 +236,14 @@ def test_a_lag_is_an_alarm_while_it_never_shrinks(
 def test_old_figures_are_an_alarm(store: Store) -> None:
     (alarm,) = _write(store, replace(HEARTBEAT, up=True)).alarms(NOW)
     assert (alarm.kind, alarm.since) == (AlarmKind.STALE, HEARTBEAT.until)
+
+
+def test_events_are_added_up_whatever_services_they_name(store: Store) -> None:
+    named = [replace(EVENT, to_service=f"Service{n}", from_service=f"From{n}") for n in range(500)]
+    later = replace(EVENT, window_start=20_000, window_end=30_000, route="ToServerB")
+    _write(store, *named, later)
+    nameless = replace(EVENT, database=None, to_service=None)
+    counted = (replace(nameless, count=2_000), replace(later, database=None, to_service=None))
+    assert Report(store).event_counts() == counted
+    assert Report(store, (0, 20_000)).event_counts() == counted[:1]
+    assert Report(store).removed() == 2_004

@@ -114,7 +114,7 @@ def read_overview(store: Store, window: Window) -> Found:
         window,
         report.as_of(),
         report.latency_windows(None),
-        report.event_windows(),
+        report.event_counts(),
         report.malformed(),
         report.repeats(),
         sum(report.late().values()),
