@@ -76,7 +76,9 @@ class _Balance:
 
     def __post_init__(self) -> None:
         self.places = defaultdict(dict)
-        for place, conversation, is_initiator in (*self.endings.end_kinds, *self.sides):
+        endings = self.endings
+        known = (*endings.end_kinds, *endings.unaccepted, *self.sides)
+        for place, conversation, is_initiator in known:
             self.places[conversation, is_initiator][place] = None
 
     def account(
@@ -115,6 +117,8 @@ class _Balance:
             outcome = self.endings.outcome(message, direction.side, direction.receivers, self.sides)
         else:  # in order: what is missing before the last can have no reason
             outcome = Fate.LOST
+        if outcome is Fate.LOST and self._is_unaccepted(message, direction):
+            outcome = Fate.ERROR_RECEIVED
         if outcome is Fate.LOST and self._is_hidden(message, direction):
             outcome = Fate.TRIMMED
         if self.begins.events_end and _may_be_refused(message, outcome, direction.side):
@@ -126,6 +130,11 @@ class _Balance:
     def _has_other_number(self, message: Accepted, copy: Delivered) -> bool:
         # A refusal that cannot be read would have taken one off every number behind it.
         return copy.sequence != message.sequence and not self.begins.events_end
+
+    def _is_unaccepted(self, message: Accepted, direction: _Direction) -> bool:
+        return not direction.here and self.endings.was_unaccepted(
+            message, direction.receivers, self.sides
+        )
 
     def _is_hidden(self, message: Accepted, direction: _Direction) -> bool:
         sender = message.sender

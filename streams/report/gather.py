@@ -30,6 +30,7 @@ from streams.report.parts import (
     Refused,
     Sent,
     Shared,
+    Unaccepted,
 )
 from streams.report.reasons import Endings
 from streams.report.sites import Sites
@@ -52,6 +53,7 @@ class Facts:
     end_dialogs: set[EndpointKey] = field(default_factory=set)
     expired: set[uuid.UUID] = field(default_factory=set)
     ended: dict[EndpointKey, int] = field(default_factory=dict)
+    unaccepted: dict[EndpointKey, int] = field(default_factory=dict)
     duplicates: Counter[str] = field(default_factory=Counter)
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
@@ -60,7 +62,14 @@ class Facts:
 
     def balance(self, span: Span = ALWAYS) -> Ledger:
         """Return the account of these facts."""
-        endings = Endings(self.end_kinds, self.errors, self.end_dialogs, self.expired, self.ended)
+        endings = Endings(
+            self.end_kinds,
+            self.errors,
+            self.end_dialogs,
+            self.expired,
+            self.ended,
+            self.unaccepted,
+        )
         return balance(self.accepted, self.delivered, self.sides, endings, self.begins, span)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
@@ -97,6 +106,9 @@ class Gatherer:
         for failed in sorted(found.failed):
             ended = EndpointKey(failed.place, conversation, failed.is_initiator)
             facts.ended.setdefault(ended, failed.error)
+        for place, from_initiator, sequence in found.unaccepted:
+            target = EndpointKey(place, conversation, not from_initiator)
+            facts.unaccepted[target] = max(sequence, facts.unaccepted.get(target, 0))
         facts.sides += self._sides(conversation, found.kept.values())
 
     def _count(self, facts: Facts, copies: Iterable[Copy]) -> None:
@@ -167,6 +179,7 @@ class _Parts:
     kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
     refused: set[bytes] = field(default_factory=set)
     failed: list[Failed] = field(default_factory=list)
+    unaccepted: list[Unaccepted] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
 
     def take(self, part: Part) -> None:
@@ -186,6 +199,8 @@ class _Parts:
                 self.refused.add(part.command_id)
             case Failed():
                 self.failed.append(part)
+            case Unaccepted():
+                self.unaccepted.append(part)
             case Duplicate() | Dropped() | Delayed():
                 self.copies.append(part)
 

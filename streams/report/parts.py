@@ -90,6 +90,17 @@ class Failed(NamedTuple):
     error: int
 
 
+class Unaccepted(NamedTuple):
+    """An event: a target acknowledged a message whose contract it does not accept (5.3).
+
+    It has created no endpoint, so only this event and the Error that it sent say so.
+    """
+
+    place: str
+    from_initiator: bool
+    sequence: int
+
+
 class Duplicate(NamedTuple):
     """An event: a copy was removed; ``cause`` says where it came from."""
 
@@ -143,4 +154,5 @@ class Kept(NamedTuple):
 
 
 Copy = Duplicate | Dropped | Delayed
-Part = Sent | Began | Ended | Refused | Shared | Failed | Queued | QueuedEnd | Kept | Copy
+Ends = Ended | Failed | QueuedEnd | Unaccepted
+Part = Sent | Began | Refused | Shared | Queued | Kept | Ends | Copy

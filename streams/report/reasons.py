@@ -56,7 +56,8 @@ class Endings:
     ``errors``: the code of the Error in the endpoint's queue. ``end_dialogs``: endpoints with an
     EndDialog in their queue. ``expired``: conversations whose lifetime, as BEGIN gave it, is over.
     ``events``: the number with which the endpoint reported its end in error, 0 for the other
-    side's; kept for as long as events are.
+    side's; kept for as long as events are. ``unaccepted``: targets that have no endpoint, because
+    they do not accept the contract, with the highest number that they have acknowledged.
     """
 
     end_kinds: Mapping[EndpointKey, Ending] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Endings:
     end_dialogs: Collection[EndpointKey] = ()
     expired: Collection[uuid.UUID] = ()
     events: Mapping[EndpointKey, int] = field(default_factory=dict)
+    unaccepted: Mapping[EndpointKey, int] = field(default_factory=dict)
 
     def outcome(
         self,
@@ -95,6 +97,25 @@ class Endings:
             if self._is_deaf(receiver, known, message.sequence):
                 return Fate.PEER_ENDED
         return Fate.LOST if side is not None else self._forgotten(message.sender)
+
+    def was_unaccepted(
+        self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
+    ) -> bool:
+        """Tell whether the target acknowledged a message and refused the contract (5.3).
+
+        Only for a dialog of which no message was delivered. The target's event says so, and so does
+        the Error in the sender's queue: a target that has an endpoint never sends this number.
+        """
+        sender = message.sender
+        keys = [EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers]
+        if any(
+            key in self.end_kinds or (key in sides and message.sequence < sides[key].received)
+            for key in keys
+        ):
+            return False
+        return self.errors.get(sender) == -Number.CONTRACT_NOT_ACCEPTED or any(
+            message.sequence <= self.unaccepted.get(key, -1) for key in keys
+        )
 
     def _was_shown(
         self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streams.errors import ConversationEvent, CopyOutcome, Event, EventKind, copy_outcome
+from streams.errors import ConversationEvent, CopyOutcome, Event, EventKind, Number, copy_outcome
 from streams.protocol import ERROR, Command, CommandKind, Flag, Message, Source
 from streams.report.facts import Ending
 from streams.report.parts import (
@@ -31,6 +31,7 @@ from streams.report.parts import (
     Refused,
     Sent,
     Shared,
+    Unaccepted,
     shared_key,
 )
 from streams.report.sites import Sites
@@ -152,6 +153,8 @@ class RecordReader:
         dialog, error, reported_at = _id(event["conversation"]), event["error"], event["at"]
         if event["event"] == EventKind.CONVERSATION:
             yield from self._ending(record, event, error, dialog)
+        elif error == Number.CONTRACT_NOT_USABLE and (sequence := event["sequence"]) is not None:
+            yield dialog, Unaccepted(self._home(event), bool(event["from_initiator"]), sequence)
         match copy_outcome(event):
             case CopyOutcome.REMOVED:
                 retried = "retries" if event["attempt"] else _SENT_AGAIN
@@ -170,9 +173,11 @@ class RecordReader:
             yield dialog, Refused(refused)
             yield shared_key(refused), Refused(refused)
         elif error or event["subclass"] in _ERROR_RECEIVED:
-            place = self.sites.home(str(event["instance"]), str(event["database"]))
             at = record.partition, record.offset
-            yield dialog, Failed(at, place, bool(event["from_initiator"]), error)
+            yield dialog, Failed(at, self._home(event), bool(event["from_initiator"]), error)
+
+    def _home(self, event: Event) -> str:
+        return self.sites.home(str(event["instance"]), str(event["database"]))
 
 
 def _id(text: object) -> bytes:

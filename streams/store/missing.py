@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from streams.errors import text_of
+from streams.errors import Number, text_of
 from streams.store.message_rows import MissingMessage
 from streams.store.message_tables import FOUND, MISSING
 from streams.store.state_rows import DialogSide
@@ -75,7 +75,8 @@ def locate(
 ) -> tuple[Whereabouts, str]:
     """Tell where a message is by what both sides of its dialog say; and why, in a sentence.
 
-    The rules in this order: expired, a side in error, waiting, ended, lost.
+    The rules in this order: expired, a side in error, waiting, refused with an acknowledgement,
+    ended, lost.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
@@ -90,6 +91,8 @@ def locate(
         return Whereabouts.WAITING, f"It is in the transmission queue of {sender.instance}{why}."
     if receiver is not None and receiver.parked:
         return Whereabouts.WAITING, f"It waits in {receiver.instance} for a queue that is off."
+    if receiver is None and message.error == Number.CONTRACT_NOT_USABLE:
+        return Whereabouts.DISCARDED, "Its target does not accept the contract."
     if any(side.ended_at is not None or side.state in _ENDING for side in sides):
         return Whereabouts.DISCARDED, "An application has ended its dialog."
     return Whereabouts.LOST, "It was acknowledged, and is in no queue."

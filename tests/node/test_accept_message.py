@@ -196,7 +196,8 @@ def test_the_contract_is_not_accepted() -> None:
     net = pair()
     fussy = FROM_A._replace(to_service="Fussy")
     tx = reads(net, "ServerB", arriving(2, parties=fussy, attempt=1, first_hop=3))
-    assert len(errors(tx)) == 1
+    assert errors(tx) == [11214]
+    assert [(e["database"], e["sequence"]) for e in tx.events] == [("DatabaseB", 2)]
     ack, error = tx.frames
     assert ack.ack == Ack(3, 2, 1, 3, START)
     assert b"<Code>-8408</Code>" in error.body

@@ -159,6 +159,22 @@ def test_copies_are_counted_beside_the_ledger_within_the_time() -> None:
     assert not log.account(Span(6_000)).drops
 
 
+def test_a_refused_contract_is_read_from_its_event() -> None:
+    """The highest number that the target acknowledged counts, and only at its own database."""
+    log = Log()
+    for n in range(4):
+        log.issue(SEND, body=b"%d" % n)
+    target = {"error": int(Number.CONTRACT_NOT_USABLE), "instance": "ServerB"}
+    for n in (0, 2, 1):
+        log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, sequence=n, database="DatabaseB", **target)
+    ledger = log.account().ledger
+    assert ledger.outcomes == {Fate.ERROR_RECEIVED: 3, Fate.LOST: 1}
+    log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, database="DatabaseB", **target)
+    other = target | {"error": int(Number.NOT_IN_THIS_STATE)}
+    log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, sequence=3, database="DatabaseB", **other)
+    assert log.account().ledger.outcomes == ledger.outcomes, "no number, and another error"
+
+
 def test_exceptions_are_in_order_and_have_a_limit_and_counts_have_none() -> None:
     log = Log()
     for n in range(5):

@@ -225,6 +225,77 @@ def test_another_targets_end_excuses_nothing() -> None:
     assert ledger.lost == [missing(messages[2])]
 
 
+# --- a target that acknowledges and has no endpoint: it does not accept the contract --------------
+
+IN_ERROR = replace(SIDE, state="ER")
+NOT_ACCEPTED = -8408
+
+
+@pytest.mark.parametrize("side", [IN_ERROR, SIDE, replace(SIDE, state="CD"), None])
+@pytest.mark.parametrize(
+    "endings", [Endings(errors={INITIATOR: NOT_ACCEPTED}), Endings(unaccepted={TARGET: 2})]
+)
+def test_a_contract_that_the_target_refuses_discards_what_it_acknowledged(
+    endings: Endings, side: Side | None
+) -> None:
+    """Its Error and its event say so, each without the other; also where one state is forgotten."""
+    ledger = balance(accepted(), [], [] if side is None else [side], endings)
+    assert ledger.outcomes == {Fate.ERROR_RECEIVED: 3}
+    assert (ledger.discarded, ledger.verdict) == (3, "nothing lost")
+
+
+def test_the_order_of_the_error_and_the_acknowledgement_does_not_matter() -> None:
+    endings = Endings(errors={INITIATOR: NOT_ACCEPTED})
+    first = replace(IN_ERROR, acknowledged=3, discarded_from=1)
+    assert balance(accepted(), [], [first], endings).outcomes == {Fate.ERROR_RECEIVED: 3}
+
+
+def test_a_target_that_accepts_the_contract_later_keeps_the_reason() -> None:
+    """A later copy created the endpoint; it waits for a message that is never sent again."""
+    waits, event = replace(BACK, state="SI", received=0), Endings(unaccepted={TARGET: 0})
+    ledger = balance(accepted(1), [], [replace(IN_ERROR, acknowledged=1), waits], event)
+    assert ledger.outcomes == {Fate.ERROR_RECEIVED: 1}
+
+
+@pytest.mark.parametrize("state", ["ER", "CO", "DO"])
+@pytest.mark.parametrize(
+    "endings",
+    [
+        Endings(),
+        Endings(errors={INITIATOR: -8470}),
+        Endings(errors={INITIATOR: -8489}),
+        Endings(errors={INITIATOR: -8495}),
+        Endings(errors={INITIATOR: 8408}),
+        Endings(events={INITIATOR: 0}),
+        Endings(errors={REFUSED: NOT_ACCEPTED}),
+        Endings(unaccepted={REFUSED: 2}),
+    ],
+)
+def test_no_other_error_excuses_what_was_acknowledged(endings: Endings, state: str) -> None:
+    ledger = balance(accepted(), [], [replace(SIDE, state=state)], endings)
+    assert ledger.lost == [missing(m) for m in accepted()]
+
+
+def test_an_event_excuses_no_message_behind_those_that_it_acknowledged() -> None:
+    messages = accepted()
+    ledger = balance(messages, [], [IN_ERROR], Endings(unaccepted={TARGET: 1}))
+    assert ledger.lost == [missing(messages[2])]
+
+
+@pytest.mark.parametrize(
+    "endings", [Endings(errors={INITIATOR: NOT_ACCEPTED}), Endings(unaccepted={TARGET: 2})]
+)
+def test_a_target_that_had_an_endpoint_has_accepted_the_contract(endings: Endings) -> None:
+    """Its queue, its state or its application's END shows that it had one."""
+    messages = accepted()
+    ledger = balance(messages, delivered(messages[:1]), [IN_ERROR], endings)
+    assert ledger.lost == [missing(messages[1]), missing(messages[2])]
+    stored = replace(BACK, received=3)
+    assert len(balance(messages, [], [IN_ERROR, stored], endings).lost) == 3
+    ended = replace(endings, end_kinds={TARGET: Ending.PLAIN}, end_dialogs={TARGET})
+    assert len(balance(messages, [], [IN_ERROR], ended).lost) == 3
+
+
 # --- commands that wait, and state that is forgotten ---------------------------------------------
 
 

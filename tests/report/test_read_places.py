@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from streams.kafka import read_all
-from streams.report import Fate, read_dialogs, read_facts
+from streams.report import EndpointKey, Fate, read_dialogs, read_facts
 from streams.resources import topologies_dir
 from streams.topology import load
 from tests.running import eventually, running
@@ -54,6 +57,40 @@ def test_what_a_refused_target_has_answered_stays_its_own(kafka: str, unique: st
     [answer] = [d for d in facts.delivered if not d.from_initiator]
     hidden = facts.hiding(answer.message_id).balance()
     assert hidden.verdict == "1 lost", "the refused target's answer does not stand in for it"
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_message_whose_contract_the_target_refuses_is_not_lost(
+    kafka: str, unique: str, tmp_path: Path, ended: bool
+) -> None:
+    """The target acknowledges it and has no endpoint: event and Error excuse it, either alone.
+
+    An application that has ended gets no Error. Without event and Error the message is lost.
+    """
+    text = (topologies_dir() / "two_brokers" / "topology.yaml").read_text()
+    asked = text.replace("{queue: TargetQueue}", "{queue: TargetQueue, contracts: []}")
+    (tmp_path / "topology.yaml").write_text(asked)
+    with running(kafka, unique, tmp_path, start=False) as system, system.client() as client:
+        dialog = client.begin(*SENDER, *SERVICES, wait=False)
+        client.send(dialog, b"refused")
+        if ended:
+            client.end(dialog)
+        client.flush(30)
+        system.start()
+
+        def states() -> list[str]:
+            return [e.state.name for _, e in read_dialogs(system.cluster, "ServerA")]
+
+        eventually(lambda: states() in (["ER"], ["CD"]), "its sender is in error, or closed")
+        facts = read_facts(system.cluster, system.topology)
+    sides = [replace(side, acknowledged=2, discarded_from=None) for side in facts.sides]
+    facts = replace(facts, sides=sides)  # whichever of Error and acknowledgement came first
+    assert list(facts.unaccepted) == [EndpointKey("ServerB/DatabaseB", dialog.id, False)]
+    assert list(facts.errors.values()) == ([] if ended else [-8408])
+    unreported = replace(facts, unaccepted={})
+    for found in [facts, replace(facts, errors={})] + [unreported] * (not ended):
+        assert found.balance().outcomes == {Fate.ERROR_RECEIVED: 1}
+    assert replace(unreported, errors={}).balance().outcomes == {Fate.LOST: 1}
 
 
 def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> None:

@@ -91,6 +91,27 @@ def test_the_instance_that_dropped_a_copy_is_reported(store: Store) -> None:
     assert "GatewayA has dropped a copy (28072: " in found.why
 
 
+def test_a_refused_contract_is_a_reason_until_the_target_has_an_endpoint(store: Store) -> None:
+    """The target acknowledges what it refuses for its contract."""
+    refused = replace(MISSING, error=11214, error_at=11_900, error_by="ServerB")
+    store.write("messages", "run", 0, [refused, SENDER])
+    (found,) = Report(store).missing(NOW)
+    assert (found.whereabouts, found.why.partition(".")[0]) == (
+        Whereabouts.DISCARDED,
+        "Its target does not accept the contract",
+    )
+    store.write("messages", "run", 1, [RECEIVER])
+    (found,) = Report(store).missing(NOW)
+    assert found.whereabouts is Whereabouts.LOST
+
+
+def test_another_refusal_is_no_reason(store: Store) -> None:
+    dropped = replace(MISSING, error=11213, error_at=11_900, error_by="ServerB")
+    store.write("messages", "run", 0, [dropped, SENDER])
+    (found,) = Report(store).missing(NOW)
+    assert found.whereabouts is Whereabouts.LOST
+
+
 def test_what_turns_up_is_missing_no_more(store: Store) -> None:
     other = replace(MISSING, message_id="m-9", seen_at=13_000)
     elsewhere = replace(FOUND, conversation="00000000-0000-0000-0000-000000000002")

@@ -98,7 +98,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
         send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
         send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
-        return _reject(tx, message, Number.CONTRACT_NOT_USABLE)
+        return _reject(tx, message, Number.CONTRACT_NOT_USABLE, database)
     opening = Opening(
         message.conversation,
         database,
@@ -152,10 +152,13 @@ def answering(asked: Parties, broker_id: str) -> Parties:
     )
 
 
-def _reject(tx: Overlay, message: Message, number: Number) -> Machine | None:
-    """Tell why no endpoint takes the message."""
+def _reject(
+    tx: Overlay, message: Message, number: Number, database: str | None = None
+) -> Machine | None:
+    """Tell why no endpoint takes the message; ``database`` where an answer was sent from one."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
+        database=database,
         conversation=message.conversation,
         error=number,
         subclass=1 if message.header.sequenced else 2,
