@@ -29,6 +29,7 @@ from streams.agents.begun import Begun
 from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
+from streams.agents.polls import BoundedPolls, WokenConsumer
 from streams.agents.producer import Producer
 from streams.client.begin import Beginning
 from streams.errors import HoplineError
@@ -42,12 +43,11 @@ from streams.kafka import (
 )
 
 log = logging.getLogger("hopline.agents")
-
 Noted = Mapping[tuple[str, int], tuple[int, str]]
 """Committed offsets and what stands beside them, by topic and partition."""
 
 
-class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
+class ConsumerThread(BoundedPolls):
     """Reads what is committed, and commits notes beside offsets."""
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
@@ -84,7 +84,7 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         consumer._coordinator.request_rejoin()
 
 
-class Consumer(aiokafka.Consumer):
+class Consumer(WokenConsumer):
     """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
 
     ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that

@@ -15,6 +15,7 @@ from streams.agents.attempt import Handler, attempt
 from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import Saying
 from streams.agents.driver import consumer_of
+from streams.agents.polls import BUFFERED
 from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
@@ -54,6 +55,7 @@ class Server:
             value_type=bytes,
             key_serializer="raw",
             value_serializer="raw",
+            maxsize=BUFFERED,
         )
         self._served: Served | None = None
         self._looked = 0.0

@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from streams.client.begin import Beginning, PositionLostError
+from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
     Cluster,
@@ -33,30 +33,22 @@ from streams.kafka import (
 )
 from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.node.queue import POISON
-from streams.protocol import Message as Frame
 from streams.wire import MalformedError
 from streams.wire.records import priority_of, read_queued
 
 log = logging.getLogger("hopline.client")
 
-READ_AHEAD = 300
-"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+_TAKEN = 8
+"""Messages that are taken at once: so many may be read beyond a limit."""
+_FETCHED: Mapping[str, Any] = {
+    "max_partition_fetch_bytes": 65_536,
+    "queued_max_messages_kbytes": 16_384,
+}
+"""What Kafka's client reads ahead itself. lz4 may make 255 times as much of a fetch."""
 _PATIENCE = 30.0
 """Seconds for which Kafka is asked what was received before."""
 _SLICE = 1.0
 """Seconds in Kafka's client at a time: what an assignment fails with is raised after it."""
-HOLDER = "application"
-"""In whose name messages are received: a member has one transaction at a time."""
-
-
-@dataclass(slots=True)
-class Ahead:
-    """What is read of one partition; ``stored`` is the progress that Kafka knows."""
-
-    queue: ReadyQueue
-    stored: Progress
-    frames: dict[int, Frame] = field(default_factory=dict)
-    paused: bool = False
 
 
 class ReadAhead:
@@ -82,7 +74,7 @@ class ReadAhead:
         self._over: HoplineError | None = None
         self._told: set[int] = set()
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
-        self._consumer = cluster.consumer(group, **named)
+        self._consumer = cluster.consumer(group, **_FETCHED, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
         self._lost_brokers = LostBrokers(cluster)
         self._join()
@@ -128,7 +120,7 @@ class ReadAhead:
             # Before more is read: a rebalance, which any read may bring, takes it back with the
             # rest of its partition.
             failed = [self._take(first)]
-            failed += map(self._take, self._consumer.consume(READ_AHEAD, 0))
+            failed += map(self._take, self._consumer.consume(_TAKEN, 0))
             for error in filter(None, failed):  # not before all that was read is taken
                 raise error
             self._pace()
@@ -179,15 +171,15 @@ class ReadAhead:
         for number, stored in progress.items():
             partition = self.partitions[number]
             partition.stored = stored
-            for order in [o for o in partition.frames if stored.has(o)]:
-                del partition.frames[order]
+            partition.forget(stored)
 
     # --- records ---------------------------------------------------------------------------------
 
     def _pace(self) -> None:
         """Read no more of a partition than is needed to choose well."""
+        most = most_bytes(len(self.partitions))
         for number, partition in self.partitions.items():
-            full = len(partition.queue) >= READ_AHEAD
+            full = partition.is_full(most)
             if full != partition.paused:
                 what = [TopicPartition(self.topic, number)]
                 (self._consumer.pause if full else self._consumer.resume)(what)
@@ -213,8 +205,7 @@ class ReadAhead:
             partition.queue.skip(order)
             return None
         side = (frame.conversation, not frame.parties.from_initiator)
-        partition.frames[order] = frame
-        partition.queue.put(ReadyRow(order, group, side, frame.header.type, priority))
+        partition.put(ReadyRow(order, group, side, frame.header.type, priority), frame)
         return None
 
     def _failure(self, error: KafkaError) -> HoplineError | None:

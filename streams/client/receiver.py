@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from streams.client.ahead import HOLDER, Ahead, ReadAhead
+from streams.client.ahead import ReadAhead
 from streams.client.begin import Begin, Beginning
 from streams.client.conversation import Conversation, StatementError
+from streams.client.partition_ahead import HOLDER, Ahead
 from streams.client.queues import QueueSettings
 from streams.errors import Number
 from streams.kafka import AbortedError, Cluster, TopicPartition

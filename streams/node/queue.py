@@ -192,6 +192,12 @@ class ReadyQueue:
         self.on = True
         self._finish([], rollbacks=0)
 
+    def orders(self) -> Iterator[int]:
+        """Yield where the messages are that no transaction has received."""
+        for sides in self._ready.values():
+            for rows in sides.values():
+                yield from rows
+
     def holds(self, holder: Holder) -> bool:
         """Tell whether a transaction has received anything."""
         return bool(self._received.get(holder))
@@ -272,9 +278,7 @@ class ReadyQueue:
         )
 
     def _waiting(self) -> Iterator[int]:
-        for sides in self._ready.values():
-            for rows in sides.values():
-                yield from rows
+        yield from self.orders()
         for received in self._received.values():
             yield from (row.order for row in received)
 

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from streams.client import Client, Conversation, Received, Receiver, StatementError
+from streams.client.partition_ahead import READ_AHEAD_BYTES
 from streams.errors import SurroundingsError
 from streams.kafka import (
     FencedError,
@@ -49,6 +50,7 @@ QUEUES = (
     "Fenced",
     "Silent",
     "Passing",
+    "Large",
 )
 TOPOLOGY = """
 instances:
@@ -130,6 +132,23 @@ def put(system: System, queue: str, *said: tuple[int, str, int]) -> None:
         topic = system.cluster.topics.queue(*AT, queue)
         producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
     assert producer.flush(30) == 0
+
+
+def test_large_messages_are_read_ahead_by_their_bytes(system: System) -> None:
+    """One transaction may receive more than is read ahead, and gets all of it."""
+    size, count = 900_000, 80
+    put(system, "Large", *((n, "x" * size, 5) for n in range(count)))
+    most, found = 0, 0
+    with reading(system, "Large") as receiver:
+        while found < count:
+            found += len(take(receiver, 1))
+            (partition,) = receiver._ahead.partitions.values()
+            assert partition.ahead == size * len(partition.queue)
+            most = max(most, partition.ahead)
+        assert (receiver.receive(0), partition.ahead) == ((), 0)
+        receiver.commit()
+        assert (partition.size, partition.frames) == (0, {})
+    assert READ_AHEAD_BYTES // 2 < most < READ_AHEAD_BYTES + 10 * size
 
 
 # --- what comes next -----------------------------------------------------------------------------

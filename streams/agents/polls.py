@@ -1,0 +1,59 @@
+"""How much of a queue an agent reads ahead: its messages may have a megabyte each.
+
+Faust buffers 4,096 events of an agent, and takes all that a fetch has: a megabyte as Kafka stores
+it, of which lz4 may make 255. Whoever sends messages would decide how much memory that takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from faust.transport.consumer import RecordMap
+from faust.transport.drivers import aiokafka
+from faust.types import TP
+
+BUFFERED = 24
+"""Messages of a queue that wait for their handler."""
+POLLED = 12
+"""Messages of queues that are taken at once. Half the buffer, so that it has room for them: what
+finds none costs Faust four tasks."""
+
+
+class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
+    """Takes few records at a time where queues are read; of changelogs as many as there are."""
+
+    async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
+        """Return what was fetched, as Faust does."""
+        consumer = self._ensure_consumer()
+        most, queues = consumer._max_poll_records, self.consumer.queues  # type: ignore[attr-defined]
+        if active_partitions and any(tp.topic in queues for tp in active_partitions):
+            most = min(most or POLLED, POLLED)
+        found: RecordMap = await self.call_thread(
+            self._fetch_records, consumer, active_partitions, timeout=timeout, max_records=most
+        )
+        return found
+
+
+class WokenConsumer(aiokafka.Consumer):
+    """Goes on at once where a buffer has room again: Faust sleeps for a second."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._has_room = asyncio.Event()
+        super().__init__(*args, **options)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """Read a partition again."""
+        super().on_buffer_drop(tp)
+        self._has_room.set()
+
+    async def _wait_next_records(self, timeout: float) -> tuple[RecordMap | None, set[TP] | None]:
+        """Wait for room where every partition waits for it."""
+        if self.flow_active and self._buffered_partitions and not self._get_active_partitions():
+            self._has_room.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_room.wait(), timeout)
+            if not self._get_active_partitions():
+                return {}, set()
+        return await super()._wait_next_records(timeout)
