@@ -1,4 +1,7 @@
-"""What a statement does to the dialogs of a transaction (reference 4.8)."""
+"""What a statement does to the dialogs of a transaction (reference 4.8).
+
+SEND: ``check_send``, then ``Machine.send``; what may go out at once does so as its effect Transmit.
+"""
 
 from __future__ import annotations
 
