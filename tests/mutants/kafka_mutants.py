@@ -40,6 +40,7 @@ _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
 _TOPICS = "kafka/compare_topics.py"
 _SPECS = "wire/specs.py"
+_CLAIMS = "node/mirroring/claims.py"
 _DIALOG = "protocol/dialog.py"
 _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
@@ -497,6 +498,20 @@ MUTANTS = (
         "workers/test_ingress.py",
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
+    KafkaMutant(
+        "claim the role as the mirror, too",
+        _CLAIMS,
+        "Claim(broker, mirror.role is Role.PRINCIPAL, mirror.epoch)",
+        "Claim(broker, True, mirror.epoch)",
+        "node/test_claims.py",
+    ),
+    KafkaMutant(
+        "believe a claim that the catalog does not bear out",
+        _CLAIMS,
+        "        if mirror is not None and not _is_borne_out(claim, mirror):\n",
+        "        if False:\n",
+        "node/test_claims.py node/test_mirror.py",
+    ),
     KafkaMutant(
         "let statements age",
         _SPECS,

@@ -41,7 +41,6 @@ _COMMITTED = "node/endpoint/committed.py"
 _MERGING = "node/endpoint/endpoint.py"
 _FORWARDER = "node/forwarder/decide.py"
 _RECEPTION = "node/endpoint/accept_message.py"
-_CLAIMS = "node/mirroring/claims.py"
 
 MUTANTS = (
     # --- the lock
@@ -281,12 +280,5 @@ MUTANTS = (
         "node/forwarder/plan_cache.py",
         "        self.plans.clear()\n",
         "",
-    ),
-    # --- mirrored routes
-    Mutant(
-        "claim the role as the mirror, too",
-        _CLAIMS,
-        "Claim(broker, mirror.role is Role.PRINCIPAL, mirror.epoch)",
-        "Claim(broker, True, mirror.epoch)",
     ),
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
+from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from bench.crossing import NOW, gateway, messages
 from streams.kafka import Headers, Message
 from streams.node import Forwarder, Lane, Place
 from streams.protocol import Flag, Header, Journey, Parties
@@ -110,8 +113,16 @@ def test_what_looks_otherwise_takes_the_long_way(headers: Headers) -> None:
     assert decided(headers) == []
 
 
-def test_nothing_is_decided_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def crossing() -> Iterator[ModuleType]:
+    """Return the benchmark that runs a forwarder's loop without Kafka; its test begins it anew."""
+    yield import_module("bench.crossing")
+    sys.modules.pop("bench.crossing", None)
+
+
+def test_nothing_is_decided_twice(crossing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of first copies asks once for the lane of their route, and decides none alone."""
+    gateway, messages, now = crossing.gateway, crossing.messages, crossing.NOW
     asked: list[str] = []
     for name in ("handle", "lane"):
         decide = getattr(Forwarder, name)
@@ -124,10 +135,10 @@ def test_nothing_is_decided_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = messages("GatewayA", "TargetService")
     gateway(WORLDS["combined"], "GatewayA").pass_on(batch)
     assert asked == ["lane"]
-    retried = encode_journey(Journey(16, NOW + 60_000, 1, NOW, 0, (("ServerA", NOW),)))
+    retried = encode_journey(Journey(16, now + 60_000, 1, now, 0, (("ServerA", now),)))
     [first] = messages("GatewayA", "TargetService")[:1]
     again = Message(
-        topic=first.topic(), partition=0, offset=1_000, timestamp=(1, NOW), key=first.key(),
+        topic=first.topic(), partition=0, offset=1_000, timestamp=(1, now), key=first.key(),
         value=first.value(), headers=[*(first.headers() or ())[:2], (HOP, retried)],
     )  # type: ignore[call-arg]  # fmt: skip
     asked.clear()
