@@ -20,7 +20,6 @@ from streams.wire.commands import ResultRecord, decode_result
 from streams.wire.events import decode_event
 from streams.wire.frame_headers import decode_header, decode_journey, decode_parties
 from streams.wire.records import (
-    CONVERSATION,
     HOP,
     MESSAGE,
     ROUTE,
@@ -28,14 +27,13 @@ from streams.wire.records import (
     header_of,
     is_moved,
     key_of,
+    queued_conversation,
     read_command,
     read_queued,
 )
 from streams.wire.single_object import MalformedError
 from streams.wire.state import decode_dialog
 from streams.wire.state_keys import StateKey, endpoint_of
-
-_UUID_BYTES = 16
 
 
 class KafkaRecord(Protocol):
@@ -143,10 +141,7 @@ class QueuedRecord(FrameRecord):
     @property
     def conversation(self) -> uuid.UUID:
         """Return the dialog's id, which stands in a header."""
-        raw = self.header_bytes(CONVERSATION)
-        if raw is None or len(raw) != _UUID_BYTES:
-            raise MalformedError("a queue message without its conversation id")
-        return uuid.UUID(bytes=raw)
+        return queued_conversation(self.record.headers)
 
     @property
     def message(self) -> Message:

@@ -44,7 +44,7 @@ MOVED = "sb-moved"
 INSIDE, OUTSIDE = b"inside", b"outside"
 _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY, CAUSE})
 
-_KEY_BYTES = 36
+_KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
 """Bytes; a larger body does not fit into one record of a default broker (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
@@ -214,10 +214,15 @@ def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
     """Read a record of a queue topic; its conversation stands in a header."""
+    return read_message(str(queued_conversation(headers)), value, headers)
+
+
+def queued_conversation(headers: Sequence[tuple[str, bytes | None]] | None) -> uuid.UUID:
+    """Read the conversation of a record of a queue topic."""
     raw = header_of(headers, CONVERSATION)
-    if raw is None or len(raw) != 16:
+    if raw is None or len(raw) != _UUID_BYTES:
         raise MalformedError("a queue message without its conversation id")
-    return read_message(str(uuid.UUID(bytes=raw)), value, headers)
+    return uuid.UUID(bytes=raw)
 
 
 def read_ack(

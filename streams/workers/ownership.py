@@ -32,8 +32,8 @@ class PairOwnership:
         pair: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._control, self._instance, self._pair = control, instance, pair
         self.instance = instance
+        self._control, self._pair = control, pair
         self._clock = clock
         self._epoch: int | None = None
         self._catalog: CatalogView | None = None
@@ -44,10 +44,10 @@ class PairOwnership:
     @property
     def home(self) -> str:
         """Return after whom the topics are named."""
-        return self._instance if self._pair is None else self._pair
+        return self.instance if self._pair is None else self._pair
 
     def __str__(self) -> str:
-        return self._instance if self._pair is None else f"{self._instance}/{self._pair}"
+        return self.instance if self._pair is None else f"{self.instance}/{self._pair}"
 
     @property
     def of(self) -> str:
@@ -102,7 +102,7 @@ class PairOwnership:
         """Return what it may see of the catalog: the databases that live in its home."""
         catalog = self._control.catalog
         if catalog is not self._catalog or self._seen is None:
-            self._seen = narrowed(catalog, self._instance, self._pair)
+            self._seen = narrowed(catalog, self.instance, self._pair)
             self._catalog = catalog
         return self._seen
 
@@ -110,4 +110,4 @@ class PairOwnership:
         """Return the epoch under which the role is here; 0 of an instance, which is always here."""
         if self._pair is None:
             return 0
-        return held_epoch(self._control.catalog, self._instance, self._pair)
+        return held_epoch(self._control.catalog, self.instance, self._pair)

@@ -157,13 +157,14 @@ class FlowAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer for scripts."""
+        redundancy = self.redundancy
         return {
             **self.flow.to_json(),
             "verdict": self.verdict.value,
             "ways": self.path_count,
             "reached": [
                 {"at": r.at, "broker": r.broker, "share": float(r.share),
-                 "redundancy": self.redundancy.get(broker_key(r.broker), 0)}
+                 "redundancy": redundancy.get(broker_key(r.broker), 0)}
                 for r in self.reached
             ],
             "single_points": list(self.single_points),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from streams.errors import InputError
 from streams.topology import (
@@ -127,10 +128,13 @@ def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Ite
 
 def _reading_groups(databases: Iterable[Database], topics: Topics) -> tuple[str, ...]:
     """Return the groups that read queues; raises InputError for one that is the system's own."""
+    own = tuple(f"{topics.prefix}{kind}." for kind in _OWN)
     groups: dict[str, None] = {}
-    for queue in (queue for d in databases for queue in queues_of(d)):
+    for queue in chain.from_iterable(map(queues_of, databases)):
         group = queue.reading_group
-        if group is not None and group.startswith(tuple(f"{topics.prefix}{k}." for k in _OWN)):
+        if group is None:
+            continue
+        if group.startswith(own):
             raise InputError(
                 f"Queue {queue.name}: the group {group} is one of Hopline's own, and its positions "
                 "would be an application's to change.",
@@ -139,8 +143,7 @@ def _reading_groups(databases: Iterable[Database], topics: Topics) -> tuple[str,
                 column=queue.source.column,
                 remedy=f"Give the queue a group that does not begin with {topics.prefix}.",
             )
-        if group is not None:
-            groups[group] = None
+        groups[group] = None
     return tuple(groups)
 
 

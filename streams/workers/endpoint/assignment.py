@@ -65,7 +65,7 @@ class Assignment:
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
-        self.ownership = self._ownership = ownership
+        self.ownership = ownership
         self._home = ownership.home
         self.inputs = Inputs.of(cluster.topics, ownership.home)
         self._control = control
@@ -101,7 +101,7 @@ class Assignment:
             replay.close()
         self.owned.clear()
         self.warm.clear()
-        self._ownership.assigned = False
+        self.ownership.assigned = False
         self._closed = True
         self._aside.close()
 
@@ -121,7 +121,7 @@ class Assignment:
             for owned in due:
                 self._mark_end(owned, now)
         except KafkaException as error:
-            log.warning("%s: the forwarder's position is unknown: %s", self._ownership, error)
+            log.warning("%s: the forwarder's position is unknown: %s", self.ownership, error)
             self._stranded.look(False, self._aside)
             for owned in due:  # whoever waits for it does nothing else
                 owned.progress_at = time.monotonic() + UNKNOWN
@@ -155,14 +155,14 @@ class Assignment:
             if topics != set(self.inputs):
                 missing = sorted(set(self.inputs) - topics)
                 raise SurroundingsError(
-                    f"{self._ownership}: partition {number} came without {', '.join(missing)}.",
+                    f"{self.ownership}: partition {number} came without {', '.join(missing)}.",
                     "cmd, in and ack must have the same number of partitions.",
                 )
             owned = self.owned[number] = self._restore(consumer, number)
             starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
         consumer.assign(starts)
-        self._ownership.assigned = True
-        about = self._instance, self._ownership.of, self._described()
+        self.ownership.assigned = True
+        about = self._instance, self.ownership.of, self._described()
         ready.info("%s endpoint%s: ready, %s", *about)
 
     @property
@@ -183,7 +183,7 @@ class Assignment:
             for topic, position in zip(inputs, known, strict=True)
         }
         for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
-            log.error("%s: %s", self._ownership, lost)
+            log.error("%s: %s", self.ownership, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
         # Which copy is a dialog's last is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
@@ -191,7 +191,7 @@ class Assignment:
         endpoint.applied_until = 0
         log.info(
             "%s: partition %d has %d dialogs, restored in %.2f s",
-            self._ownership,
+            self.ownership,
             number,
             len(endpoint.dialogs),
             time.monotonic() - started,
@@ -214,7 +214,7 @@ class Assignment:
         """Begin to read the state of a partition."""
         endpoint = Endpoint(
             self._instance,
-            self._ownership.catalog(),
+            self.ownership.catalog(),
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
@@ -232,11 +232,11 @@ class Assignment:
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        log.warning("%s has lost its partitions", self._ownership)
+        log.warning("%s has lost its partitions", self.ownership)
         self._let_go(partitions)
 
     def _let_go(self, partitions: list[TopicPartition]) -> None:
-        self._ownership.assigned = False
+        self.ownership.assigned = False
         for number in {p.partition for p in partitions}:
             owned = self.owned.pop(number, None)
             if owned is not None:

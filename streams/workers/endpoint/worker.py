@@ -45,7 +45,6 @@ class EndpointWorker:
         self.ownership = PairOwnership(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        self._pair = pair
         # As the same static member, whoever has the slot next is dealt its partitions at once.
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
@@ -71,7 +70,7 @@ class EndpointWorker:
         if self._standby is not None and not self._standby.wait(self.assignment, topic, stop):
             return
         # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
-        own = self._pair is None
+        own = not self.ownership.may_go
         self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
 
     def _work(self, stop: threading.Event) -> None:

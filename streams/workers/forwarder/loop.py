@@ -69,7 +69,7 @@ class ForwarderLoop:
     ) -> None:
         self._cluster, self.ownership, self._processor = cluster, ownership, processor
         self._local_producer, self._tracker = processor.local_producer, processor.tracker
-        self._instance = processor.instance
+        self._instance = ownership.instance
         self._unconfirmed = LostBrokers(cluster)
         self._committing = OneAtATime()
         self._closing = False

@@ -76,7 +76,7 @@ class Processor:
         local_producer: LocalProducer,
         tracker: OffsetTracker,
     ) -> None:
-        self.instance = self._instance = ownership.instance
+        self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
         # What comes from outside is for the instance, whichever of its databases it is meant for.
