@@ -16,7 +16,7 @@ from contextlib import suppress
 from streams.protocol import Dialog
 from streams.wire.single_object import PREFIX_LENGTH, Codec
 
-PATTERNS = 10_000
+PATTERNS = 2_000
 """So many are remembered."""
 _TEXT = b"\x48"
 """What a text of 36 bytes begins with."""

@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any
 
 Pack = Callable[[Any], bytes]
-_NUMBERS, _TEXTS, _OPTIONAL = 1 << 16, 1 << 14, 1 << 12
+_NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
 """How many values are remembered: positions of what is in flight, names and ids, the rest."""
 _SHORT = 256
 """Characters of a text that is remembered: nobody's name has more."""

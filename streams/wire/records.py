@@ -50,12 +50,15 @@ LARGEST_BODY = 900_000
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
 """Bytes of ``sb-command`` and body together: a client with defaults can write the record again."""
 
+REMEMBERED_IDS = 1 << 13
+"""Conversation ids that are remembered with their keys, 300 bytes each: those of a transaction."""
+
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
 """Key, value and headers of a record."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(REMEMBERED_IDS)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
     """Read a conversation id from a record's key (11271 where there is none).
 
@@ -72,7 +75,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
     raise MalformedError(text, Number.CONVERSATION_ID_NULL)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(REMEMBERED_IDS)
 def key_of(conversation: uuid.UUID) -> bytes:
     """Return the key of a conversation's records, or of a group's."""
     return str(conversation).encode("ascii")

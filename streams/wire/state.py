@@ -68,7 +68,7 @@ _pack_rest = lru_cache(4096)(DIALOG.packer(_PARKED))
 _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 
-@lru_cache(16384)
+@lru_cache(4096)
 def _pack_who(who: tuple[Any, ...]) -> bytes:
     """Return the bytes of what a dialog is called: the same as long as its state is."""
     values = list(who)

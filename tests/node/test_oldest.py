@@ -40,4 +40,8 @@ def test_outdated_entries_do_not_pile_up() -> None:
     oldest = Oldest[str]()
     for position in range(10_000):
         oldest.put("a", position)
+    assert len(oldest._heap) == 1, "raised when it is reached"
+    for position in range(10_000, 0, -1):
+        oldest.put("a", position)
     assert len(oldest._heap) <= 64 + STALE
+    assert list(oldest.first(1)) == ["a"]

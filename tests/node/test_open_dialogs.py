@@ -70,6 +70,21 @@ def test_what_a_key_outdates_does_not_pile_up() -> None:
     assert len(timers) < 200
 
 
+def test_a_retry_that_is_put_off_keeps_its_entry() -> None:
+    """With each acknowledgement; the entry is entered anew when its time comes, in order."""
+    timers = Timers[int]()
+    for now in range(1_000):
+        for key in range(7):
+            timers.arm(key, now + 4_000 + key)
+    assert len(timers) == 7
+    assert timers.take(4_998) == []
+    assert timers.take(5_002) == [0, 1, 2, 3]
+    timers.arm(6, 5_000)
+    assert timers.take(5_003) == [6, 4], "what is due earlier than its entry is not late"
+    assert timers.take(9_000) == [5]
+    assert timers.next_due is None or timers.take(99_000) == []
+
+
 @pytest.mark.parametrize("near", [True, False], ids=["retried", "at rest"])
 def test_what_years_of_short_dialogs_leave_behind(near: bool) -> None:
     """Each is due in 68 years, in a drawer of its own, until it ends: no drawer outlives it."""
@@ -137,6 +152,25 @@ def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:
     assert dialogs.forget(key) == put[key]
     assert key not in dialogs
     assert dialogs.get(key) is None
+
+
+def test_a_key_is_kept_once_however_many_records_name_it() -> None:
+    """Equal keys that each record makes anew would be as large as what is kept under them."""
+    net = pair()
+    net.begin(A, D1)
+    node = net["ServerA"]
+    for _ in range(3):
+        net.send(A, D1, *[b"more"] * 40)  # more than a window: some wait
+        node.transact()
+    endpoint = node.endpoint
+    kept = [*endpoint.dialogs._records, *endpoint.dialogs._chunks, *endpoint.dialogs._awake]
+    kept += [key for _, _, key in endpoint._timers._heap if key is not None]
+    kept += [*endpoint._timers._due, *endpoint._timers._entered, *endpoint.flows._in_flight]
+    kept += [
+        key for _, key in endpoint.flows.of(next(iter(endpoint.dialogs.values()))).waiting._heap
+    ]
+    assert len(kept) >= 7
+    assert len(set(map(id, kept))) == len(set(kept)) == 1
 
 
 def test_a_backlog_of_any_number_of_chunks_comes_back() -> None:

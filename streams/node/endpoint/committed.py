@@ -159,7 +159,7 @@ class CommittedState:
     def _put(
         self, key: DialogKey, dialog: Dialog, record: bytes | None = None, *, hurried: bool = False
     ) -> None:
-        before = self.dialogs.get(key)
+        key, before = self.dialogs.name(key), self.dialogs.get(key)
         self.dialogs.put(key, dialog, record)
         self._index(key, before, dialog, hurried=hurried)
 
@@ -179,6 +179,7 @@ class CommittedState:
         """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""
         before = self.dialogs.get(key)
         if record is not None:
+            key = self.dialogs.name(key)
             self._index(key, before, self.dialogs.load(key, record))
             self._look_again(key)
         elif before is not None:
@@ -235,6 +236,7 @@ class CommittedState:
         """Let a dialog have its turn again that was taken, and that nothing was done about."""
         dialog = self.dialogs.get(key)
         if dialog is not None:
+            key = self.dialogs.name(key)
             self._timers.arm(key, dialog.due_at)
             self.flows.note(key, dialog, dialog, self._now, hurried=False)
 

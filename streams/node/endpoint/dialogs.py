@@ -31,6 +31,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         self._unpack, self._limit = unpack, awake
         self._awake: OrderedDict[DialogKey, Dialog] = OrderedDict()
         self._records: dict[DialogKey, bytes | None] = {}
+        self._names: dict[DialogKey, DialogKey] = {}
         self._chunks: dict[DialogKey, OneChunk | dict[int, bytes]] = {}
         self._copies: dict[DialogKey, int] = {}
 
@@ -47,7 +48,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         dialog = self._awake.get(key)
         if dialog is None:
             dialog = self._read(key, self._records[key])
-            self._keep(key, dialog)
+            self._keep(self.name(key), dialog)
         return dialog
 
     def get(self, key: DialogKey, default: Dialog | None = None) -> Dialog | None:  # type: ignore[override]
@@ -64,6 +65,13 @@ class Dialogs(Mapping[DialogKey, Dialog]):
             dialog = self._read(key, self._records[key])
         return dialog
 
+    def name(self, key: DialogKey) -> DialogKey:
+        """Return the one object that is to stand for a dialog's key where it is kept.
+
+        Each record that is read makes another one, which is as large as what is kept under it.
+        """
+        return self._names.setdefault(key, key)
+
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
         """Take over a dialog that was touched, and the record that was written of it."""
         self._records[key] = record
@@ -77,6 +85,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     def put_chunk(self, key: DialogKey, number: int, chunk: bytes | None) -> None:
         """Take over a chunk's record; ``None``: there is none any more."""
+        key = self._names.get(key, key)
         chunks = self._chunks_of(key)
         if chunk is not None:
             chunks[number] = chunk
@@ -97,6 +106,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         """Drop a dialog; returns it, if it was there."""
         dialog = self.get(key)
         self._records.pop(key, None)
+        self._names.pop(key, None)
         self._awake.pop(key, None)
         self._chunks.pop(key, None)
         self._copies.pop(key, None)

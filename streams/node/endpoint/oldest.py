@@ -15,7 +15,8 @@ STALE = 2
 class Oldest(Generic[K]):
     """Keys, each with a position; :meth:`first` is the order.
 
-    An entry of the heap that its key has outdated is dropped when it is reached, or when such
+    A key has an entry in the heap that is no higher than its position. Positions mostly rise, and
+    an entry is raised only when it is reached. One whose key is gone is dropped then, or when such
     entries are most of the heap.
     """
 
@@ -31,9 +32,10 @@ class Oldest(Generic[K]):
 
     def put(self, key: K, position: int) -> None:
         """Let a key be there, at a position."""
-        if self._positions.get(key) == position:
-            return
+        before = self._positions.get(key)
         self._positions[key] = position
+        if before is not None and before <= position:
+            return
         heapq.heappush(self._heap, (position, key))
         if len(self._heap) > 64 + STALE * len(self._positions):
             self._heap = [(at, key) for key, at in self._positions.items()]
@@ -47,8 +49,13 @@ class Oldest(Generic[K]):
         """Yield up to so many keys, the lowest position first; they stay there."""
         found: dict[K, int] = {}  # an entry may be there twice
         while self._heap and len(found) < most:
-            position, key = heapq.heappop(self._heap)
-            if self._positions.get(key) == position:
+            entered, key = heapq.heappop(self._heap)
+            position = self._positions.get(key)
+            if position is None or key in found:
+                continue
+            if entered < position:
+                heapq.heappush(self._heap, (position, key))
+            else:
                 found[key] = position
         for key, position in found.items():
             heapq.heappush(self._heap, (position, key))

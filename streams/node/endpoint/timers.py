@@ -12,6 +12,8 @@ NEAR = 3_600_000
 """Milliseconds: what is due later than that waits in a drawer, not in the heap."""
 _DRAWER = 18
 """A drawer holds what is due within the same 2**18 milliseconds, which is about four minutes."""
+STALE = 2
+"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
 AT_ONCE = 1_000
 """So many keys are taken at a time, so that no transaction grows with the number of dialogs."""
 
@@ -21,12 +23,18 @@ class Timers(Generic[K]):
 
     A key is either in the heap, which is in order, or in a drawer, which costs little: most dialogs
     are due when their lifetime is over, and that may be in 68 years. A drawer is opened an hour
-    before its time, and is gone when nothing is in it. An entry of the heap that its key or drawer
-    has outdated is dropped when it is reached, or when such entries are most of the heap.
+    before its time, and is gone when nothing is in it.
+
+    A key has one entry in the heap that counts, no later than the key is due: a retry is put off
+    with every acknowledgement, and an entry for each would be several for each dialog. When it is
+    reached it is entered again where the key is due later. What is outdated otherwise is dropped
+    when it is reached, or when such entries are most of the heap.
     """
 
     def __init__(self) -> None:
         self._due: dict[K, int] = {}
+        self._entered: dict[K, int] = {}
+        """Of keys that are in the heap: when the entry that counts is reached."""
         # (when, a ticket that is no other's, key); without a key: open the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
@@ -74,14 +82,26 @@ class Timers(Generic[K]):
             due, number, key = heapq.heappop(self._heap)
             if key is None:
                 self._open(~number)
-            elif self._due.get(key) == due:
-                del self._due[key]
-                keys.append(key)
+            elif self._entered.get(key) == due:
+                del self._entered[key]
+                if self._due.get(key) == due:
+                    del self._due[key]
+                    keys.append(key)
+                else:
+                    self._enter_again(key)
         return keys
 
+    def _enter_again(self, key: K) -> None:
+        due = self._due.get(key)
+        if due is not None and not self._is_aside(due, key):
+            self._push(due, key)
+
     def _push(self, due: int, key: K) -> None:
-        self._ticket += 1
-        self._enter(due, self._ticket, key)
+        entered = self._entered.get(key)
+        if entered is None or due < entered:
+            self._entered[key] = due
+            self._ticket += 1
+            self._enter(due, self._ticket, key)
 
     def _lay_aside(self, due: int, key: K) -> None:
         number = due >> _DRAWER
@@ -95,10 +115,11 @@ class Timers(Generic[K]):
     def _enter(self, due: int, ticket: int, key: K | None) -> None:
         heapq.heappush(self._heap, (due, ticket, key))
         # What is outdated leaves only when its time comes.
-        if len(self._heap) > 64 + 4 * len(self._due):
+        if len(self._heap) > 64 + STALE * len(self._due):
             drawers = [(self._opens(number), ~number, None) for number in self._drawers]
-            near = ((due, key) for key, due in self._due.items() if not self._is_aside(due, key))
-            self._heap = [*drawers, *((due, n, key) for n, (due, key) in enumerate(near))]
+            near = {key: due for key, due in self._due.items() if not self._is_aside(due, key)}
+            self._entered = near
+            self._heap = [*drawers, *((due, n, key) for n, (key, due) in enumerate(near.items()))]
             heapq.heapify(self._heap)
 
     def _open(self, number: int) -> None:
