@@ -233,8 +233,8 @@ MUTANTS = (
     KafkaMutant(
         "never take on more again",
         _ALLOWANCE,
-        "self.records + self.records // 8 + 1)",
-        "self.records)",
+        "return records + records // 8 + 1",
+        "return records",
         "workers/test_backlog.py",
     ),
     # --- restoring

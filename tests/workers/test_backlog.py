@@ -105,6 +105,7 @@ def test_few_records_of_each_dialog_leave_room_for_fewer_records() -> None:
     for allowance in (large, small):
         allowance.learn(LONG / 10, records=10_000, dialogs=10_000)
     assert (large.records, small.records) == (4_000, 1_000)
+    assert (large.flight, small.flight) == (14_000, 2_000), "the other side's are as large as ever"
     large.learn(LONG / 10, records=4_000, dialogs=400)
     assert large.records == 4_501  # grows back as after a long one
     for _ in range(100):

@@ -7,9 +7,6 @@ BYTES = 32 << 20
 LONG = 1.0
 """Seconds after which a transaction is called long: the next one takes on half of it. What is new
 waits for the one that is under way, here and at the other side."""
-IN_FLIGHT = 2
-"""What waits adds to the messages in flight towards a service until they fill so many transactions:
-one is worked on at the other side while the next one is on its way."""
 DIALOG = 2
 """Each dialog costs a transaction as much as so many records: a copy, state, timers, an answer."""
 LIVELY = 10
@@ -32,26 +29,38 @@ class Allowance:
     def __init__(self, most: int) -> None:
         self._most = most
         self.records = most
+        self._timely = most
+        """What it would be if dialogs cost nothing."""
 
     @property
     def flight(self) -> int:
-        """Return how many messages may be in flight towards a service before others wait."""
-        return IN_FLIGHT * self.records
+        """Return how many messages may be in flight towards a service before others wait.
+
+        One transaction is worked on at the other side while the next one is on its way. That one is
+        as large as ours are; of the other side's it is only known that they need not be as small.
+        """
+        return self._timely + self.records
 
     def halve(self) -> None:
         """Take on half as much: a transaction was aborted, or would have been too large."""
-        self.records = max(1, self.records // 2)
+        self.records = self._timely = max(1, self.records // 2)
 
     def learn(self, seconds: float, records: int = LIVELY, dialogs: int = 1) -> None:
         """Take notice of how long a committed transaction took, and what it had in it."""
         if seconds > LONG:
-            self.records = max(self.records // 2, min(self.records, self._most // LEAST), 1)
+            least = min(self.records, self._most // LEAST)
+            self.records = self._timely = max(self.records // 2, least, 1)
         else:
-            most = self._affordable(records, dialogs)
-            self.records = min(most, self.records + self.records // 8 + 1)
+            self._timely = min(self._most, _grown(self._timely))
+            affordable = self._affordable(records, dialogs)
+            self.records = min(affordable, self._timely, _grown(self.records))
 
     def _affordable(self, records: int, dialogs: int) -> int:
         """Return how many records cost as much as the most do with LIVELY of each dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
         return min(self._most, max(SMALL, int(most)))
+
+
+def _grown(records: int) -> int:
+    return records + records // 8 + 1
