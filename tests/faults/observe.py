@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
@@ -84,6 +85,7 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self.by_initiator, self.by_target = Sightings(), Sightings()
         self.ended = 0
+        self._eyes: list[_Eye] = []
 
     def __enter__(self) -> Observer:
         self._thread.start()
@@ -98,14 +100,18 @@ class Observer:
         """Return how many messages were seen."""
         return len(self.by_initiator.seen) + len(self.by_target.seen)
 
+    def behind(self) -> list[str]:
+        """Return what is not seen, a line for each partition: a client may see nothing for good."""
+        return [line for eye in self._eyes for line in eye.behind()]
+
     def _run(self) -> None:
-        eyes = [_Eye(cluster, queues) for cluster, queues in self._watched]
+        self._eyes += [_Eye(cluster, queues) for cluster, queues in self._watched]
         events = {cluster.topics.event for cluster, _ in self._watched}
         while not self._stop.is_set():
-            for eye in eyes:
+            for eye in self._eyes:
                 for message in eye.take():
                     self._look(message, events)
-        for eye in eyes:
+        for eye in self._eyes:
             eye.close()
 
     def _look(self, message: Message, events: Container[str | None]) -> None:
@@ -141,12 +147,30 @@ class _Eye:
             for topic in (*queues, cluster.topics.event)
             for partition in partitions_of(cluster, topic)
         }
+        self._said: dict[str, dict[str, dict[str, dict[str, object]]]] = {}
         self._consumer = self._begun()
 
     def _begun(self) -> Consumer:
-        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
+        consumer = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}observer", stats=self._report
+        )
         consumer.assign([TopicPartition(*place, at) for place, at in self._at.items()])
         return consumer
+
+    def _report(self, text: str) -> None:
+        self._said = json.loads(text)["topics"]
+
+    def behind(self) -> list[str]:
+        """Return what is not read: of each partition where, and what Kafka's client says of it."""
+        lines, asked = [], self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
+        for (topic, partition), at in self._at.items():
+            end = asked.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]
+            said = self._said.get(topic, {}).get("partitions", {}).get(str(partition), {})
+            told = {name: said.get(name) for name in ("leader", "fetch_state", "next_offset")}
+            if at < end:
+                lines.append(f"{topic}/{partition}: read up to {at} of {end}: {told}")
+        asked.close()
+        return lines
 
     def take(self) -> list[Message]:
         """Return what has come."""

@@ -213,6 +213,7 @@ def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> 
         children.look()
         if time.monotonic() > deadline:
             say(f"{observer.seen:,} of {wanted:,} messages, {observer.ended} of {asked.talks} ends")
+            say("\n".join(observer.behind()) or "all of it is seen")
             say(children.last_words(asking=EVERYBODY))
             return
         time.sleep(0.1)
