@@ -28,9 +28,9 @@ from typing import NamedTuple
 from streams.client.readings import Readings
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
+    COORDINATOR_MOVES,
     AbortedError,
     Cluster,
-    KafkaError,
     KafkaException,
     Outgoing,
     TopicPartition,
@@ -42,13 +42,6 @@ from streams.kafka import (
 __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_PASSING = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
-"""What a broker says whose groups have only just been made, or are being moved."""
 _AGAIN = 0.2
 _TRIES = 3
 """How often a transaction is tried that was aborted for a reason that may pass."""
@@ -154,7 +147,7 @@ class Job:
             try:
                 [mark] = self._observer.committed([self._mark], timeout=self._timeout)
             except KafkaException as error:
-                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise self._cluster.unreachable(error, self._timeout) from error
                 self._observer.poll(_AGAIN)  # a pause that keeps the client's callbacks served
             else:

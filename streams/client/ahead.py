@@ -9,6 +9,7 @@ stands in the offset's metadata.
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from streams.client.begin import Beginning, PositionLostError
 from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
+    COORDINATOR_MOVES,
     Cluster,
     FencedError,
     KafkaError,
@@ -46,7 +48,9 @@ _FETCHED: Mapping[str, Any] = {
 }
 """What Kafka's client reads ahead itself. lz4 may make 255 times as much of a fetch."""
 _PATIENCE = 30.0
-"""Seconds for which Kafka is asked what was received before."""
+"""Seconds for which Kafka is asked what was received before, or told what is by now."""
+_AGAIN = 0.1
+"""Seconds until a commit is tried again whose coordinator is just being moved."""
 _SLICE = 1.0
 """Seconds in Kafka's client at a time: what an assignment fails with is raised after it."""
 
@@ -149,10 +153,21 @@ class ReadAhead:
         self.stored(behind)
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
-        done = self._consumer.commit(offsets=self.offsets(progress), asynchronous=False)
-        for place in done or ():
-            if place.error is not None:
-                raise KafkaException(place.error)
+        deadline = time.monotonic() + _PATIENCE
+        while (error := self._refused(self.offsets(progress))) is not None:
+            if error.code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise KafkaException(error)
+            time.sleep(_AGAIN)
+
+    def _refused(self, offsets: list[TopicPartition]) -> KafkaError | None:
+        """Commit; returns why Kafka did not take it."""
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            cause = error.args[0]
+            assert isinstance(cause, KafkaError)
+            return cause
+        return next((place.error for place in done or () if place.error is not None), None)
 
     def note(self, progress: Mapping[int, Progress]) -> None:
         """Write down that the group receives, before it commits; raises AbortedError."""

@@ -6,12 +6,13 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from streams.client import Client, Conversation, Received, Receiver, StatementError
+from streams.client import Client, Conversation, Received, Receiver, StatementError, ahead
 from streams.client.partition_ahead import READ_AHEAD_BYTES
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -30,7 +31,7 @@ from streams.wire.records import queue_record
 from tests.node.evidence import shows
 from tests.running import DEADLINE, System, eventually, running
 from tests.workers.raw_produce import produce_raw
-from tests.workers.rig import HookedCluster
+from tests.workers.rig import Hook, HookedCluster
 
 QUEUES = (
     "Priority",
@@ -47,6 +48,7 @@ QUEUES = (
     "Beside",
     "Later",
     "Failing",
+    "Moved",
     "Fenced",
     "Silent",
     "Passing",
@@ -429,6 +431,34 @@ def test_a_commit_that_failed_is_told_and_made_good(system: System) -> None:
     with Receiver(hooked, *AT, "Failing", group) as receiver:
         assert take(receiver, group=uuid.UUID(int=8))
         assert receiver.receive(0, group=uuid.UUID(int=7)) == ()
+
+
+def test_a_commit_waits_for_a_coordinator_that_is_being_moved(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever way Kafka's client says so: of the whole commit, or of one partition."""
+    monkeypatch.setattr(ahead, "_AGAIN", 0.0)
+    put(system, "Moved", (7, "x", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group = f"{system.cluster.topics.prefix}moved"
+    moved, answers = KafkaError(KafkaError.NOT_COORDINATOR), iter(range(3))
+
+    def commit(method: Hook, *given: Any, **named: Any) -> Any:
+        match next(answers):
+            case 0:
+                raise KafkaException(moved)
+            case 1:
+                return [SimpleNamespace(error=moved)]
+            case _:
+                return method(*given, **named)
+
+    with Receiver(hooked, *AT, "Moved", group) as receiver:
+        assert bodies(take(receiver)) == [b"x"]
+        hooked.hooks["commit"] = commit
+        receiver.commit()
+        assert next(answers, None) is None
+    with Receiver(hooked, *AT, "Moved", group) as receiver:
+        assert receiver.receive(0) == ()
 
 
 # --- two members ---------------------------------------------------------------------------------
