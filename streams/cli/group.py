@@ -183,7 +183,7 @@ def version() -> str:
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version and leave.",
+    help="Print the version and exit.",
 )
 def main() -> None:
     """Service Broker's dialogs and routes as a Kafka stream processor.

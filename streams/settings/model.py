@@ -27,11 +27,11 @@ def _says(sentence: str, metavar: str = "") -> dict[str, str]:
     return {"says": sentence, "metavar": metavar}
 
 
-_BOOTSTRAP = _says("The Kafka cluster.", "HOST:PORT")
-_PREFIX = _says("What every topic name begins with.", "TEXT")
+_BOOTSTRAP = _says("Bootstrap servers of the Kafka cluster.", "HOST:PORT")
+_PREFIX = _says("Prefix of all topic names.", "TEXT")
 _REPLICATION = _says(
-    "Replicas of every topic, and how many must be in sync; auto is 3/2 on three brokers or more, "
-    "as-is neither sets nor checks them.",
+    "Replication factor and min.insync.replicas of every topic; auto is 3/2 on three brokers or "
+    "more, as-is neither sets nor checks them.",
     "auto|N/M|as-is",
 )
 
@@ -46,19 +46,21 @@ class ClusterSettings:
 
 
 _SLOT = _says(
-    "The process's name, the same at every start: its partitions wait for it for ten seconds.",
+    "Static member id, the same at every start. A restarted worker gets its partitions back "
+    "(10 s session timeout).",
     "TEXT",
 )
-_PACE = _says("How long an endpoint's transactions are: long ones cost less CPU for each message.")
-_STANDBY = _says("An endpoint follows the state, and takes over when its slot's worker dies.")
+_PACE = _says("Length of an endpoint worker's transactions; longer ones use less CPU per message.")
+_STANDBY = _says("Run as stand-by: follow the state, and take over when the slot's worker fails.")
 _TIMEOUT = _says("Seconds to wait for Kafka and a catalog.")
-_VERBOSE = _says("Say what is assigned, restored and switched.")
-_LOG_FORMAT = _says("The log as lines of text, or of one JSON object each.")
+_VERBOSE = _says("Log assignments, restores and catalog changes.")
+_LOG_FORMAT = _says("Log format: lines of text, or one JSON object per line.")
 _HTTP = _says(
-    "Serve /metrics, /healthz and /readyz there; a port alone is on loopback.", "HOST:PORT"
+    "Address to serve /metrics, /healthz and /readyz; a port alone listens on loopback.",
+    "HOST:PORT",
 )
-_KEEP = _says("Seconds that what nobody needs any more stays in topics; -1: for ever.")
-_ANSWER = _says("Seconds within which Kafka must answer, or /healthz says that it does not.")
+_KEEP = _says("Retention of processed records in seconds; -1 keeps them forever.")
+_ANSWER = _says("Seconds within which Kafka must answer; else /healthz returns 503.")
 
 
 @dataclass(frozen=True, slots=True)

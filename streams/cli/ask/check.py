@@ -34,17 +34,17 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "b
 @click.option(
     "--fail-on", default="error", show_default=True,
     type=click.Choice([severity.value for severity in Severity]),
-    help="The exit code is 1 where there is a finding of this severity or a worse one.",
+    help="Exit with 1 if there is a finding of this severity or worse.",
 )  # fmt: skip
 @click.option(
     "--suppress", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help=f"Findings to live with.  [default: {SUPPRESSIONS_FILE} of the topology, if it is there]",
+    help=f"File of findings to ignore.  [default: {SUPPRESSIONS_FILE} of the topology]",
 )  # fmt: skip
 @click.option(
     "--expires-within", "soon", default="168h", show_default=True, type=DURATION,
-    help="Tell what will expire so soon: routes, certificates.",
+    help="Report routes and certificates that expire within this time.",
 )  # fmt: skip
-@click.option("--explain", metavar="CODE", help="Say what a finding means, such as TA-12.")
+@click.option("--explain", metavar="CODE", help="Describe a finding, such as TA-12.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -55,7 +55,7 @@ def check(
     soon: int,
     explain: str | None,
 ) -> None:
-    """Say what is wrong with a topology, with evidence and remedy.
+    """Find errors in a topology, with evidence and remedy.
 
     TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where there are
     findings of the severity of --fail-on, or worse ones.

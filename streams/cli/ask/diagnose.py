@@ -27,7 +27,7 @@ _SCRIPTS = {"json": json_script, "csv": csv_script}
     "around",
     type=TopologyArgument(),
     metavar="TOPOLOGY",
-    help="Describes the instances of which there is no snapshot.",
+    help="Topology for instances without a snapshot.",
 )
 @click.option(
     "--script",
@@ -43,7 +43,7 @@ def diagnose(
     around: Topology | None,
     script: str | None,
 ) -> None:
-    """Say why messages are stuck on live servers, and which dialogs leak.
+    """Explain why messages are stuck on live servers, and find leaked dialogs.
 
     SNAPSHOT is a file that `--script json` wrote on an instance, or a folder with several of them
     or with CSVs. The exit code is 1 where something is stuck or leaks.

@@ -45,17 +45,17 @@ _UNJUDGED = {
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Count the messages of a capture that fare otherwise. May be repeated.",
+    help="Count the messages of a capture that are affected. May be repeated.",
 )
 @click.option(
     "--engine",
     default="local",
     show_default=True,
     type=click.Choice(["local", "spark"]),
-    help="Who reads the captures: this process, or Spark (needs Java 17 or newer).",
+    help="Engine that reads the captures: this process, or Spark (needs Java 17 or newer).",
 )
 @click.option(
-    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
+    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark master URL."
 )
 @format_option()
 @click.pass_context
@@ -69,7 +69,7 @@ def diff(
     master: str,
     format_: str,
 ) -> None:
-    """Say which flows stop, move, lose redundancy, change their way or begin in NEW.
+    """Compare two topologies: flows that stop, move, lose redundancy, change path or begin.
 
     OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. With --without, NEW
     lacks something: what if this gateway were gone? A flow stops if a broker id or database that it

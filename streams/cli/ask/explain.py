@@ -19,14 +19,23 @@ _BAD_NEWS = 1
 
 @click.command()
 @click.argument("topology", type=TopologyArgument())
-@click.option("--at", required=True, metavar="INSTANCE[/DATABASE]", help="Where the message is.")
-@click.option("--to", "service", required=True, type=SERVICE, help="The service it is for.")
-@click.option("--broker", type=BROKER_ID, help="The broker id that the conversation names.")
 @click.option(
-    "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: any]"
+    "--at",
+    required=True,
+    metavar="INSTANCE[/DATABASE]",
+    help="Instance and database that hold the message.",
 )
-@click.option("--outside", is_flag=True, help="It came from the network: msdb decides.")
-@click.option("--from-target", is_flag=True, help="The target's side sent it: a reply.")
+@click.option("--to", "service", required=True, type=SERVICE, help="Target service of the message.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that the conversation names.")
+@click.option(
+    "--conversation",
+    type=ConversationId(),
+    help="Conversation id whose hash selects among routes. [default: any]",
+)
+@click.option(
+    "--outside", is_flag=True, help="The message came from the network: msdb's routes decide."
+)
+@click.option("--from-target", is_flag=True, help="The target's side sent the message: a reply.")
 @format_option()
 @click.pass_context
 def explain(
@@ -40,7 +49,7 @@ def explain(
     from_target: bool,
     format_: str,
 ) -> None:
-    """Say where one message goes next, and why.
+    """Explain where a message goes next, and why.
 
     TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where the message
     is delayed or dropped.

@@ -24,17 +24,15 @@ from streams.topology.export import (
 
 @click.command()
 @click.argument("topology", type=TopologyArgument())
-@click.option(
-    "--at", metavar="INSTANCE[/DATABASE]", help="Print the T-SQL of an instance, or of a database."
-)
+@click.option("--at", metavar="INSTANCE[/DATABASE]", help="Instance or database to print.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Write a folder instead: a script for each instance, and a topology.yaml.",
+    help="Write a folder instead: one script for each instance, and a topology.yaml.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 def export(topology: Topology, at: str | None, output: Path | None, force: bool) -> None:
-    """Print T-SQL that imports to the same topology and that a server takes.
+    """Print a topology as T-SQL for SQL Server, or for import.
 
     TOPOLOGY is a folder or the name of a shipped topology. With --at DATABASE the database must be
     there; with --at INSTANCE it is created. A LIFETIME is what is left of it now, so it begins

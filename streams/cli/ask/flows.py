@@ -32,11 +32,11 @@ _FORMATS: Mapping[str, Callable[[Survey], str]] = {
 @click.argument("topology", type=TopologyArgument())
 @click.option(
     "--from", "senders", multiple=True, metavar="PATTERN",
-    help="Flows that begin there: Instance[/Database[/Service]], with * and ?.",
+    help="Only flows from Instance[/Database[/Service]]; * and ? are wildcards.",
 )  # fmt: skip
 @click.option(
     "--to", "targets", multiple=True, metavar="PATTERN",
-    help="Flows to a service, or to an Instance[/Database] that they reach, with * and ?.",
+    help="Only flows to a service or an Instance[/Database]; * and ? are wildcards.",
 )  # fmt: skip
 @format_option(_FORMATS)
 @click.pass_context
@@ -47,7 +47,7 @@ def flows(
     targets: tuple[str, ...],
     format_: str,
 ) -> None:
-    """Show who reaches whom: shares, redundancy, single points of failure, unused routes.
+    """List flows: shares, redundancy, single points of failure, unused routes.
 
     TOPOLOGY is a folder or the name of a shipped topology. Which flows it means to have follows
     from expect, BEGIN DIALOG, routes, bindings, priorities and contracts. Ways that are counted

@@ -28,12 +28,13 @@ _BAD_NEWS = 1
     "sources", nargs=-1, required=True, metavar="NAME=SCRIPT|NAME=SNAPSHOT|NAME=FOLDER|FOLDER ..."
 )
 @click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write the topology to.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-@click.option(
-    "--database", metavar="NAME", help="Where scripts begin that select no database with USE."
-)
+@click.option("--database", metavar="NAME", help="Database of scripts that do not begin with USE.")
 @format_option()
 @click.pass_context
 def import_(
@@ -44,7 +45,7 @@ def import_(
     database: str | None,
     format_: str,
 ) -> None:
-    """Make a topology of T-SQL scripts, and say what was understood of them.
+    """Convert T-SQL scripts into a topology, and report what was understood.
 
     NAME is the instance's host name; it may be given again: its scripts are applied in order.
     Behind it stands a script, a snapshot of the live server (see `hopline diagnose`), or a folder

@@ -36,19 +36,21 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     "sender",
     required=True,
     metavar="INSTANCE/DATABASE[/SERVICE]",
-    help="Where the dialog begins.",
+    help="Initiator service.",
 )
-@click.option("--to", required=True, type=SERVICE, help="The service it is for.")
-@click.option("--broker", type=BROKER_ID, help="The broker id that BEGIN DIALOG names.")
+@click.option("--to", required=True, type=SERVICE, help="Target service of the message.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG names.")
 @click.option(
-    "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: all]"
+    "--conversation",
+    type=ConversationId(),
+    help="Conversation id whose hash selects among routes. [default: all]",
 )
 @click.option(
     "--limit",
     default=LIMIT,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How many ways are listed one by one; all of them are counted.",
+    help="Maximum number of paths to list; all are counted.",
 )
 @format_option(_FORMATS)
 @click.pass_context
@@ -62,7 +64,7 @@ def path(
     limit: int,
     format_: str,
 ) -> None:
-    """Show every way from a service to another one, and how the acknowledgement comes back.
+    """Show all paths from a service to another, and the path of the acknowledgement.
 
     TOPOLOGY is a folder or the name of a shipped topology. Each line of the tree is a hop: the
     instance that gets the message, and the rule (M1 to M7) and route that sent it there. Where

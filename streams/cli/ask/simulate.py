@@ -58,17 +58,17 @@ class SimulateOptions:
 
 @click.command()
 @click.argument("scenario", required=False, type=ScenarioFile())
-@click.option("--seed", default=0, show_default=True, help="Of all chance in the run.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the run.")
 @format_option()
 @click.option(
     "--diagram",
     type=DiagramFile(),
     metavar="FILE",
-    help="Draw what happened as a sequence diagram: .svg, or Mermaid: .mmd, .md.",
+    help="Write a sequence diagram: .svg, or Mermaid: .mmd, .md.",
 )
-@click.option("--dialog", metavar="NAME|ID", help="Of --diagram: only this dialog, such as d/3.")
-@click.option("--from", "first", type=DURATION, metavar="TIME", help="Of --diagram: from here on.")
-@click.option("--to", "last", type=DURATION, metavar="TIME", help="Of --diagram: up to here.")
+@click.option("--dialog", metavar="NAME|ID", help="With --diagram: only this dialog, such as d/3.")
+@click.option("--from", "first", type=DURATION, metavar="TIME", help="With --diagram: start time.")
+@click.option("--to", "last", type=DURATION, metavar="TIME", help="With --diagram: end time.")
 @click.option(
     "--capture",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -80,15 +80,19 @@ class SimulateOptions:
     "count",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Run N random topologies, scenarios and faults instead, from --seed on.",
+    help="Run N random topologies, scenarios and faults instead, starting at --seed.",
 )
-@click.option("--processes", type=click.IntRange(min=1), help="Of --explore; default: the cores.")
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="With --explore: number of processes. [default: number of cores]",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("explored"),
     show_default=True,
-    help="Of --explore: the folder for what fails, made small.",
+    help="With --explore: folder for failing runs, minimized.",
 )
 @click.pass_context
 @together(SimulateOptions)
@@ -97,7 +101,7 @@ def simulate(
     scenario: Path | None,
     given: SimulateOptions,
 ) -> None:
-    """Run a scenario and say what became of every message.
+    """Run a scenario on a virtual clock and report the outcome of every message.
 
     SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same seed
     gives the same run, byte for byte. The exit code is 1 where a message was lost or came twice,

@@ -46,27 +46,27 @@ class BeginOptions:
 
 @click.command()
 @at_option
-@click.option("--from", "from_service", required=True, type=SERVICE, help="Who begins.")
-@click.option("--to", "to_service", required=True, type=SERVICE, help="Whom to talk to.")
+@click.option("--from", "from_service", required=True, type=SERVICE, help="Initiator service.")
+@click.option("--to", "to_service", required=True, type=SERVICE, help="Target service.")
 @click.option("--broker", type=BROKER_ID, help="Broker id of the target's database. [default: any]")
-@click.option("--contract", metavar="NAME", help="What may be said. [default: DEFAULT]")
+@click.option("--contract", metavar="NAME", help="Contract. [default: DEFAULT]")
 @click.option(
     "--lifetime",
     metavar="SECONDS",
     type=click.IntRange(-_INTEGER - 1, _INTEGER),
-    help="When the dialog must be over. [default: 68 years]",
+    help="Lifetime of the dialog. [default: 68 years]",
 )
 @click.option(
     "--related",
     type=ConversationId(),
     metavar="ID",
-    help="A conversation of this database, whose conversation group the dialog joins.",
+    help="Join the conversation group of this conversation.",
 )
 @click.option(
     "--group-id",
     type=ConversationId(),
     metavar="ID",
-    help="The conversation group that it joins, or makes. [default: one of its own]",
+    help="Conversation group to join or create. [default: a new one]",
 )
 @common_options
 @together(BeginOptions)
@@ -111,7 +111,7 @@ def begin(
 @target_option
 @click.option("--type", "type_", metavar="NAME", help="Message type. [default: DEFAULT]")
 @click.argument("body", required=False)
-@click.option("--file", type=click.File("rb"), help="The body is what this file has.")
+@click.option("--file", type=click.File("rb"), help="Read the body from this file.")
 @common_options
 def send(
     at: str,
@@ -151,9 +151,13 @@ def send(
     "--error",
     type=(click.IntRange(1, _INTEGER), str),
     metavar="CODE TEXT",
-    help="WITH ERROR: what is not acknowledged is discarded, and the other side told.",
+    help="WITH ERROR: discard unacknowledged messages, and send the error to the other side.",
 )
-@click.option("--cleanup", is_flag=True, help="WITH CLEANUP: forget it and tell nobody.")
+@click.option(
+    "--cleanup",
+    is_flag=True,
+    help="WITH CLEANUP: remove the endpoint without notifying the other side.",
+)
 @common_options
 def end(
     at: str,
@@ -192,7 +196,7 @@ def timer(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """BEGIN CONVERSATION TIMER: after SECONDS a DialogTimer comes into this side's queue.
+    """BEGIN CONVERSATION TIMER: put a DialogTimer into this side's queue after SECONDS.
 
     One timer runs per side of a dialog; a new one replaces it. It runs in the endpoint worker, also
     while nobody receives, and survives restarts.
@@ -213,7 +217,7 @@ def timer(
     required=True,
     type=ConversationId(),
     metavar="ID",
-    help="The conversation group; any GUID makes a new one.",
+    help="Conversation group; any GUID creates a new one.",
 )
 @common_options
 def move(
@@ -226,7 +230,7 @@ def move(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """MOVE CONVERSATION: let this side of a dialog belong to another conversation group.
+    """MOVE CONVERSATION: move this side of a dialog to another conversation group.
 
     Messages of one group are received by one application at a time. What is in the queue already
     stays in the old group; what arrives from now on belongs to the new one.

@@ -48,9 +48,9 @@ class ReceiveOptions:
 
 @click.command()
 @at_option
-@click.option("--queue", required=True, metavar="QUEUE", help="The queue to read.")
+@click.option("--queue", required=True, metavar="QUEUE", help="Queue to read.")
 @click.option(
-    "--group", required=True, metavar="NAME", help="Who reads; a group gets a message once."
+    "--group", required=True, metavar="NAME", help="Consumer group; each group gets a message once."
 )
 @begin_option
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
@@ -59,7 +59,7 @@ class ReceiveOptions:
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="TOP: at most so many of one conversation group are printed and committed at a time.",
+    help="TOP: most messages of a conversation group to print and commit at a time.",
 )
 @click.option(
     "--conversation", type=ConversationId(), metavar="ID", help="WHERE: only this conversation."
@@ -74,11 +74,13 @@ class ReceiveOptions:
 @click.option(
     "--next-group",
     is_flag=True,
-    help="GET CONVERSATION GROUP: print the id of the group that comes next, receive nothing.",
+    help="GET CONVERSATION GROUP: print the id of the next group, and receive nothing.",
 )
 @timeout_option(10.0, "Seconds to wait for the next message.")
 @click.option(
-    "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
+    "--end-when-ended",
+    is_flag=True,
+    help="END CONVERSATION for dialogs that the other side has ended.",
 )
 @format_option()
 @cluster_options
@@ -88,7 +90,7 @@ def receive(
     ctx: click.Context,
     given: ReceiveOptions,
 ) -> None:
-    """RECEIVE: print the messages of a queue until none comes any more.
+    """RECEIVE: print the messages of a queue until no more arrive.
 
     What was printed is committed for the group and does not come again: bodies are printed whole,
     as text where they are UTF-8, else as hexadecimal digits. The most urgent conversation group

@@ -73,32 +73,36 @@ class TrafficOptions:
     "sender",
     required=True,
     type=SENDER,
-    help="Who begins.",
+    help="Initiator service.",
 )
-@click.option("--to", required=True, type=SERVICE, help="Service to talk to.")
+@click.option("--to", required=True, type=SERVICE, help="Target service.")
 @click.option(
     "--rate", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
-    help="Messages a second, of all dialogs together.",
+    help="Messages per second, over all dialogs.",
 )  # fmt: skip
-@click.option("--duration", default="10s", show_default=True, type=DURATION, help="How long.")
+@click.option(
+    "--duration", default="10s", show_default=True, type=DURATION, help="Duration of the load."
+)
 @click.option(
     "--dialogs", default=100, show_default=True, type=click.IntRange(min=1),
-    help="Dialogs that are open at a time.",
+    help="Number of dialogs open at a time.",
 )  # fmt: skip
 @click.option(
     "--length", default=10, show_default=True, type=click.IntRange(min=1),
-    help="Messages of a dialog; then it ends and another one begins.",
+    help="Messages per dialog; then it ends and another begins.",
 )  # fmt: skip
 @click.option(
     "--think", default="0s", show_default=True, type=DURATION,
-    help="Least time between two messages of a dialog.",
+    help="Shortest pause between two messages of a dialog.",
 )  # fmt: skip
-@click.option("--size", default="400", show_default=True, type=_Size(), help="Bytes: N or N-M.")
+@click.option(
+    "--size", default="400", show_default=True, type=_Size(), help="Body size in bytes: N or N-M."
+)
 @click.option(
     "--bodies", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The bodies are what the files of this folder have, in turn.",
+    help="Take the bodies from the files of this folder, in turn.",
 )  # fmt: skip
-@click.option("--leave-open", is_flag=True, help="End no dialog: the other side does.")
+@click.option("--leave-open", is_flag=True, help="Leave dialogs open; the other side ends them.")
 @click.option("--contract", metavar="NAME", help="Contract of the dialogs.  [default: DEFAULT]")
 @click.option("--type", "type_", metavar="NAME", help="Message type.  [default: DEFAULT]")
 @click.option("--seed", default=1, show_default=True, help="Same seed, same sizes.")
@@ -109,7 +113,7 @@ class TrafficOptions:
 def traffic(
     given: TrafficOptions,
 ) -> None:
-    """Send at a rate that does not wait for the system, and say which sends were late.
+    """Generate open-loop load, and report late sends.
 
     Each message is due at its time. One that is handed over later (because Kafka did not take it,
     this process had no CPU, or every dialog was thinking) counts as late by so much, and the ones

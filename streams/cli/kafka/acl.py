@@ -37,7 +37,7 @@ _HEAD = """\
     "chosen_roles",
     multiple=True,
     metavar="PATTERN",
-    help="Only roles whose names fit, such as 'forwarder.*'. May be repeated.",
+    help="Only roles with matching names, such as 'forwarder.*'. May be repeated.",
 )
 @click.option(
     "--principal",
@@ -47,7 +47,7 @@ _HEAD = """\
     help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot. "
     "Without either the roles of --role are one user.",
 )
-@click.option("--apply", "wanted", is_flag=True, help="Create them on the cluster.")
+@click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(
     "--passwords",
     metavar="FOLDER",
@@ -69,7 +69,7 @@ def acl(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Print the Kafka ACLs of every role of TOPOLOGY: what it needs, and no more.
+    """Print the least Kafka ACLs for every role of TOPOLOGY.
 
     Forwarder and endpoint worker of each instance, an application of each service, the topology's
     agents, apply, monitor, verify and other readers, and the forwarders of other clusters. As text

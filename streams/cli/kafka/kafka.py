@@ -30,7 +30,7 @@ def _data_option(function: _F) -> _F:
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Folder of the broker's data and state. [default: .hopline/kafka]",
+        help="Folder for the broker's data and state. [default: .hopline/kafka]",
     )(function)
 
 
@@ -41,13 +41,13 @@ def _format_option(function: _F) -> _F:
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="How to print the result.",
+        help="Output format.",
     )(function)
 
 
 @click.group()
 def kafka() -> None:
-    """Run one real Kafka broker on this machine's loopback, without an image or an archive.
+    """Run a local Kafka broker on loopback, without a container image.
 
     Needs Java 17 or newer. Kafka's jars come from Maven Central (HOPLINE_MAVEN names a mirror)
     into the user's cache (HOPLINE_CACHE), once; or from an unpacked Kafka at KAFKA_HOME.
@@ -60,12 +60,12 @@ def kafka() -> None:
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
-    help="Port to listen on; 0 takes a free one.",
+    help="Port to listen on; Port to listen on; 0 takes a free one.",
 )
 @_data_option
 @_format_option
 def start(port: int, data: Path | None, form: str) -> None:
-    """Start the broker and leave it running; prints its bootstrap address."""
+    """Start the broker in the background, and print its bootstrap address."""
     broker = _broker(data, port)
     running = broker.start()
     if form == "json":
@@ -83,7 +83,7 @@ def start(port: int, data: Path | None, form: str) -> None:
 @_data_option
 @_format_option
 def stop(data: Path | None, form: str) -> None:
-    """Stop the broker and return when it is gone; its data stay. Fine if there is none."""
+    """Stop the broker, and keep its data. Succeeds if no broker runs."""
     broker = _broker(data)
     stopped = broker.stop()
     if form == "json":
@@ -99,7 +99,7 @@ def stop(data: Path | None, form: str) -> None:
 @_format_option
 @click.pass_context
 def status(ctx: click.Context, data: Path | None, form: str) -> None:
-    """Say how the broker is: exit code 0 if it runs and answers, else 1."""
+    """Show the broker's state; exit code 0 if it runs and answers, else 1."""
     broker = _broker(data)
     description = _description(broker)
     if form == "json":
@@ -113,9 +113,9 @@ def status(ctx: click.Context, data: Path | None, form: str) -> None:
 
 
 @kafka.command("prepare", short_help="Fetch and prepare what a start needs.")
-@click.option("--spark", is_flag=True, help="Fetch the jars of Spark's connectors too.")
+@click.option("--spark", is_flag=True, help="Also download the jars of Spark's connectors.")
 def prepare_(spark: bool) -> None:
-    """Fetch the jars beforehand and make the class archive that halves a start.
+    """Download the jars and create the class archive that halves the start time.
 
     Does nothing when nothing is missing.
     """

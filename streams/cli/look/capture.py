@@ -46,32 +46,34 @@ class CaptureOptions:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write.")
-@click.option("--topology", metavar="TOPOLOGY", help="The topics that it needs, and its name.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
+@click.option(
+    "--topology", metavar="TOPOLOGY", help="Record the topics of this topology, and its name."
+)
 @part_option
 @click.option(
-    "--instance", "instances", multiple=True, metavar="NAME", help="Topics of these only."
+    "--instance", "instances", multiple=True, metavar="NAME", help="Only topics of these instances."
 )
 @click.option(
     "--topic", "patterns", multiple=True, metavar="PATTERN",
-    help="Topics of these names only, such as 'cmd.*'.",
+    help="Only topics with these names, such as 'cmd.*'.",
 )  # fmt: skip
 @click.option(
     "--from", "since", multiple=True, type=POINT, metavar=_POINT,
-    help="Where to begin. May be repeated.  [default: where the logs begin]",
+    help="Start position. May be repeated.  [default: where the logs begin]",
 )  # fmt: skip
 @click.option(
     "--to", "until", multiple=True, type=POINT, metavar=_POINT,
-    help="Where to end (exclusive).  [default: where the logs end now]",
+    help="End position (exclusive).  [default: where the logs end now]",
 )  # fmt: skip
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--follow", is_flag=True, help="Keep printing new records until interrupted.")
 @click.option(
     "--part-size", default=256, show_default=True, type=click.IntRange(min=1), metavar="MB",
-    help="A new file begins behind so much, before compression.",
+    help="Size at which a new file begins, before compression.",
 )  # fmt: skip
 @click.option(
     "--codec", default=Codec.ZSTANDARD.value, show_default=True,
-    type=click.Choice([codec.value for codec in Codec]), help="How the files are compressed.",
+    type=click.Choice([codec.value for codec in Codec]), help="Compression of the files.",
 )  # fmt: skip
 @timeout_option()
 @format_option()
@@ -79,7 +81,7 @@ class CaptureOptions:
 @click.pass_context
 @together(CaptureOptions)
 def capture(ctx: click.Context, given: CaptureOptions) -> None:
-    """Record what is in Kafka, exactly: files of traffic for inspect, diff, verify and replay.
+    """Record Kafka topics to files for inspect, diff, verify and replay.
 
     All topics of the prefix are recorded but `presence` and `metric` (--topic names any); committed
     records only, each with its topic, partition, offset, timestamp, key, headers and value. Without

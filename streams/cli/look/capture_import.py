@@ -73,27 +73,31 @@ class ImportOptions:
 
 @click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
 @click.argument("sources", nargs=-1, required=True, metavar="[INSTANCE=]FILE|FOLDER ...")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option("--conversation", metavar="COLUMN", help="Of a log: what makes rows one dialog.")
-@click.option("--time", "time_", metavar="COLUMN", help="Of a log: when it was sent.")
-@click.option("--body", metavar="COLUMN", help="Of a log: what was sent.")
-@click.option("--type", "type_", metavar="COLUMN", help="Of a log: the message type.")
-@click.option("--message-type", metavar="NAME", help="The type where no column has it.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
+@click.option(
+    "--conversation", metavar="COLUMN", help="Of a log: column that identifies the dialog."
+)
+@click.option("--time", "time_", metavar="COLUMN", help="Of a log: column of the time sent.")
+@click.option("--body", metavar="COLUMN", help="Of a log: column of the body.")
+@click.option("--type", "type_", metavar="COLUMN", help="Of a log: column of the message type.")
+@click.option("--message-type", metavar="NAME", help="Message type if no column has it.")
 @click.option(
     "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",
-    help="Who begins the dialogs, where nothing else says it.",
+    help="Initiator service, if the input does not name it.",
 )  # fmt: skip
-@click.option("--to-service", type=SERVICE, help="With whom, where nothing else says it.")
-@click.option("--contract", metavar="NAME", help="Contract, where nothing else says it.")
-@click.option("--leave-open", is_flag=True, help="Of a log: no dialog ends with its last message.")
+@click.option("--to-service", type=SERVICE, help="Target service, if the input does not name it.")
+@click.option("--contract", metavar="NAME", help="Contract, if the input does not name it.")
+@click.option(
+    "--leave-open", is_flag=True, help="Of a log: do not end dialogs after their last message."
+)
 @click.option(
     "--topology", metavar="TOPOLOGY",
-    help="Says where services are, and how instances are called.",
+    help="Topology that locates services and names instances.",
 )  # fmt: skip
-@click.option("--database", metavar="NAME", help="The database where nothing names one.")
+@click.option("--database", metavar="NAME", help="Database, if the input does not name one.")
 @click.option(
     "--utc-offset", type=_UtcOffset(), default="+00:00", show_default=True, metavar="+HH:MM",
-    help="How far times without a zone are ahead of UTC; SQL Trace has the server's own.",
+    help="UTC offset of times without a zone; SQL Trace uses the server's local time.",
 )  # fmt: skip
 @click.option(
     "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
@@ -106,7 +110,7 @@ def import_(
     sources: tuple[str, ...],
     given: ImportOptions,
 ) -> None:
-    """Make a capture of what others have recorded.
+    """Convert traces and message logs of other systems into a capture.
 
     Known by their columns are: Extended Events (rows of sys.fn_xe_file_target_read_file as XML, CSV
     or JSON, or what SSMS exports), SQL Trace and Profiler (rows of fn_trace_gettable, Profiler's

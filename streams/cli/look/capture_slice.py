@@ -52,28 +52,40 @@ class SliceOptions:
 
 @click.command("slice", short_help="A part of a capture, without what must not travel.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option("--from", "begin", type=INSTANT, help="Records from then on.")
-@click.option("--to", "end", type=INSTANT, help="Records before then.")
-@click.option("--conversation", "ids", multiple=True, metavar="ID", help="These dialogs.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
+@click.option("--from", "begin", type=INSTANT, help="Only records at or after this time.")
+@click.option("--to", "end", type=INSTANT, help="Only records before this time.")
+@click.option("--conversation", "ids", multiple=True, metavar="ID", help="Only these dialogs.")
 @click.option(
-    "--service", "services", multiple=True, type=SERVICE, help="Dialogs from or to these services."
+    "--service",
+    "services",
+    multiple=True,
+    type=SERVICE,
+    help="Only dialogs from or to these services.",
 )
-@click.option("--instance", "instances", multiple=True, help="Records of these instances.")
+@click.option("--instance", "instances", multiple=True, help="Only records of these instances.")
 @click.option(
     "--percent", type=Finite(0, 100), default=100.0, show_default=True,
-    help="So many of the dialogs, whole ones, the same every time.",
+    help="Percentage of dialogs to keep, always the same ones for a seed.",
 )  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Another seed, other dialogs.")
-@click.option("--where", metavar="EXPR", help="Only records of which this SQL condition is true.")
-@click.option("--whole", is_flag=True, help="All records of each dialog that has one so chosen.")
 @click.option(
-    "--rename-service", "renames", multiple=True, metavar="OLD=NEW", help="In all records."
+    "--seed", default=0, show_default=True, help="Seed that selects the dialogs of --percent."
 )
-@click.option("--drop-header", "drops", multiple=True, metavar="NAME", help="Leave headers out.")
+@click.option("--where", metavar="EXPR", help="Only records that match this SQL condition.")
+@click.option(
+    "--whole", is_flag=True, help="Keep all records of each dialog that has a selected record."
+)
+@click.option(
+    "--rename-service",
+    "renames",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Rename a service in all records.",
+)
+@click.option("--drop-header", "drops", multiple=True, metavar="NAME", help="Remove these headers.")
 @click.option(
     "--allow-header", "allows", multiple=True, metavar="NAME",
-    help="Leave all headers out but these and our own.",
+    help="Remove all headers except these and Hopline's own.",
 )  # fmt: skip
 @click.option(
     "--mask", "masks", multiple=True, metavar="[TYPE=]RULE",
@@ -81,9 +93,9 @@ class SliceOptions:
 )  # fmt: skip
 @click.option(
     "--remove-body", "removes", multiple=True, metavar="TYPE",
-    help="Take bodies of a type out; '*' is every type.",
+    help="Remove bodies of a message type; '*' is every type.",
 )  # fmt: skip
-@click.option("--salvage", is_flag=True, help="Skip what is damaged, and say how much is lost.")
+@click.option("--salvage", is_flag=True, help="Skip damaged blocks, and report how much is lost.")
 @format_option()
 @click.pass_context
 @together(SliceOptions)
@@ -92,7 +104,7 @@ def slice_(
     path: Path,
     given: SliceOptions,
 ) -> None:
-    """Write a part of a capture, and change in it what must not travel or is called otherwise.
+    """Extract a part of a capture; mask, rename or remove data.
 
     A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot read is
     taken out; a rule that matched nothing is told, and the exit code is 1. With bodies or names

@@ -31,25 +31,25 @@ _DEFAULT = DashboardConfig()
     show_default=True,
     metavar="URL",
     callback=refuse_store_password,
-    help="The monitor's database (SQLAlchemy): SQLite or PostgreSQL.",
+    help="Database of the monitor (SQLAlchemy URL): SQLite or PostgreSQL.",
 )
 @click.option(
     "--topology",
     metavar="FOLDER",
-    help="The topology to show: a folder, or a shipped one.  [default: the cluster's catalog]",
+    help="Topology to show: a folder, or a shipped one.  [default: the cluster's catalog]",
 )
 @click.option(
     "--port",
     default=_DEFAULT.port,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="0 takes a free one.",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--host",
     default=_DEFAULT.host,
     show_default=True,
-    help="Where to listen; 0.0.0.0 is everywhere, and then a token is asked for.",
+    help="Address to listen on; other than loopback requires a token.",
 )
 @click.option(
     "--published",
@@ -61,7 +61,7 @@ _DEFAULT = DashboardConfig()
     envvar="HOPLINE_DASHBOARD_TOKEN",
     show_envvar=True,
     callback=refuse_token,
-    help="What a browser must know; made up where others can connect.",
+    help="Token that browsers must present; generated if other hosts can connect.",
 )
 @setting_option("", "bootstrap", "no cluster is read")
 @prefix_option
@@ -80,7 +80,7 @@ def dashboard(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Show what `hopline monitor` finds, while it finds it: overview, topology, single dialogs.
+    """Serve a live dashboard of the monitor's results: overview, topology, dialogs.
 
     Reads only, and only on this machine unless --host says otherwise. No page loads anything from
     elsewhere. Without --topology and --bootstrap it shows what the store alone knows.

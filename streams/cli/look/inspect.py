@@ -40,13 +40,13 @@ Found = Iterator[tuple[Record, Look]]
     help="The path and the story of one dialog: its id, the first 8 characters of it, or the text "
     "from which an import has made it.",
 )  # fmt: skip
-@click.option("--records", is_flag=True, help="Print the records, decoded, instead of numbers.")
+@click.option("--records", is_flag=True, help="Print the decoded records instead of a summary.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N records.")
 @click.option(
     "--parquet", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the records as Parquet, too.",
+    help="Also write the records as Parquet.",
 )  # fmt: skip
-@click.option("--salvage", is_flag=True, help="Skip what is damaged, and say how much is lost.")
+@click.option("--salvage", is_flag=True, help="Skip damaged blocks, and report how much is lost.")
 @format_option()
 @click.pass_context
 def inspect(
@@ -60,7 +60,7 @@ def inspect(
     salvage: bool,
     format_: str,
 ) -> None:
-    """Say what a capture holds: dialogs, services, rates, gaps, duplicates; or print its records.
+    """Summarize a capture: dialogs, services, rates, gaps, duplicates; or print its records.
 
     With --records and --format json each record is a line of JSON. Columns for --where: time (as
     2026-01-05T09:00:00.000Z), topic, partition, offset, at, kind, instance, database, conversation,

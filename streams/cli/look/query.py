@@ -40,7 +40,9 @@ class _Question(click.ParamType):
 @click.command(epilog=f"Views: {', '.join(VIEWS)}.")
 @click.argument("question", type=_Question(), metavar="VIEW|SELECT")
 @click.option(
-    "--at", type=PlaceText("INSTANCE[/DATABASE]"), help="Only there. [default: everywhere]"
+    "--at",
+    type=PlaceText("INSTANCE[/DATABASE]"),
+    help="Only this instance or database. [default: all]",
 )
 @timeout_option()
 @format_option()

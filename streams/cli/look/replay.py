@@ -78,28 +78,27 @@ class ReplayOptions:
     "--topology",
     type=TopologyArgument(),
     metavar="T",
-    help="What the cluster works by; the routing core foretells with it where messages go. "
-    "[default: the cluster's catalog]",
+    help="Topology that predicts where messages go. [default: the cluster's catalog]",
 )
 @click.option(
     "--speed",
     type=WithUnit("speed", "x"),
-    help="2 or 2x is twice as fast, 0.5 half as fast. [default: 1]",
+    help="Speed factor: 2 or 2x is twice as fast, 0.5 half as fast. [default: 1]",
 )
 @click.option(
-    "--rate", type=WithUnit("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
+    "--rate", type=WithUnit("rate", "/s"), metavar="N/s", help="Commands per second, evenly spaced."
 )
-@click.option("--asap", is_flag=True, help="Do not wait at all.")
+@click.option("--asap", is_flag=True, help="Send as fast as possible.")
 @click.option(
     "--raw",
     is_flag=True,
-    help="Put all records back exactly where they were, into topics that are empty.",
+    help="Restore all records at their original offsets, into empty topics.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and produce nothing.")
+@click.option("--dry-run", is_flag=True, help="Predict the result, and produce nothing.")
 @click.option(
     "--job",
     metavar="ID",
-    help="Go on with this job where it is, or begin it under this name. [default: a new one]",
+    help="Name of the job to start or resume. [default: a new one]",
 )
 @click.option(
     "--loop",
@@ -108,14 +107,13 @@ class ReplayOptions:
     show_default=True,
     metavar="N",
     type=click.IntRange(min=1),
-    help="Do it so many times, with new conversations each time.",
+    help="Number of repetitions, each with new conversations.",
 )
 @click.option(
     "--keep-conversations/--new-conversations",
     "keep",
     default=None,
-    help="Conversations keep their ids, or get new ones that follow from the job. "
-    "[default: keep; new with --loop]",
+    help="Keep conversation ids, or derive new ones from the job. [default: keep; new with --loop]",
 )
 @click.option(
     "--settle",
@@ -123,15 +121,14 @@ class ReplayOptions:
     default="10s",
     show_default=True,
     type=DURATION,
-    help="Before the closing report, wait for deliveries until nothing new has come for so long; "
-    "0 for no report.",
+    help="Time without a new delivery after which the closing report is made; 0 for no report.",
 )
 @click.option(
     "--timeout",
     default="30s",
     show_default=True,
     type=DURATION,
-    help="How long Kafka may be silent.",
+    help="Longest time without an answer from Kafka.",
 )
 @format_option()
 @click.pass_context
@@ -141,7 +138,7 @@ def replay(
     file: str,
     given: ReplayOptions,
 ) -> None:
-    """Send the commands of a capture again, each dialog in its order and at its pace.
+    """Replay the commands of a capture, each dialog in its order and at its pace.
 
     The capture is read to its end before the first record goes out, so a damaged one sends nothing.
     What was sent is committed together with how far the job is: killed at any moment, the same

@@ -36,7 +36,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     metavar="ID",
     help=f"Only this dialog, over all topics; the first {SHORTEST_ID} characters do.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--follow", is_flag=True, help="Keep printing new records until interrupted.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after this many records."
 )
@@ -44,7 +44,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     "--last",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Begin about that many before each end. [default: all]",
+    help="Start about this many records before each end. [default: all]",
 )
 @timeout_option()
 @format_option()
@@ -62,7 +62,7 @@ def tail(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Print records with everything in them decoded, in the order in which things happened.
+    """Print decoded records in the order of their times.
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
     one, all topics of the prefix are read but catalog, presence and metric. What is uncommitted is

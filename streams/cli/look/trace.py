@@ -31,12 +31,14 @@ _BAD_NEWS = 1
     "sender",
     required=True,
     type=SENDER,
-    help="Where the probe begins.",
+    help="Service that sends the probe.",
 )
-@click.option("--to", required=True, type=SERVICE, help="The service that it looks for.")
-@click.option("--broker", type=BROKER_ID, help="The broker id that BEGIN DIALOG would name.")
+@click.option("--to", required=True, type=SERVICE, help="Target service.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG would name.")
 @click.option(
-    "--conversation", type=ConversationId(), help="The id whose hash chooses. [default: random]"
+    "--conversation",
+    type=ConversationId(),
+    help="Conversation id whose hash selects among routes. [default: random]",
 )
 @click.option(
     "--count", default=5, show_default=True, type=click.IntRange(min=1), help="Number of probes."
@@ -57,7 +59,7 @@ def trace(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Send probes through the live workers, there and back, and say how long each hop took.
+    """Send probes through the live workers and back, and measure each hop.
 
     No application sees one: a probe is an acknowledgement of a dialog that nobody has, which
     forwarders route as they route messages and endpoint workers pass over. The way that it took is

@@ -48,13 +48,17 @@ class VerifyOptions:
 
 @click.command()
 @click.option(
-    "--from", "first", type=INSTANT, metavar="TIME", help="Messages handed over from then on."
+    "--from",
+    "first",
+    type=INSTANT,
+    metavar="TIME",
+    help="Only messages issued at or after this time.",
 )
-@click.option("--to", "end", type=INSTANT, metavar="TIME", help="Messages handed over before.")
 @click.option(
-    "--job", metavar="ID", help="Only dialogs that this replay began. [default: everybody's]"
+    "--to", "end", type=INSTANT, metavar="TIME", help="Only messages issued before this time."
 )
-@click.option("--live", is_flag=True, help="Only dialogs that no replay began.")
+@click.option("--job", metavar="ID", help="Only dialogs of this replay. [default: all]")
+@click.option("--live", is_flag=True, help="Only dialogs that no replay has sent.")
 @click.option(
     "--also",
     multiple=True,
@@ -75,10 +79,10 @@ class VerifyOptions:
     show_default=True,
     metavar="N",
     type=click.IntRange(min=1),
-    help="List so many exceptions; all are counted.",
+    help="Maximum number of exceptions to list; all are counted.",
 )
 @click.option(
-    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
+    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark master URL."
 )
 @timeout_option()
 @format_option()
@@ -89,7 +93,7 @@ def verify(
     ctx: click.Context,
     given: VerifyOptions,
 ) -> None:
-    """Account for every message: delivered, waiting, discarded for a reason, or lost.
+    """Audit the cluster for lost or duplicated messages.
 
     Reads what applications said, what the queues hold, what endpoints have committed and what was
     told, message by message, and lists each exception: lost, delivered twice, out of order, changed

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def format_option(
-    formats: Iterable[str] = ("text", "json"), help: str = "How to print the answer."
+    formats: Iterable[str] = ("text", "json"), help: str = "Output format."
 ) -> Callable[[F], F]:
     """Add ``--format``; the first is the default, and comes as ``format_``."""
     names = list(formats)

@@ -19,8 +19,8 @@ def begin_option(command: F) -> F:
         "begin",
         multiple=True,
         metavar="WHERE",
-        help="Where to begin in partitions where the group has no position: beginning, end, OFFSET "
-        "or PARTITION:OFFSET (may be repeated).",
+        help="Start position in partitions without a committed offset: beginning, end, OFFSET or "
+        "PARTITION:OFFSET (may be repeated).",
     )(command)
 
 

@@ -20,7 +20,7 @@ part_option = click.option(
     "--cluster",
     "chosen",
     metavar="NAME",
-    help="Of a topology that names several clusters, only this one.",
+    help="Only this cluster of a topology that names several.",
 )
 
 

@@ -153,7 +153,7 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=_note_path,
-    help=f"The settings file. [default: {DEFAULT_FILE}, if there is one]",
+    help=f"Settings file. [default: {DEFAULT_FILE}, if it exists]",
 )
 
 
@@ -208,7 +208,7 @@ properties_option = click.option(
     metavar="NAME=VALUE",
     expose_value=False,
     callback=_note_properties,
-    help="A property of librdkafka's; [kafka] of the settings file, for a secret.",
+    help="librdkafka property; put secrets into [kafka] of the settings file.",
 )
 
 

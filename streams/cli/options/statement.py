@@ -22,9 +22,14 @@ from streams.topology import Database, Instance, home_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-at_option = click.option("--at", required=True, type=IN_DATABASE, help="Where the application is.")
+at_option = click.option(
+    "--at", required=True, type=IN_DATABASE, help="Instance and database of the application."
+)
 conversation_option = click.option(
-    "--conversation", required=True, type=ConversationId(), help="The dialog, as begin printed it."
+    "--conversation",
+    required=True,
+    type=ConversationId(),
+    help="Conversation id, as printed by begin.",
 )
 target_option = click.option(
     "--target", is_flag=True, help="Act for the target's side of the dialog."
@@ -34,7 +39,7 @@ target_option = click.option(
 def common_options(command: F) -> F:
     """Add the options that every statement has."""
     format_ = format_option()
-    timeout = timeout_option(help="Seconds to wait for Kafka and for the answer.")
+    timeout = timeout_option(help="Seconds to wait for Kafka and for the result.")
     return timeout(format_(cluster_options(command)))
 
 

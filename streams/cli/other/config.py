@@ -24,7 +24,7 @@ Row = tuple[str, Sourced]
 
 @click.group()
 def config() -> None:
-    """Say what is set: by hopline.toml or --config, by the environment, by flags; the later wins.
+    """Show settings and where each value comes from.
 
     The file has the settings of every command on top, those of workers in [worker], and in [kafka]
     any property of librdkafka's that could not lose messages. [clusters.NAME] has properties for a
@@ -40,7 +40,7 @@ def config() -> None:
 @format_option()
 @click.pass_context
 def show(ctx: click.Context, /, format_: str, **_: object) -> None:
-    """Show every setting: its value, and whether that is from the file, a variable, or the default.
+    """Show every setting, its value and its source.
 
     Flags count as they would for `hopline worker`. Passwords and keys are shown as ***.
     """

@@ -28,7 +28,7 @@ DEFECTS = "DEFECTS.json"
 
 @click.group()
 def generate() -> None:
-    """Generate made-up input, the same for the same seed."""
+    """Generate synthetic topologies and traffic, reproducible by seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class MadeUpTrafficOptions:
 
 
 @generate.command("traffic", short_help="A capture of applications that place orders.")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
 @click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
 @click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
 @click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
@@ -59,10 +59,10 @@ class MadeUpTrafficOptions:
     default="ServerA/DatabaseA/InitiatorService",
     show_default=True,
     type=SENDING_SERVICE,
-    help="Who begins the dialogs.",
+    help="Initiator service of the dialogs.",
 )
 @click.option(
-    "--to", default="TargetService", show_default=True, type=SERVICE, help="Service to talk to."
+    "--to", default="TargetService", show_default=True, type=SERVICE, help="Target service."
 )
 @click.option(
     "--contract",
@@ -71,7 +71,11 @@ class MadeUpTrafficOptions:
     help="Contract of the dialogs; must let the initiator send the two message types.",
 )
 @click.option(
-    "--duration", default="60s", show_default=True, type=DURATION, help="From first to last act."
+    "--duration",
+    default="60s",
+    show_default=True,
+    type=DURATION,
+    help="Time from the first to the last command.",
 )
 @click.option(
     "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
@@ -80,7 +84,7 @@ class MadeUpTrafficOptions:
     "--topology",
     default="combined",
     show_default=True,
-    help="Name of the topology it is meant for.",
+    help="Name of the topology that the capture is for.",
 )
 @format_option()
 @together(MadeUpTrafficOptions)
@@ -124,7 +128,10 @@ def traffic(
 
 @generate.command("estate", short_help="A topology of a made-up company.")
 @click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write the topology to.",
 )
 @click.option("--instances", default=500, show_default=True, help="Number of instances, exactly.")
 @click.option(
@@ -135,7 +142,10 @@ def traffic(
 )
 @click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
 @click.option(
-    "--defects", default=0, show_default=True, help="How much is wrong, told in DEFECTS.json."
+    "--defects",
+    default=0,
+    show_default=True,
+    help="Number of planted defects, listed in DEFECTS.json.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 @format_option()

@@ -39,8 +39,8 @@ class _Planned:
 @click.command()
 @click.argument("topology", type=TopologyArgument())
 @part_option
-@click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
-@click.option("--force", is_flag=True, help="Apply it even if it breaks open dialogs.")
+@click.option("--prune", is_flag=True, help="Also remove objects that the topology does not have.")
+@click.option("--force", is_flag=True, help="Apply the plan even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @timeout_option()
 @format_option()

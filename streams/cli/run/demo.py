@@ -20,15 +20,15 @@ _EVERY = 5.0  # seconds between lines of progress where they cannot overwrite ea
     default=DATA,
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where Kafka's data, logs and the monitor's store go; emptied first.",
+    help="Folder for Kafka's data, logs and the monitor's store; emptied first.",
 )
 @click.option("--sabotage", is_flag=True, help="Hide one delivered record from the verification.")
 @click.option(
     "--speed", default=2.0, show_default=True, type=Finite(min=0, min_open=True),
-    help="2 replays twice as fast.",
+    help="Replay speed; 2 is twice as fast.",
 )  # fmt: skip
-@click.option("--keep", is_flag=True, help="Leave the system running, with a dashboard.")
-@click.option("--stop", "ends", is_flag=True, help="End what --keep has left running.")
+@click.option("--keep", is_flag=True, help="Keep the system running afterwards, with a dashboard.")
+@click.option("--stop", "ends", is_flag=True, help="Stop a system that --keep has left running.")
 @click.pass_context
 def demo(
     ctx: click.Context, data: Path, sabotage: bool, speed: float, keep: bool, ends: bool

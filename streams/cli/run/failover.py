@@ -17,8 +17,10 @@ _BAD_NEWS = 1
 
 @click.command()
 @click.argument("pair")
-@click.option("--to", required=True, metavar="INSTANCE", help="Who is to be the principal.")
-@timeout_option(help="Seconds to wait until the new principal says that it is.")
+@click.option(
+    "--to", required=True, metavar="INSTANCE", help="Instance that becomes the principal."
+)
+@timeout_option(help="Seconds to wait until the new principal reports its role.")
 @format_option()
 @cluster_options
 @click.pass_context
@@ -31,7 +33,7 @@ def failover(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Give the role of PAIR (a mirrored pair or an availability group) to another instance.
+    """Fail PAIR (a mirrored pair or an availability group) over to another instance.
 
     The new principal goes on with the dialogs where the old one has committed: the pair has topics
     of its own, and nothing is copied. The old one commits nothing more, be it stopped, cut off or

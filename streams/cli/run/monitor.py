@@ -46,10 +46,10 @@ class MonitorOptions:
     show_default=True,
     metavar="URL",
     callback=refuse_store_password,
-    help="Database that is written (SQLAlchemy): SQLite or PostgreSQL.",
+    help="Database to write to (SQLAlchemy URL): SQLite or PostgreSQL.",
 )
 @click.option(
-    "--master", default=_DEFAULT.master, show_default=True, metavar="URL", help="Spark's master."
+    "--master", default=_DEFAULT.master, show_default=True, metavar="URL", help="Spark master URL."
 )
 @click.option(
     "--checkpoint",
@@ -57,10 +57,10 @@ class MonitorOptions:
     show_default=True,
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Positions and state, to go on after a stop; and Spark's log.",
+    help="Checkpoint folder: offsets and state to resume from, and Spark's log.",
 )
 @click.option(
-    "--window", default="10s", show_default=True, type=DURATION, help="Length of the windows."
+    "--window", default="10s", show_default=True, type=DURATION, help="Length of a window."
 )
 @click.option(
     "--duplicate-horizon",
@@ -68,7 +68,7 @@ class MonitorOptions:
     default="10m",
     show_default=True,
     type=DURATION,
-    help="Copies no further apart are told by cause; what has not come by then is missing.",
+    help="Longest time between copies whose cause is determined; later messages are missing.",
 )
 @click.option(
     "--job",
@@ -80,19 +80,19 @@ class MonitorOptions:
     "--keep",
     metavar="DAYS",
     type=Finite(min=0, min_open=True),
-    help="Delete from the store what is older. [default: keep all]",
+    help="Delete older rows from the store. [default: keep all]",
 )
 @click.option(
     "--until-idle",
     type=Finite(min=0, min_open=True),
     metavar="SECONDS",
-    help="Stop when nothing has come for so long.",
+    help="Stop when no record has arrived for this time.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Made when all queries run.",
+    help="File to create when all queries run.",
 )
 @click.option(
     "--http",
@@ -104,7 +104,7 @@ class MonitorOptions:
 def monitor(
     given: MonitorOptions,
 ) -> None:
-    """Compute latencies, superfluous copies and events while they happen, into a store.
+    """Stream latency, duplicates and events into a SQL store.
 
     Runs until it is interrupted. Started again with the same checkpoint and store it goes on where
     it was. Needs Java 17.

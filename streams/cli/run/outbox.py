@@ -28,20 +28,20 @@ from streams.outbox.table import OutboxTable
     help="The application's database: postgresql+psycopg://..., sqlite:///FILE. "
     "Also HOPLINE_OUTBOX.",
 )
-@click.option("--once", is_flag=True, help="Relay what is there, then leave.")
+@click.option("--once", is_flag=True, help="Relay the waiting statements, then stop.")
 @click.option(
     "--poll",
     default=0.1,
     show_default=True,
     type=SECONDS,
-    help="Seconds between looks at an empty outbox.",
+    help="Seconds between polls of an empty outbox.",
 )
 @timeout_option(30.0, "Seconds to wait for Kafka at a time.")
 @click.option(
     "--ddl",
     "dialect",
     type=click.Choice(["postgresql", "sqlite"]),
-    help="Print the tables of outbox and inbox, for a migration, and do nothing.",
+    help="Print the DDL of the outbox and inbox tables, and do nothing else.",
 )
 @cluster_options
 def outbox(
@@ -53,7 +53,7 @@ def outbox(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Hand over the statements that an application has committed with its own rows.
+    """Relay committed statements from an application's outbox tables to Kafka.
 
     Runs until SIGTERM. Run one for each outbox: another one that starts takes over. A killed one
     loses nothing and repeats nothing: start it again. docs/client.md has the application's side.

@@ -16,7 +16,7 @@ from streams.topology.export.quoting import bracket, split_name
 @click.command()
 @click.argument("status", type=click.Choice(["on", "off"]))
 @click.argument("name")
-@click.option("--at", required=True, type=IN_DATABASE, help="Where the queue is.")
+@click.option("--at", required=True, type=IN_DATABASE, help="Instance and database of the queue.")
 @timeout_option()
 @format_option()
 @cluster_options

@@ -21,7 +21,7 @@ from streams.live.admin.repartition import repartition as give_more
     "ignored",
     multiple=True,
     metavar="NAME",
-    help="Do not wait until the agents of this application have committed.",
+    help="Do not wait for uncommitted work of this application's agents.",
 )
 @timeout_option()
 @format_option()
@@ -35,7 +35,7 @@ def repartition(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Give INSTANCE (or a mirrored pair, with its partners) COUNT partitions.
+    """Change the number of partitions of INSTANCE (or of a mirrored pair) to COUNT.
 
     Offline: stop what sends to the instance, let its workers run until everything is applied, then
     stop them too. Dialogs stay open, and what waits for another instance goes on waiting: each

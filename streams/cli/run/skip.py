@@ -15,7 +15,7 @@ from streams.live.admin.skip import skip_statement
 @timeout_option()
 @cluster_options
 def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
-    """Give the statement at PLACE up, for which its partition of `cmd` waits.
+    """Skip the unreadable statement at PLACE, which holds back its partition of `cmd`.
 
     A statement in a schema that nobody has announced is held back, with all that is behind it in
     its partition: its application was promised that it is accepted. Usually another version has

@@ -29,7 +29,9 @@ _BAD_NEWS = 1
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--at", required=True, type=IN_DATABASE, help="Where it is executed.")
+@click.option(
+    "--at", required=True, type=IN_DATABASE, help="Instance or database to execute it at."
+)
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -51,7 +53,7 @@ def sql(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Execute T-SQL, such as 'CREATE ROUTE ...', in the catalog that running workers live by.
+    """Execute T-SQL, such as 'CREATE ROUTE ...', on the catalog of the running system.
 
     TEXT is the statements; without it they are read from --file, or from standard input. It is all
     or nothing: what the engine would refuse (TA-20) changes nothing and ends with exit code 1.

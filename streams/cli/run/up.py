@@ -39,7 +39,7 @@ def _common(command: F) -> F:
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Folder of the system: Kafka's data, logs, who runs. [default: .hopline/up]",
+        help="Folder for Kafka's data, logs and process state. [default: .hopline/up]",
     )
     format_ = format_option()
     return data(format_(command))
@@ -50,7 +50,7 @@ def _common(command: F) -> F:
 @click.option(
     "--bootstrap",
     metavar="HOST:PORT",
-    help="Use this Kafka cluster and start none.",
+    help="Use this Kafka cluster instead of starting one.",
 )
 @prefix_option
 @click.option(
@@ -58,7 +58,7 @@ def _common(command: F) -> F:
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
-    help="Port of the embedded broker; 0 takes a free one.",
+    help="Port of the embedded broker; Port to listen on; 0 takes a free one.",
 )
 @timeout_option(120.0, "Seconds to wait for Kafka and workers.")
 @_common
@@ -127,7 +127,7 @@ def _report_started(
 @click.command()
 @_common
 def down(data: Path | None, format_: str) -> None:
-    """Let the workers drain and leave, and stop the broker, if `hopline up` has started them.
+    """Drain and stop the workers and the broker that `hopline up` has started.
 
     Topics and catalog stay in the folder, and with them every dialog: `hopline up` goes on with
     them. Fine if nothing runs.
@@ -150,7 +150,7 @@ def down(data: Path | None, format_: str) -> None:
 @_common
 @click.pass_context
 def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) -> None:
-    """Say how the system is that `hopline up` runs: exit code 0 if every worker is ready, else 1.
+    """Show the system that `hopline up` runs; exit code 0 if every worker is ready, else 1.
 
     Lag is what a worker has not passed yet, in positions of its topics.
     """

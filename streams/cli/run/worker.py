@@ -55,7 +55,7 @@ class WorkerOptions:
 
 @click.command(cls=HeadedCommand, headings=_HEADINGS)
 @click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
-@click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
+@click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this instance.")
 @click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
 @agent_options
 @section_options("worker")
@@ -66,7 +66,7 @@ def worker(
     given: WorkerOptions,
     **section: Any,
 ) -> None:
-    """Run workers until SIGTERM: then they drain, commit and leave.
+    """Run workers until SIGTERM; then drain, commit and stop.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
     these, or agents: those that a topology states (--topology, for `hopline up` too), or a service

@@ -101,8 +101,8 @@ def agent_options(command: F) -> F:
         click.option(
             "--directory",
             metavar="FILE|URL",
-            help="Where services are; a YAML file, or the database "
-            "that has the table: postgresql+psycopg://..., sqlite:///FILE. Also HOPLINE_DIRECTORY.",
+            help="Directory of services: a YAML file, or a database with the table "
+            "(postgresql+psycopg://..., sqlite:///FILE). Also HOPLINE_DIRECTORY.",
         ),
         click.option(
             "--redirect",
@@ -117,26 +117,26 @@ def agent_options(command: F) -> F:
         ),
         click.option(
             "--name",
-            help="What the service is called in the catalog.  "
+            help="Name of the service in the catalog.  "
             f"[default: {DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]}]",
         ),
         click.option(
             "--service",
             type=click.Choice([kind.value for kind in ShippedService]),
-            help="Which of Hopline's own to run.",
+            help="Run one of Hopline's own services.",
         ),
         click.option(
             "--agent",
             "agents",
             multiple=True,
             metavar="NAME",
-            help="Only this one of the topology's.",
+            help="Run only this agent of the topology.",
         ),
         click.option(
             "--topology",
             type=TopologyArgument(),
             metavar="TOPOLOGY",
-            help="Run those that a topology states.",
+            help="Run the agents of a topology.",
         ),
     ):
         command = option(command)
