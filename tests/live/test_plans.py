@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,22 @@ def test_what_goes_on_is_applied(open_dialog: tuple[System, Conversation], tmp_p
     assert breaks(system, folder(tmp_path, other), "--prune", "--dry-run") == []
     less = changed(("ServerB", "DatabaseB", "DROP SERVICE TargetService"))
     assert breaks(system, folder(tmp_path, less), "--dry-run") == []
+
+
+def test_a_target_that_moves_without_its_dialogs_is_refused(
+    open_dialog: tuple[System, Conversation], tmp_path: Path
+) -> None:
+    """Its endpoint is state of one instance: no other one with its broker id knows the dialog."""
+    system, dialog = open_dialog
+    moved = changed(
+        ("ServerA", "DatabaseA", "ALTER ROUTE TargetRoute WITH ADDRESS = 'tcp://ServerC:4022'")
+    )
+    server = replace(moved.instances["ServerB"], name="ServerC")
+    both = replace(moved, instances={**moved.instances, "ServerC": server}, expect=())
+    found = breaks(system, folder(tmp_path, both), "--dry-run")
+    why = "its messages would go to ServerC/DatabaseB, and its other side is at ServerB/DatabaseB"
+    back = "InitiatorService could not be reached"  # no acknowledgement would come back
+    assert found == [(str(dialog.id), True, why), (str(dialog.id), False, back)]
 
 
 def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def find_broken(
     for instance in live.instances.values():
         for dialog, _ in dialogs_of(cluster, instance, tuple(instance.databases.values())):
             if dialog.state not in _OVER and _is_alive(instance, dialog):
-                why = _gone(after, instance, dialog) or _unreachable(fates, instance, dialog)
+                why = _gone(after, instance, dialog) or _astray(fates, instance, dialog)
                 if why:
                     yield Broken(
                         instance.name,
@@ -124,7 +124,12 @@ def _ended(database: Database, dialog: Dialog) -> str:
     return ""
 
 
-def _unreachable(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
+def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
+    """Return why the dialog's messages would no longer reach its other side, if so.
+
+    The other side's endpoint is state of one instance, and does not move with a broker id. Where an
+    initiator is not locked to a target yet, none is needed.
+    """
     direction = Direction(
         instance.name,
         dialog.database,
@@ -134,4 +139,20 @@ def _unreachable(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
         dialog.is_initiator,
     )
     fate = fates.fate(direction, dialog.conversation)
-    return f"{dialog.far_service} could not be reached" if fate.change is Fate.STOPS else ""
+    if fate.change is Fate.STOPS:
+        return f"{dialog.far_service} could not be reached"
+    if fate.change is not Fate.MOVES or (dialog.is_initiator and not dialog.locked):
+        return ""
+    known = {_owner(fates.old, at) for at in fate.before}
+    other = [at for at in fate.after if _owner(fates.new, at) not in known]
+    if not other:
+        return ""
+    before = ", ".join(fate.before)
+    return f"its messages would go to {other[0]}, and its other side is at {before}"
+
+
+def _owner(estate: Estate, at: str) -> str:
+    """Return who keeps a database's dialogs: its mirrored pair, else the database itself."""
+    name, _, database = at.partition("/")
+    found = estate.topology.instances[name].databases[database]
+    return found.mirror.pair if found.mirror is not None else at
