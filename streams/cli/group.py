@@ -188,5 +188,6 @@ def version() -> str:
 def main() -> None:
     """Service Broker's dialogs and routes as a Kafka stream processor.
 
-    Where will a message go, and why? Ask before it is sent, watch it travel, verify afterwards.
+    Where will a message go, and why? Explain it before it is sent, follow it on its path,
+    verify it afterwards.
     """

@@ -57,8 +57,8 @@ def check(
 ) -> None:
     """Find errors in a topology, with evidence and remedy.
 
-    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where there are
-    findings of the severity of --fail-on, or worse ones.
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if there are
+    findings of the severity of --fail-on or worse.
     """
     if explain is not None:
         click.echo(_page(explain), nl=False)

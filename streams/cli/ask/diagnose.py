@@ -45,8 +45,8 @@ def diagnose(
 ) -> None:
     """Explain why messages are stuck on live servers, and find leaked dialogs.
 
-    SNAPSHOT is a file that `--script json` wrote on an instance, or a folder with several of them
-    or with CSVs. The exit code is 1 where something is stuck or leaks.
+    SNAPSHOT is the output of the script that `--script json` prints, or a folder of such files
+    or of CSV files. The exit code is 1 if a message is stuck or a dialog leaks.
 
     \b
       hopline diagnose --script json > snapshot.sql

@@ -71,13 +71,13 @@ def diff(
 ) -> None:
     """Compare two topologies: flows that stop, move, lose redundancy, change path or begin.
 
-    OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. With --without, NEW
-    lacks something: what if this gateway were gone? A flow stops if a broker id or database that it
-    reached is reached by no way any more; it is less redundant if all are still reached, by fewer
-    ways.
+    OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. --without
+    removes an object from NEW: what if this gateway fails? A flow stops if no path leads any
+    more to a broker id or database that it reached; it loses redundancy if fewer paths lead
+    there.
 
-    The exit code is 1 where anything changes, and where captured messages have arrived elsewhere
-    than OLD sends them.
+    The exit code is 1 if anything changes, or if captured messages arrived at another place
+    than OLD sends them to.
     """
     if engine == "spark" and not captures:
         raise UsageError(

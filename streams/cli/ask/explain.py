@@ -51,8 +51,8 @@ def explain(
 ) -> None:
     """Explain where a message goes next, and why.
 
-    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where the message
-    is delayed or dropped.
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if the message is
+    delayed or dropped.
     """
     instance, database = find_at(topology, at)
     doubt_service(topology, service)

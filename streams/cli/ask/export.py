@@ -34,10 +34,11 @@ from streams.topology.export import (
 def export(topology: Topology, at: str | None, output: Path | None, force: bool) -> None:
     """Print a topology as T-SQL for SQL Server, or for import.
 
-    TOPOLOGY is a folder or the name of a shipped topology. With --at DATABASE the database must be
-    there; with --at INSTANCE it is created. A LIFETIME is what is left of it now, so it begins
-    anew when the script runs. What T-SQL has no words for (broker ids, addresses, mirrored pairs)
-    is a comment, and told on stderr; with --output it stands in topology.yaml.
+    TOPOLOGY is a folder or the name of a shipped topology. The script for --at DATABASE expects
+    that the database exists; that for --at INSTANCE creates it. LIFETIME is the remaining
+    lifetime of a route; it starts again when the script runs. Properties that T-SQL cannot
+    express (broker ids, addresses, mirrored pairs) become comments and are reported on stderr;
+    --output writes them to topology.yaml.
     """
     if (at is None) == (output is None):
         raise UsageError("Give one of --at and --output.", "--at prints T-SQL, --output writes it.")

@@ -47,15 +47,16 @@ def import_(
 ) -> None:
     """Convert T-SQL scripts into a topology, and report what was understood.
 
-    NAME is the instance's host name; it may be given again: its scripts are applied in order.
-    Behind it stands a script, a snapshot of the live server (see `hopline diagnose`), or a folder
-    whose scripts (.sql) are all of that instance. A FOLDER without a name has one instance for
-    each script or snapshot in it, and one for each folder in it.
+    NAME is the host name of an instance. SCRIPT is one of its T-SQL scripts, SNAPSHOT a
+    snapshot of the live server (see `hopline diagnose`), FOLDER a folder of its scripts (.sql).
+    NAME may be given several times: its scripts are applied in order. A FOLDER without a name
+    has one instance for each script, snapshot or folder in it.
 
-    The scripts are copied as they are, and files and lines of later findings are theirs. Any
-    encoding will do, and no semicolons; what does not concern Service Broker is skipped and
-    counted. The exit code is 1 where nothing was understood, or something that may concern it was
-    not, or depends on what only a run of the script would tell.
+    The scripts are copied unchanged, so findings name their files and lines. Any encoding is
+    accepted, and semicolons are optional. Statements that do not concern Service Broker are
+    skipped and counted. The exit code is 1 if nothing was understood, or if a statement that
+    may concern Service Broker was not understood or depends on values that are only known when
+    the script runs.
     """
     imported = imported_instances(sources)
     ensure_usable(output, force=force)

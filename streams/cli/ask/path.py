@@ -67,11 +67,11 @@ def path(
     """Show all paths from a service to another, and the path of the acknowledgement.
 
     TOPOLOGY is a folder or the name of a shipped topology. Each line of the tree is a hop: the
-    instance that gets the message, and the rule (M1 to M7) and route that sent it there. Where
-    there are more ways than --limit, those that are alike share a line.
+    instance that receives the message, and the rule (M1 to M7) and route that sent it there. If
+    there are more paths than --limit, similar paths share a line.
 
-    The exit code is 1 where the verdict is `broken` (something does not arrive) or `hazard` (it
-    arrives, and `check` has an error about it: TA-12, TA-17, TA-31, TA-39).
+    The exit code is 1 if the verdict is `broken` (a message or its acknowledgement does not
+    arrive) or `hazard` (it arrives, but `check` reports an error: TA-12, TA-17, TA-31, TA-39).
     """
     place = find_sender(topology, sender, to)
     doubt_service(topology, to)

@@ -103,9 +103,9 @@ def simulate(
 ) -> None:
     """Run a scenario on a virtual clock and report the outcome of every message.
 
-    SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same seed
-    gives the same run, byte for byte. The exit code is 1 where a message was lost or came twice,
-    or where an invariant was broken.
+    SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same
+    seed gives the same run, byte for byte. The exit code is 1 if a message was lost or
+    duplicated, or an invariant was violated.
     """
     if (scenario is None) == (given.count is None):
         raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")

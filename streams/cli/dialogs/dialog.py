@@ -75,11 +75,11 @@ def begin(
 ) -> None:
     """BEGIN DIALOG: print the conversation id of a new dialog.
 
-    Nothing is sent to the network by it; the first SEND does that. A statement that is refused ends
-    with exit code 1 and SQL Server's error number.
+    BEGIN DIALOG sends nothing over the network; the first SEND does. If the statement is
+    refused, the command prints SQL Server's error number, and the exit code is 1.
 
-    Messages of one conversation group are received by one application at a time: give dialogs that
-    belong together the same --group-id, or name one of them with --related.
+    One application at a time receives the messages of a conversation group. Give related
+    dialogs the same --group-id, or name one of them with --related.
     """
     if given.related is not None and given.group_id is not None:
         raise click.UsageError("--related and --group-id exclude each other.")
@@ -127,8 +127,8 @@ def send(
 ) -> None:
     """SEND ON CONVERSATION: print the id of the message.
 
-    BODY is the message in UTF-8; - reads it from the standard input, '' sends an empty one. The
-    answer says that the message is in the transmission queue, not that it has arrived.
+    BODY is the message in UTF-8; - reads it from standard input, '' sends an empty message. The
+    result confirms that the message is in the transmission queue, not that it has arrived.
     """
     content = _body(body, file)
     cluster = reached(bootstrap, prefix, timeout)
@@ -198,8 +198,8 @@ def timer(
 ) -> None:
     """BEGIN CONVERSATION TIMER: put a DialogTimer into this side's queue after SECONDS.
 
-    One timer runs per side of a dialog; a new one replaces it. It runs in the endpoint worker, also
-    while nobody receives, and survives restarts.
+    Each side of a dialog has one timer; a new timer replaces it. The endpoint worker runs the
+    timer, also while no application receives, and it survives restarts.
     """
     cluster = reached(bootstrap, prefix, timeout)
     home, database = home_at(cluster, at)
@@ -232,8 +232,8 @@ def move(
 ) -> None:
     """MOVE CONVERSATION: move this side of a dialog to another conversation group.
 
-    Messages of one group are received by one application at a time. What is in the queue already
-    stays in the old group; what arrives from now on belongs to the new one.
+    One application at a time receives the messages of a conversation group. Messages that are
+    already in the queue stay in the old group; later ones belong to the new group.
     """
     cluster = reached(bootstrap, prefix, timeout)
     home, database = home_at(cluster, at)

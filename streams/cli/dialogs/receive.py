@@ -92,13 +92,14 @@ def receive(
 ) -> None:
     """RECEIVE: print the messages of a queue until no more arrive.
 
-    What was printed is committed for the group and does not come again: bodies are printed whole,
-    as text where they are UTF-8, else as hexadecimal digits. The most urgent conversation group
-    comes first, and within it the most urgent conversation; 9617 where the queue is off.
+    Printed messages are committed for the group and are not received again. Bodies are printed
+    completely: as text if they are UTF-8, else as hexadecimal digits. The conversation group
+    with the highest priority comes first, and within it the conversation with the highest
+    priority. If the queue is off, the error is 9617.
 
-    A group that has never received begins at the queue's beginning. One that has, and whose
-    position Kafka has forgotten (it forgets groups without members after a week), is refused: it
-    would receive everything again. Then --from says where it goes on.
+    A group that has never received starts at the beginning of the queue. If Kafka has deleted
+    the offset of a group (after a week without members), the command refuses to receive
+    everything again; --from sets where the group continues.
     """
     if given.conversation is not None and given.conversation_group is not None:
         raise click.UsageError("--conversation and --conversation-group exclude each other.")

@@ -115,13 +115,13 @@ def traffic(
 ) -> None:
     """Generate open-loop load, and report late sends.
 
-    Each message is due at its time. One that is handed over later (because Kafka did not take it,
-    this process had no CPU, or every dialog was thinking) counts as late by so much, and the ones
-    behind it are not put off: a slow system shows as lateness, not as a lower rate.
+    Each message is due at a fixed time. A message that is sent later (because Kafka did not
+    accept it, this process had no CPU, or all dialogs were in their pause) counts as late;
+    later messages keep their times. A slow system shows lateness, not a lower rate.
 
-    This side ends its dialogs after --length messages, or with --leave-open only stops speaking on
-    them; the target's application is somebody else's. `hopline status` says what the workers are
-    behind, `hopline receive` what has arrived.
+    This side ends its dialogs after --length messages; with --leave-open it only stops sending.
+    The command does not run the target's application. `hopline status` shows the workers' lag,
+    `hopline receive` the messages that have arrived.
     """
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
     place = find_sender(live_topology(read_catalog(cluster)), given.sender, given.to)

@@ -71,10 +71,11 @@ def acl(
 ) -> None:
     """Print the least Kafka ACLs for every role of TOPOLOGY.
 
-    Forwarder and endpoint worker of each instance, an application of each service, the topology's
-    agents, apply, monitor, verify and other readers, and the forwarders of other clusters. As text
-    they are commands of Kafka's kafka-acls.sh. Nothing is asked or changed without --apply, which
-    creates them (who does it must be allowed to Alter the cluster) and removes none.
+    Roles are: forwarder and endpoint worker of each instance, an application of each service,
+    the topology's agents, apply, monitor, verify and other readers, and the forwarders of other
+    clusters. The text output consists of kafka-acls.sh commands. Without --apply the command
+    does not connect to Kafka. --apply creates the ACLs (this needs the right Alter on the
+    cluster) and removes none.
 
     \b
     hopline acl hub --role 'forwarder.*'

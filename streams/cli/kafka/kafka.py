@@ -117,7 +117,7 @@ def status(ctx: click.Context, data: Path | None, form: str) -> None:
 def prepare_(spark: bool) -> None:
     """Download the jars and create the class archive that halves the start time.
 
-    Does nothing when nothing is missing.
+    Does nothing if nothing is missing.
     """
     if prepare():
         click.echo(f"Kafka {KAFKA_VERSION} is ready to start.", err=True)

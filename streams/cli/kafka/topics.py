@@ -46,9 +46,9 @@ def topics(
 ) -> None:
     """Print the topics that TOPOLOGY needs: name, partitions, clean-up policy, retention.
 
-    Without --check no Kafka is asked. `hopline apply` creates and corrects them, and nothing else
-    does; for whoever may not let it, --format json has every setting that must hold. Where the
-    instances say different clusters, each cluster has topics of its own.
+    Without --check the command does not connect to Kafka. Only `hopline apply` creates and
+    corrects topics. If other tools own your topics, --format json prints every required
+    setting. If the instances name different clusters, each cluster has its own topics.
     """
     if check:
         found = [

@@ -83,18 +83,18 @@ class CaptureOptions:
 def capture(ctx: click.Context, given: CaptureOptions) -> None:
     """Record Kafka topics to files for inspect, diff, verify and replay.
 
-    All topics of the prefix are recorded but `presence` and `metric` (--topic names any); committed
-    records only, each with its topic, partition, offset, timestamp, key, headers and value. Without
-    --follow up to where the topics end now. What was interrupted, or killed, goes on with the same
-    command: no record is there twice or missing.
+    Records all topics of the prefix except `presence` and `metric` (--topic selects any):
+    committed records with topic, partition, offset, timestamp, key, headers and value. Without
+    --follow it stops at the current ends of the topics. After an interruption, the same command
+    continues: no record is missing or duplicated.
 
     \b
       hopline capture --output friday
       hopline capture --from 2026-01-05T08:00 --to 2026-01-05T09:00 --output morning
       hopline capture --topic 'cmd.*' --follow --output commands
 
-    The exit code is 1 where records were gone before they could be read. `hopline generate traffic`
-    makes a capture up, `hopline simulate --capture` writes a simulated run.
+    The exit code is 1 if records were deleted before they could be read. `hopline generate
+    traffic` makes a synthetic capture, `hopline simulate --capture` writes a simulated run.
     """
     if ctx.invoked_subcommand is not None:
         if given.output is not None:

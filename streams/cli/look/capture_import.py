@@ -112,15 +112,15 @@ def import_(
 ) -> None:
     """Convert traces and message logs of other systems into a capture.
 
-    Known by their columns are: Extended Events (rows of sys.fn_xe_file_target_read_file as XML, CSV
-    or JSON, or what SSMS exports), SQL Trace and Profiler (rows of fn_trace_gettable, Profiler's
-    XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues. Any other
-    table is a message log, of which you say the columns. Tables may be CSV, JSON, JSON Lines or
-    Parquet, of any size.
+    Recognizes by their columns: Extended Events (rows of sys.fn_xe_file_target_read_file as
+    XML, CSV or JSON, or an export of SSMS), SQL Trace and Profiler (rows of fn_trace_gettable,
+    Profiler's XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues.
+    Any other table is a message log, whose columns you name. Tables may be CSV, JSON, JSON
+    Lines or Parquet, of any size.
 
-    INSTANCE is where a recording is from if it does not say that itself; without it the file's
-    name. The exit code is 1 where something could not be mapped, or nothing was found; what could
-    not be is told by kind, with counts.
+    INSTANCE is the origin of a recording that does not contain it; the default is the file's
+    name. The exit code is 1 if anything could not be mapped, or nothing was found; unmapped
+    input is reported by kind, with counts.
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro

@@ -106,10 +106,10 @@ def slice_(
 ) -> None:
     """Extract a part of a capture; mask, rename or remove data.
 
-    A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot read is
-    taken out; a rule that matched nothing is told, and the exit code is 1. With bodies or names
-    changed, records in which workers keep state are left out, and the texts of errors are masked.
-    All options may be combined, those with ... given again.
+    A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot parse
+    is removed. A rule that matched nothing is reported, and the exit code is 1. If bodies or
+    names are changed, state records of workers are left out, and error texts are masked. All
+    options may be combined; those with ... may be repeated.
 
     \b
       hopline capture slice friday.avro --percent 5 --output sample.avro

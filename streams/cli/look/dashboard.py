@@ -82,8 +82,9 @@ def dashboard(
 ) -> None:
     """Serve a live dashboard of the monitor's results: overview, topology, dialogs.
 
-    Reads only, and only on this machine unless --host says otherwise. No page loads anything from
-    elsewhere. Without --topology and --bootstrap it shows what the store alone knows.
+    Only reads, and listens on this machine only unless --host is given. No page loads anything
+    from other servers. Without --topology and --bootstrap it shows the content of the store
+    alone.
 
     \b
     hopline dashboard --store sqlite:///.hopline/demo/monitor.sqlite --topology combined

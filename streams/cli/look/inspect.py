@@ -72,7 +72,7 @@ def inspect(
       hopline inspect friday.avro --where "what = 'SEND' AND size > 100000"
       hopline inspect friday.avro --conversation 6f1c2a04
 
-    The exit code is 1 where something was lost, or there is no such dialog.
+    The exit code is 1 if something was lost, or if the dialog does not exist.
     """
     reader = CaptureReader(path, salvage=salvage)
     topics = Topics(reader.metadata.prefix)

@@ -52,17 +52,18 @@ def query(
 ) -> None:
     """Print a system view, or the answer to a SELECT over views and queues.
 
-    The columns are those of SQL Server's documentation; in front stand those that say where a row
-    is from. What is printed is what the workers have committed; they need not run. The table has
-    the columns that fit, JSON has all of them.
+    The columns are those of SQL Server's documentation, after columns for the instance and
+    database of a row. The views show committed state; workers need not run. The table has the
+    columns that fit, JSON has all of them.
 
     \b
     hopline query sys.routes --at ServerA
     hopline query "SELECT state_desc, COUNT(*) FROM sys.conversation_endpoints GROUP BY state_desc"
     hopline query "SELECT TOP 5 message_body FROM dbo.TargetQueue" --at ServerB/DatabaseB
 
-    A SELECT is run by SQLite, over what it names; it can change nothing. A queue shows what its
-    reading group has not received yet, and everything where the topology names no group.
+    SQLite runs a SELECT on copies of the views; it cannot change anything. A queue shows the
+    messages that its reading group has not received, or all messages if the topology names no
+    group.
     """
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))

@@ -140,13 +140,13 @@ def replay(
 ) -> None:
     """Replay the commands of a capture, each dialog in its order and at its pace.
 
-    The capture is read to its end before the first record goes out, so a damaged one sends nothing.
-    What was sent is committed together with how far the job is: killed at any moment, the same
-    command with --job ID goes on, and nothing is there twice. In the end, deliveries are held
-    against those of the captured run, and against what the routing core foretells.
+    The capture is read to its end before the first command is sent, so a damaged capture sends
+    nothing. The job's position is committed together with the commands: after any interruption,
+    the same command with --job ID continues, and nothing is sent twice. At the end, deliveries
+    are compared with the captured run and with the prediction of the routing core.
 
-    Conversations keep their ids, so replay to a cluster that has none of these dialogs yet; or give
-    them new ones, which also tell the monitor and 'hopline verify' that they are no live ones.
+    Conversations keep their ids, so replay to a cluster that has none of these dialogs. Or give
+    them new ids, by which the monitor and 'hopline verify' distinguish them from live dialogs.
 
     \b
     hopline replay friday --topology new --dry-run

@@ -65,9 +65,9 @@ def tail(
     """Print decoded records in the order of their times.
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
-    one, all topics of the prefix are read but catalog, presence and metric. What is uncommitted is
-    not shown; what is malformed is, as such. Records that are gone because nobody needed them any
-    more, and transactions that hide records, are named on stderr.
+    TOPIC, all topics of the prefix are read except catalog, presence and metric. Uncommitted
+    records are not shown; malformed records are shown as such. Trimmed records and transactions
+    that hide records are reported on stderr.
 
     \b
     hopline tail 'queue.*' --follow

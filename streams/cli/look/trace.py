@@ -61,10 +61,10 @@ def trace(
 ) -> None:
     """Send probes through the live workers and back, and measure each hop.
 
-    No application sees one: a probe is an acknowledgement of a dialog that nobody has, which
-    forwarders route as they route messages and endpoint workers pass over. The way that it took is
-    compared with `hopline path` for the same conversation id. The exit code is 1 if a probe was
-    lost or took a way that `path` does not know.
+    Applications do not see probes: a probe is an acknowledgement of a dialog that does not
+    exist. Forwarders route it like a message, and endpoint workers ignore it. The command
+    compares the path of each probe with `hopline path` for the same conversation id. The exit
+    code is 1 if a probe was lost or took another path.
     """
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))

@@ -95,17 +95,17 @@ def verify(
 ) -> None:
     """Audit the cluster for lost or duplicated messages.
 
-    Reads what applications said, what the queues hold, what endpoints have committed and what was
-    told, message by message, and lists each exception: lost, delivered twice, out of order, changed
-    on the way, never sent. Workers may run meanwhile. Needs Java 17 or newer.
+    Compares the statements of applications with queues, endpoint state and events, message by
+    message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
+    Workers may run meanwhile. Needs Java 17 or newer.
 
     \b
     hopline verify --bootstrap localhost:9092
     hopline verify --from 2026-11-03T12:00 --to 2026-11-03T13:00 --format json
 
-    The exit code is 1 where there is any exception, 3 where a transaction that nothing ends hides
-    the newest events: the account is then of all that can be read. docs/verify.md says how it
-    accounts, and what nobody can know.
+    The exit code is 1 if there is any exception, and 3 if a hung transaction hides the newest
+    events: the ledger then covers everything that can be read. docs/verify.md describes the
+    method and its limits.
     """
     if given.live and given.job:
         raise UsageError("--job and --live contradict each other.", "Give one of them.")

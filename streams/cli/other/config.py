@@ -26,9 +26,10 @@ Row = tuple[str, Sourced]
 def config() -> None:
     """Show settings and where each value comes from.
 
-    The file has the settings of every command on top, those of workers in [worker], and in [kafka]
-    any property of librdkafka's that could not lose messages. [clusters.NAME] has properties for a
-    cluster that forwarders write into. docs/settings.md lists them all.
+    The file has the settings of all commands at the top, those of workers in [worker], and
+    librdkafka properties in [kafka], except those that could lose messages. [clusters.NAME] has
+    the properties of another cluster that forwarders write to. docs/settings.md lists all
+    settings.
     """
 
 
@@ -42,7 +43,7 @@ def config() -> None:
 def show(ctx: click.Context, /, format_: str, **_: object) -> None:
     """Show every setting, its value and its source.
 
-    Flags count as they would for `hopline worker`. Passwords and keys are shown as ***.
+    Flags have the same effect as for `hopline worker`. Passwords and keys are shown as ***.
     """
     rows = [*_settings(ctx), *_properties(ctx)]
     if format_ == "json":

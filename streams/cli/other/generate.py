@@ -154,8 +154,9 @@ def estate(
 ) -> None:
     """Generate a topology of many instances, with gateways, hubs, balanced services and returns.
 
-    Nothing in it is wrong but for what --defects plants: stale broker ids, missing return routes,
-    loops, wrong ports and the like, each with the finding that `hopline check` must have.
+    The topology has no errors except those that --defects plants: stale broker ids, missing
+    return routes, loops, wrong ports and so on, each with the finding that `hopline check` must
+    report.
     """
     made = generate_estate(Wish(instances, routes, seed, defects))
     output_folder(output, force=force)

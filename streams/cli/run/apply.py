@@ -60,14 +60,15 @@ def apply(
 ) -> None:
     """Create the topics of TOPOLOGY and write its objects into the catalog, in one transaction.
 
-    Running workers take a new version over within a second. Nothing is removed without --prune.
-    The plan is shown first. If open dialogs could not go on by it (their service or database would
-    be gone, or what they talk to could not be reached), nothing is done without --force, and the
-    exit code is 1. It is 1, too, where topics have too few replicas, which only an operator can
-    change; all else is done then.
+    Running workers use a new version within a second. Without --prune nothing is removed. The
+    command prints the plan first. If the plan would break open dialogs (their service or
+    database would be gone, or they could not reach their other side), the command changes
+    nothing unless --force is given, and the exit code is 1. The exit code is also 1 if topics
+    have too few replicas, which only an operator can change; everything else is done in that
+    case.
 
-    Where the instances say different clusters, each gets its own share, at the address that the
-    topology or the settings have for it; the plans of all are made before anything is done.
+    If the instances name different clusters, each cluster gets its own share, at the address of
+    the topology or the settings. The plans of all clusters are made before anything is changed.
     """
     refuse_broken(topology)
     report_unenforced(unenforced_of(topology, time.time()))

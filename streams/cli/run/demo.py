@@ -35,8 +35,8 @@ def demo(
 ) -> None:
     """Run the main job in three acts on this machine: path, the running system, several targets.
 
-    Needs Java 17 or newer for Kafka and Spark. Exits with 0 only if what Kafka holds in the end
-    shows that nothing was lost and nothing delivered twice; with 1 otherwise.
+    Needs Java 17 or newer for Kafka and Spark. The exit code is 0 only if an audit of all
+    topics at the end finds nothing lost or duplicated, else 1.
     """
     if ends:
         click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")

@@ -35,12 +35,12 @@ def failover(
 ) -> None:
     """Fail PAIR (a mirrored pair or an availability group) over to another instance.
 
-    The new principal goes on with the dialogs where the old one has committed: the pair has topics
-    of its own, and nothing is copied. The old one commits nothing more, be it stopped, cut off or
-    killed, and is the mirror when it comes back. Who sends over a mirrored route waits until the
-    new one says that it is the principal; listeners lead to it at once.
+    The new principal continues the dialogs from the old principal's last commit: the pair has
+    its own topics, and nothing is copied. The old principal cannot commit any more, whether it
+    is stopped, disconnected or killed, and is the mirror when it returns. Senders over a
+    mirrored route wait until the new principal reports its role; listeners lead to it at once.
 
-    Exit code 1: the catalog is changed, and the new principal has not said so yet.
+    Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
 
     \b
     hopline failover Orders --to Partner2

@@ -106,8 +106,8 @@ def monitor(
 ) -> None:
     """Stream latency, duplicates and events into a SQL store.
 
-    Runs until it is interrupted. Started again with the same checkpoint and store it goes on where
-    it was. Needs Java 17.
+    Runs until it is interrupted. With the same checkpoint and store, a restart continues where
+    it stopped. Needs Java 17.
     """
     config = MonitorConfig(
         bootstrap=given.bootstrap,

@@ -55,8 +55,8 @@ def outbox(
 ) -> None:
     """Relay committed statements from an application's outbox tables to Kafka.
 
-    Runs until SIGTERM. Run one for each outbox: another one that starts takes over. A killed one
-    loses nothing and repeats nothing: start it again. docs/client.md has the application's side.
+    Runs until SIGTERM. Run one relay for each outbox: a second one takes over. Killing a relay
+    loses and repeats nothing: start it again. docs/client.md describes the application's side.
     """
     if dialect is not None:
         click.echo(ddl(dialect))

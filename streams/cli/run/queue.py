@@ -24,8 +24,8 @@ from streams.topology.export.quoting import bracket, split_name
 def queue(ctx: click.Context, /, status: str, name: str, **options: Any) -> None:
     """Turn the queue NAME on or off: `ALTER QUEUE NAME WITH STATUS = ON` in the catalog.
 
-    While it is off nobody receives from it (9617), and what arrives for it waits. A queue that a
-    poison message has turned off has the message still: mend its reader first.
+    While a queue is off, RECEIVE is refused (9617) and arriving messages wait. A queue that a
+    poison message has turned off still contains that message: fix its reader first.
     """
     quoted = ".".join(map(bracket, split_name(name) or (name,)))
     text = f"ALTER QUEUE {quoted} WITH STATUS = {status.upper()}"

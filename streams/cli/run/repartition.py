@@ -37,17 +37,17 @@ def repartition(
 ) -> None:
     """Change the number of partitions of INSTANCE (or of a mirrored pair) to COUNT.
 
-    Offline: stop what sends to the instance, let its workers run until everything is applied, then
-    stop them too. Dialogs stay open, and what waits for another instance goes on waiting: each
-    dialog is moved to its new partition whole, with the messages that it still needs. Kafka adds
-    partitions and never takes any away.
+    An offline operation: stop all senders to the instance, let its workers apply everything,
+    then stop them too. Dialogs stay open, and messages for other instances keep waiting: each
+    dialog moves to its new partition with the messages that it still needs. Kafka can only add
+    partitions, not remove them.
 
-    Agents must have committed what they have answered; one that does not exist any more cannot, and
-    is left out by --ignore-application. If it does exist, its last statements take effect twice.
+    Agents must have committed their answers. Exclude an agent that no longer exists with
+    --ignore-application; if it does exist, its last statements take effect twice.
 
-    Interrupted, it leaves an instance whose workers refuse to start; run it again, and it goes on.
-    Afterwards write the number into the topology (`partitions:`), and start workers and
-    applications again: who runs meanwhile may write to a wrong partition.
+    After an interruption, workers of the instance refuse to start; run the command again to
+    continue. Afterwards write the number into the topology (`partitions:`), and restart workers
+    and applications: an application that runs meanwhile may write to a wrong partition.
 
     \b
     hopline repartition SQL1 4

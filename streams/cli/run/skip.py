@@ -17,12 +17,12 @@ from streams.live.admin.skip import skip_statement
 def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     """Skip the unreadable statement at PLACE, which holds back its partition of `cmd`.
 
-    A statement in a schema that nobody has announced is held back, with all that is behind it in
-    its partition: its application was promised that it is accepted. Usually another version has
-    written it, and `hopline apply` of that version lets it be read. Where nobody can, this order
-    lets the worker pass it over within a second, and tell it as event 161.
+    A statement in an unknown schema holds back its partition, because its application was
+    promised that it is accepted. Usually another version has written it, and `hopline apply` of
+    that version makes it readable. If no version can read it, this command lets the worker skip
+    it within a second and report it as event 161.
 
-    The worker's log, and the alert HoplineStatementHeldBack, say where that is.
+    The worker's log and the alert HoplineStatementHeldBack name the place.
 
     \b
     hopline skip cmd.ServerA/0@6140

@@ -55,9 +55,10 @@ def sql(
 ) -> None:
     """Execute T-SQL, such as 'CREATE ROUTE ...', on the catalog of the running system.
 
-    TEXT is the statements; without it they are read from --file, or from standard input. It is all
-    or nothing: what the engine would refuse (TA-20) changes nothing and ends with exit code 1.
-    Workers take the change over within a second. `hopline query` answers SELECT.
+    TEXT contains the statements; without it they are read from --file or from standard input.
+    Either all statements take effect or none: a statement that the engine would refuse (TA-20)
+    changes nothing, and the exit code is 1. Workers use the change within a second. For SELECT,
+    use `hopline query`.
     """
     script = _script(text, at, file)
     cluster = cluster_of(bootstrap, prefix)

@@ -73,14 +73,14 @@ def up(
 ) -> None:
     """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
 
-    One process runs the forwarders of all instances, one the endpoint workers, and one each agent
-    that the topology states (`agents:`); a supervisor starts them again where they end. The command
-    returns when every one is ready. Run it again to apply a changed topology: what runs stays, but
-    where the instances or agents that there are have changed.
+    One process runs the forwarders of all instances, one their endpoint workers, and one each
+    agent of the topology (`agents:`); a supervisor restarts processes that end. The command
+    returns when all of them are ready. Run it again to apply a changed topology: running
+    processes stay, unless the set of instances or agents has changed.
 
-    HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker. Where the
-    instances say different clusters, each cluster has a broker (--port and the next ones), workers
-    and a supervisor of its own.
+    HOPLINE_BOOTSTRAP is ignored: without --bootstrap the command starts an embedded broker. If
+    the instances name different clusters, each cluster has its own broker (--port and the
+    following ports), workers and supervisor.
     """
     path = find_folder(topology).absolute()
     loaded = load(path, time.time())
@@ -129,8 +129,8 @@ def _report_started(
 def down(data: Path | None, format_: str) -> None:
     """Drain and stop the workers and the broker that `hopline up` has started.
 
-    Topics and catalog stay in the folder, and with them every dialog: `hopline up` goes on with
-    them. Fine if nothing runs.
+    Topics, catalog and dialogs stay in the folder; the next `hopline up` continues with them.
+    Succeeds if nothing runs.
     """
     folder = _folder(data)
     done = stop(folder)
@@ -152,7 +152,7 @@ def down(data: Path | None, format_: str) -> None:
 def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) -> None:
     """Show the system that `hopline up` runs; exit code 0 if every worker is ready, else 1.
 
-    Lag is what a worker has not passed yet, in positions of its topics.
+    Lag is the number of offsets of its topics that a worker has not passed.
     """
     folder = _folder(data)
     found = find_statuses(folder, timeout)

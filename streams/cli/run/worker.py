@@ -68,14 +68,14 @@ def worker(
 ) -> None:
     """Run workers until SIGTERM; then drain, commit and stop.
 
-    ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
-    these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
-    that comes with Hopline (--service data-dependent-routing, or configuration-notice).
+    ROLE is forwarder (routes messages of transmission queues), endpoint (runs the dialogs),
+    both, or agents: those of a topology (--topology), or a service that comes with Hopline
+    (--service data-dependent-routing, or configuration-notice).
 
-    Any number of processes may serve an instance, each with its own --slot. A killed one loses
-    nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
-    --standby and the same --slot one works; the other one knows all that it knows, and takes over
-    within seconds when it dies.
+    Any number of processes may serve an instance, each with its own --slot. Killing a process
+    loses nothing: a restarted process with the same slot continues at once. Of two endpoint
+    workers with --standby and the same --slot, one works; the other follows its state and takes
+    over within seconds if it fails.
     """
     settings = WorkerSettings(
         log_format=LogFormat(given.log_format), pace=PaceName(given.pace), **section
