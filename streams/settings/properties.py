@@ -34,19 +34,19 @@ class Sourced:
     source: str
 
 
-_REPEATS = "without it a producer that tries again could write a record twice or in another order."
-_OFFSETS = "a position must not be committed before what was read there has had its effect."
-_REPORTED = "each client has its own: giving up early would change the order of what it writes."
-_SHARE = "workers are dealt partitions in the one way that they can drain and give back."
-_OWN = "every client has its own; with one in common they would fence each other."
-_MOVED = "a key must be on the partition where all clients put it, or its dialog is not there."
-_CODE = "whoever can write a file or a topology would run programs of theirs in every client."
-_START = "where a reader begins follows from what it has done; skipping loses records."
+_REPEATS = "without it, a retry of the producer could duplicate or reorder records."
+_OFFSETS = "an offset must not be committed before the record has taken effect."
+_REPORTED = "each client sets its own: an early timeout would change the order of its records."
+_SHARE = "workers drain and revoke partitions only with their own assignment strategy."
+_OWN = "each client sets its own; clients that share one would fence each other."
+_MOVED = "all clients must map a key to the same partition, which holds its dialog."
+_CODE = "the writer of a file or a topology could run code in every client."
+_START = "readers start at their own position; a reset would lose or repeat records."
 
 REFUSED: Mapping[str, str] = {
     "enable.idempotence": _REPEATS,
-    "acks": "what is confirmed must be on all replicas in sync, or a broker's end loses it.",
-    "request.required.acks": "it is another name of acks, and what is confirmed must not be lost.",
+    "acks": "a confirmed record must be on all in-sync replicas, or a broker failure loses it.",
+    "request.required.acks": "it is another name of acks: a confirmed record must not be lost.",
     "retries": _REPEATS,
     "message.send.max.retries": _REPEATS,
     "max.in.flight": _REPEATS,
@@ -54,18 +54,18 @@ REFUSED: Mapping[str, str] = {
     "enable.gapless.guarantee": _REPEATS,
     "message.timeout.ms": _REPORTED,
     "delivery.timeout.ms": _REPORTED,
-    "delivery.report.only.error": "workers ask for the reports that they count on.",
+    "delivery.report.only.error": "workers need every delivery report.",
     "transactional.id": _OWN,
-    "transaction.timeout.ms": "it bounds how long what a dead worker has begun holds readers up.",
+    "transaction.timeout.ms": "it bounds how long a dead worker's transaction blocks readers.",
     "partitioner": _MOVED,
-    "isolation.level": "what an aborted transaction has written never happened.",
+    "isolation.level": "records of aborted transactions must not be read.",
     "enable.auto.commit": _OFFSETS,
     "auto.commit.enable": _OFFSETS,
     "enable.auto.offset.store": _OFFSETS,
     "auto.offset.reset": _START,
-    "enable.partition.eof": "workers learn from it that they have read to the end.",
-    "allow.auto.create.topics": "only `hopline apply` makes topics, as they must be.",
-    "topic.blacklist": "a topic that is not seen is not read.",
+    "enable.partition.eof": "workers need it to detect the end of a partition.",
+    "allow.auto.create.topics": "only `hopline apply` creates topics, with the required settings.",
+    "topic.blacklist": "a hidden topic would not be read.",
     "group.id": _OWN,
     "group.instance.id": _OWN,
     "group.protocol": _SHARE,
@@ -73,7 +73,7 @@ REFUSED: Mapping[str, str] = {
     "partition.assignment.strategy": _SHARE,
     "bootstrap.servers": "it is the setting `bootstrap`.",
     "metadata.broker.list": "it is the setting `bootstrap`.",
-    "metadata.recovery.strategy": "after an outage of all brokers workers would commit no more.",
+    "metadata.recovery.strategy": "workers could not commit after an outage of all brokers.",
     "statistics.interval.ms": "it belongs to the setting `worker.http`.",
     "plugin.library.paths": _CODE,
     "ssl.engine.location": _CODE,
