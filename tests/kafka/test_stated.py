@@ -95,7 +95,7 @@ def test_a_topology_that_would_run_code_is_refused(name: str) -> None:
         lambda: stated_cluster(stated, HOME, NOBODY),
         lambda: demand_stateable(Topology(clusters={"dmz": stated})),
     ):
-        with pytest.raises(UsageError, match="cannot be set: whoever can write a file"):
+        with pytest.raises(UsageError, match="cannot be set: the writer of a file"):
             look()
 
 
