@@ -123,7 +123,7 @@ def test_a_value_that_cannot_be_meant_has_its_place(folder: Path, line: str, mes
 
 
 def test_a_property_that_would_lose_messages_is_refused_wherever_it_stands() -> None:
-    message = "acks cannot be set: what is confirmed must be on all replicas in sync"
+    message = "acks cannot be set: a confirmed record must be on all in-sync replicas"
     flag, variable = show("--kafka", "acks=1"), show(HOPLINE_KAFKA_ACKS="1")
     assert (flag.exit_code, variable.exit_code) == (2, 2)
     assert f"hopline: --kafka: {message}" in flag.stderr
