@@ -35,77 +35,57 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
-    "explain": Entry("streams.cli.ask.explain:explain", "One routing decision, rule by rule."),
-    "import": Entry(
-        "streams.cli.ask.import_:import_", "T-SQL scripts as they are, into a topology."
+    "explain": Entry(
+        "streams.cli.ask.explain:explain", "Explain a routing decision, rule by rule."
     ),
-    "path": Entry("streams.cli.ask.path:path", "Every way of a message, there and back again."),
-    "check": Entry(
-        "streams.cli.ask.check:check", "What is already wrong, with evidence and remedy."
-    ),
-    "flows": Entry("streams.cli.ask.flows:flows", "Who reaches whom, and what must not fail."),
-    "diff": Entry("streams.cli.ask.diff:diff", "What a change or a failure does to every flow."),
-    "diagnose": Entry("streams.cli.ask.diagnose:diagnose", "Why rows are stuck on live servers."),
-    "simulate": Entry("streams.cli.ask.simulate:simulate", "A scenario, run on a virtual clock."),
-    "export": Entry(
-        "streams.cli.ask.export:export", "A topology as T-SQL, for servers or to import."
-    ),
-    "demo": Entry("streams.cli.run.demo:demo", "The main job in three acts, here."),
-    "up": Entry("streams.cli.run.up:up", "Run a topology here: Kafka, catalog, workers."),
+    "import": Entry("streams.cli.ask.import_:import_", "Convert T-SQL scripts into a topology."),
+    "path": Entry("streams.cli.ask.path:path", "Show all paths of a message, there and back."),
+    "check": Entry("streams.cli.ask.check:check", "Find errors in a topology."),
+    "flows": Entry("streams.cli.ask.flows:flows", "List flows and single points of failure."),
+    "diff": Entry("streams.cli.ask.diff:diff", "Show the effect of a change or failure."),
+    "diagnose": Entry("streams.cli.ask.diagnose:diagnose", "Explain stuck messages on SQL Server."),
+    "simulate": Entry("streams.cli.ask.simulate:simulate", "Run a scenario on a virtual clock."),
+    "export": Entry("streams.cli.ask.export:export", "Print a topology as T-SQL."),
+    "demo": Entry("streams.cli.run.demo:demo", "Run the main job on this machine."),
+    "up": Entry("streams.cli.run.up:up", "Run a topology on this machine."),
     "down": Entry("streams.cli.run.up:down", "Stop what `hopline up` has started."),
-    "status": Entry("streams.cli.run.up:status", "Say how the system of `hopline up` is."),
+    "status": Entry("streams.cli.run.up:status", "Show the state of `hopline up`."),
     "apply": Entry("streams.cli.run.apply:apply", "Write a topology into a cluster's catalog."),
-    "sql": Entry("streams.cli.run.sql:sql", "T-SQL on a running system."),
+    "sql": Entry("streams.cli.run.sql:sql", "Execute T-SQL on a running system."),
     "queue": Entry("streams.cli.run.queue:queue", "Turn a queue on or off."),
-    "failover": Entry(
-        "streams.cli.run.failover:failover", "Another partner becomes the principal."
-    ),
+    "failover": Entry("streams.cli.run.failover:failover", "Make another partner the principal."),
     "repartition": Entry(
-        "streams.cli.run.repartition:repartition", "More partitions for an instance."
+        "streams.cli.run.repartition:repartition", "Add partitions to an instance."
     ),
-    "skip": Entry("streams.cli.run.skip:skip", "Give a statement up that cannot be read."),
+    "skip": Entry("streams.cli.run.skip:skip", "Skip an unreadable statement."),
     "worker": Entry("streams.cli.run.worker:worker", "Run forwarder and endpoint workers."),
-    "outbox": Entry(
-        "streams.cli.run.outbox:outbox", "Hand over what an application's database has committed."
-    ),
-    "monitor": Entry(
-        "streams.cli.run.monitor:monitor", "Watch a cluster with Spark, into a SQL store."
-    ),
-    "begin": Entry("streams.cli.dialogs.dialog:begin", "BEGIN DIALOG: a new dialog."),
-    "send": Entry("streams.cli.dialogs.dialog:send", "SEND ON CONVERSATION: a message."),
-    "traffic": Entry(
-        "streams.cli.dialogs.traffic:traffic", "Load at a rate that waits for nobody."
-    ),
-    "receive": Entry("streams.cli.dialogs.receive:receive", "RECEIVE: the messages of a queue."),
+    "outbox": Entry("streams.cli.run.outbox:outbox", "Relay statements of an outbox to Kafka."),
+    "monitor": Entry("streams.cli.run.monitor:monitor", "Stream figures into a SQL store (Spark)."),
+    "begin": Entry("streams.cli.dialogs.dialog:begin", "BEGIN DIALOG."),
+    "send": Entry("streams.cli.dialogs.dialog:send", "SEND ON CONVERSATION."),
+    "traffic": Entry("streams.cli.dialogs.traffic:traffic", "Generate open-loop load."),
+    "receive": Entry("streams.cli.dialogs.receive:receive", "RECEIVE messages of a queue."),
     "end": Entry("streams.cli.dialogs.dialog:end", "END CONVERSATION."),
-    "timer": Entry("streams.cli.dialogs.dialog:timer", "BEGIN CONVERSATION TIMER: be told later."),
+    "timer": Entry("streams.cli.dialogs.dialog:timer", "BEGIN CONVERSATION TIMER."),
     "move": Entry("streams.cli.dialogs.dialog:move", "MOVE CONVERSATION to another group."),
-    "tail": Entry("streams.cli.look.tail:tail", "What is in the topics, decoded."),
-    "query": Entry("streams.cli.look.query:query", "A system view, such as sys.routes."),
-    "trace": Entry("streams.cli.look.trace:trace", "A probe through the live workers, ms per hop."),
-    "verify": Entry("streams.cli.look.verify:verify", "Whether every message is where it may be."),
+    "tail": Entry("streams.cli.look.tail:tail", "Print decoded records of topics."),
+    "query": Entry("streams.cli.look.query:query", "Query system views, such as sys.routes."),
+    "trace": Entry("streams.cli.look.trace:trace", "Measure each hop through live workers."),
+    "verify": Entry("streams.cli.look.verify:verify", "Audit for lost or duplicated messages."),
     "dashboard": Entry(
         "streams.cli.look.dashboard:dashboard",
-        "What the monitor has found, in a browser; reads only.",
+        "Serve the monitor's dashboard.",
     ),
-    "capture": Entry(
-        "streams.cli.look.capture:capture", "Record what is in Kafka; import and slice captures."
-    ),
-    "inspect": Entry(
-        "streams.cli.look.inspect:inspect", "What a capture holds, and a dialog's path."
-    ),
-    "replay": Entry("streams.cli.look.replay:replay", "Do again what a capture says was done."),
-    "topics": Entry("streams.cli.kafka.topics:topics", "The topics that a topology needs."),
-    "acl": Entry("streams.cli.kafka.acl:acl", "What each role may do on Kafka: its ACLs."),
-    "kafka": Entry(
-        "streams.cli.kafka.kafka:kafka", "Start, stop or ask about a Kafka broker here."
-    ),
+    "capture": Entry("streams.cli.look.capture:capture", "Record, import and slice captures."),
+    "inspect": Entry("streams.cli.look.inspect:inspect", "Summarize or print a capture."),
+    "replay": Entry("streams.cli.look.replay:replay", "Replay a capture."),
+    "topics": Entry("streams.cli.kafka.topics:topics", "List or compare a topology's topics."),
+    "acl": Entry("streams.cli.kafka.acl:acl", "Print or create the Kafka ACLs of each role."),
+    "kafka": Entry("streams.cli.kafka.kafka:kafka", "Start or stop a local Kafka broker."),
     "generate": Entry(
-        "streams.cli.other.generate:generate", "Generate traffic or an estate, from a seed."
+        "streams.cli.other.generate:generate", "Generate synthetic traffic or topologies."
     ),
-    "config": Entry(
-        "streams.cli.other.config:config", "What is set, and where each value is from."
-    ),
+    "config": Entry("streams.cli.other.config:config", "Show settings and their sources."),
     "completion": Entry(
         "streams.cli.other.completion:completion", "Print a shell's completion script."
     ),
