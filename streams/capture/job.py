@@ -21,14 +21,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from streams.client.readings import Readings
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
-    COORDINATOR_MOVES,
     AbortedError,
     Cluster,
     KafkaException,
@@ -37,6 +35,7 @@ from streams.kafka import (
     Transactor,
     closed,
     note_of,
+    while_coordinator_moves,
 )
 
 __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
@@ -142,16 +141,15 @@ class Job:
         return standing_of(mark.offset, note, self._plan, self.name)
 
     def _mark_kept(self) -> TopicPartition:
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                [mark] = self._observer.committed([self._mark], timeout=self._timeout)
-            except KafkaException as error:
-                if error.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
-                    raise self._cluster.unreachable(error, self._timeout) from error
-                self._observer.poll(_AGAIN)  # a pause that keeps the client's callbacks served
-            else:
-                return mark
+        try:
+            [mark] = while_coordinator_moves(
+                lambda: self._observer.committed([self._mark], timeout=self._timeout),
+                self._timeout,
+                lambda: self._observer.poll(_AGAIN),  # keeps the client's callbacks served
+            )
+        except KafkaException as error:
+            raise self._cluster.unreachable(error, self._timeout) from error
+        return mark
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
         """Produce the next items, one record each; returns those that Kafka will never take.

@@ -18,7 +18,6 @@ from streams.client.begin import Beginning, PositionLostError
 from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
-    COORDINATOR_MOVES,
     Cluster,
     FencedError,
     KafkaError,
@@ -32,6 +31,7 @@ from streams.kafka import (
     is_fatal,
     is_forbidden,
     note_of,
+    while_coordinator_moves,
 )
 from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.node.queue import POISON
@@ -153,21 +153,16 @@ class ReadAhead:
         self.stored(behind)
 
     def _commit(self, progress: Mapping[int, Progress]) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        while (error := self._refused(self.offsets(progress))) is not None:
-            if error.code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
-                raise KafkaException(error)
-            time.sleep(_AGAIN)
+        offsets = self.offsets(progress)
+        while_coordinator_moves(
+            lambda: self._commit_once(offsets), _PATIENCE, lambda: time.sleep(_AGAIN)
+        )
 
-    def _refused(self, offsets: list[TopicPartition]) -> KafkaError | None:
-        """Commit; returns why Kafka did not take it."""
-        try:
-            done = self._consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException as error:
-            cause = error.args[0]
-            assert isinstance(cause, KafkaError)
-            return cause
-        return next((place.error for place in done or () if place.error is not None), None)
+    def _commit_once(self, offsets: list[TopicPartition]) -> None:
+        done = self._consumer.commit(offsets=offsets, asynchronous=False)
+        for place in done or ():
+            if place.error is not None:
+                raise KafkaException(place.error)
 
     def note(self, progress: Mapping[int, Progress]) -> None:
         """Write down that the group receives, before it commits; raises AbortedError."""

@@ -30,9 +30,10 @@ from streams.kafka.compare_topics import (
     demand_replicas,
     durable_config,
 )
+from streams.kafka.coordinator import while_coordinator_moves
 from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
-from streams.kafka.failure import COORDINATOR_MOVES, is_forbidden, is_passing, worded
+from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import (
@@ -71,7 +72,6 @@ from streams.kafka.trim import first_since, trim
 
 __all__ = [
     "CACHE_BYTES",
-    "COORDINATOR_MOVES",
     "FENCED",
     "GATHERED",
     "LOST",
@@ -158,5 +158,6 @@ __all__ = [
     "topic_ids",
     "trim",
     "watermarks",
+    "while_coordinator_moves",
     "worded",
 ]

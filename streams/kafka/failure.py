@@ -47,17 +47,6 @@ NO_LEADER = frozenset(
 """What a broker answers while a leader moves, or where a topic was made or deleted just now."""
 
 
-COORDINATOR_MOVES = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-    }
-)
-"""What a broker answers whose groups were made just now, or are being moved to another one."""
-
-
 def is_passing(error: KafkaError) -> bool:
     """Tell whether another attempt to write a record may succeed, if only by another client.
 

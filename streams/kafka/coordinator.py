@@ -1,0 +1,38 @@
+"""Calls to a group's coordinator, which may just be made or be moving to another broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+MOVES = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+"""What a broker answers whose groups were made just now, or are being moved to another one."""
+
+Answer = TypeVar("Answer")
+
+
+def while_coordinator_moves(
+    call: Callable[[], Answer], patience: float, pause: Callable[[], object]
+) -> Answer:
+    """Call until the coordinator is there, for ``patience`` seconds, with a pause in between.
+
+    Raises the call's KafkaException for any other reason, and after that time.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return call()
+        except KafkaException as error:
+            if error.args[0].code() not in MOVES or time.monotonic() > deadline:
+                raise
+        pause()
