@@ -11,7 +11,7 @@ import click
 from streams.analysis import Question, explain_decision, explain_text, find_at
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
-from streams.cli.options.topology import ConversationId, TopologyArgument, doubt_service
+from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
 from streams.topology import Topology
 
 _BAD_NEWS = 1
@@ -27,11 +27,7 @@ _BAD_NEWS = 1
 )
 @click.option("--to", "service", required=True, type=SERVICE, help="Target service of the message.")
 @click.option("--broker", type=BROKER_ID, help="Broker id that the conversation names.")
-@click.option(
-    "--conversation",
-    type=ConversationId(),
-    help="Conversation id whose hash selects among routes. [default: any]",
-)
+@hash_option(default="any")
 @click.option(
     "--outside", is_flag=True, help="The message came from the network: msdb's routes decide."
 )

@@ -12,7 +12,7 @@ import click
 from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
-from streams.cli.options.topology import ConversationId, TopologyArgument, doubt_service
+from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
 from streams.topology import Topology
 
 _BAD_NEWS = 1
@@ -40,11 +40,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
 )
 @click.option("--to", required=True, type=SERVICE, help="Target service of the message.")
 @click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG names.")
-@click.option(
-    "--conversation",
-    type=ConversationId(),
-    help="Conversation id whose hash selects among routes. [default: all]",
-)
+@hash_option(default="all")
 @click.option(
     "--limit",
     default=LIMIT,

@@ -15,7 +15,7 @@ from streams.analysis import find_sender
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.options.shared import cluster_of, cluster_options
-from streams.cli.options.topology import ConversationId
+from streams.cli.options.topology import hash_option
 from streams.cli.text.values import one_line
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
@@ -35,11 +35,7 @@ _BAD_NEWS = 1
 )
 @click.option("--to", required=True, type=SERVICE, help="Target service.")
 @click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG would name.")
-@click.option(
-    "--conversation",
-    type=ConversationId(),
-    help="Conversation id whose hash selects among routes. [default: random]",
-)
+@hash_option(default="random")
 @click.option(
     "--count", default=5, show_default=True, type=click.IntRange(min=1), help="Number of probes."
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -14,6 +15,8 @@ from streams.errors import UsageError
 from streams.prose import meant
 from streams.resources import topologies_dir
 from streams.topology import MSDB, Instance, Topology, empty_database, load
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TopologyArgument(click.ParamType):
@@ -90,3 +93,12 @@ class ConversationId(click.ParamType):
             return uuid.UUID(str(value))
         except ValueError:
             self.fail(f"'{value}' is no GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)
+
+
+def hash_option(default: str) -> Callable[[F], F]:
+    """Return the option for a conversation whose hash decides; ``default``: what goes without."""
+    return click.option(
+        "--conversation",
+        type=ConversationId(),
+        help=f"Conversation id whose hash selects among routes. [default: {default}]",
+    )
