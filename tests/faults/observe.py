@@ -21,6 +21,7 @@ from streams.kafka import (
     TopicPartition,
     headers_of,
     partitions_of,
+    watermarks,
 )
 from streams.wire import MalformedError, decode_event
 from streams.wire.records import read_queued
@@ -164,7 +165,7 @@ class _Eye:
         """Return what is not read: of each partition where, and what Kafka's client says of it."""
         lines, asked = [], self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
         for (topic, partition), at in self._at.items():
-            end = asked.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]
+            _, end = watermarks(asked, topic, partition)
             said = self._said.get(topic, {}).get("partitions", {}).get(str(partition), {})
             told = {name: said.get(name) for name in ("leader", "fetch_state", "next_offset")}
             if at < end:

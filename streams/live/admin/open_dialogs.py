@@ -19,6 +19,7 @@ from streams.topology import (
     Topology,
     contract_of,
     flatten,
+    home_of,
     unflatten,
     with_history,
 )
@@ -152,7 +153,6 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
 
 
 def _owner(estate: Estate, at: str) -> str:
-    """Return who keeps a database's dialogs: its mirrored pair, else the database itself."""
+    """Return by whom, and of which database, dialogs are kept."""
     name, _, database = at.partition("/")
-    found = estate.topology.instances[name].databases[database]
-    return found.mirror.pair if found.mirror is not None else at
+    return f"{home_of(name, estate.topology.instances[name].databases[database])}/{database}"
