@@ -21,7 +21,7 @@ def run(*args: str | Path) -> tuple[int, str, str]:
 def test_something_stuck_is_bad_news_in_text_and_json() -> None:
     code, out, err = run(FOLDER)
     assert (code, err) == (1, "")
-    assert "12 messages, oldest 3 d: The target's broker id is not where the route leads" in out
+    assert "12 messages, oldest 3 d: The route leads to a database with another broker id" in out
     assert max(map(len, out.splitlines())) <= 100 or any(str(FOLDER) in x for x in out.splitlines())
     code, out, err = run(FOLDER, "--format", "json")
     answer = json.loads(out)

@@ -61,7 +61,7 @@ class Case:
 
     @property
     def parked(self) -> bool:
-        """Tell whether it came from elsewhere and waits here for its queue (reference 4.6)."""
+        """Tell whether it is from another instance and parked here (reference 4.6)."""
         services = self.database.services
         return self.message.to_service in services and self.message.from_service not in services
 
@@ -149,7 +149,7 @@ class Case:
             return ""
         between = [state.instance for state, _ in self.failure.hops]
         how = failure_text(self.failure.ending, self.failure.hops[-1][1])
-        return f"the way {' -> '.join(between)} ends: {how}"
+        return f"the path {' -> '.join(between)} ends: {how}"
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:

@@ -99,39 +99,39 @@ CAUSES: tuple[Cause[Case], ...] = (
         _no_route,
     ),
     Cause(
-        "service-not-here", Stage.CLASSIFICATION, "A LOCAL route, and no such service here",
+        "service-not-here", Stage.CLASSIFICATION, "A LOCAL route, but the service is not here",
         (9796,), "reference 2.2 R5.5",
-        "If the service is elsewhere, CREATE ROUTE to it: AutoCreatedLocal matches every name for "
-        "which there is nothing better. If it should be here, create it or switch on delivery in "
-        "its database.",
+        "If the service is elsewhere, CREATE ROUTE to it: AutoCreatedLocal matches every name "
+        "without a better route. If it should be here, create it or enable delivery in its "
+        "database.",
         _service_not_here,
     ),
     Cause(
-        "broker-not-here", Stage.CLASSIFICATION, "A LOCAL route, and the broker id is not here",
+        "broker-not-here", Stage.CLASSIFICATION, "A LOCAL route, but the broker id is not here",
         (9795,), "reference 2.2 R7.1",
-        "The dialog names a database that is not in this instance. Route the service with that "
-        "broker id to where it is, or begin the dialog anew without the id.",
+        "The dialog names a database that is not in this instance. CREATE ROUTE with that broker "
+        "id to its instance, or begin a new dialog without the id.",
         _broker_not_here,
     ),
     Cause(
         "asked-for-a-route", Stage.CLASSIFICATION, "The configuration service was asked",
         (9770,), "reference 2.5",
-        "Look after SQL/ServiceBroker/BrokerConfiguration: its service must answer MissingRoute. "
+        "Check SQL/ServiceBroker/BrokerConfiguration: its service must answer MissingRoute. "
         "While that route exists, routes that name no service are not used.",
         _asked,
     ),
     Cause(
         "address-unusable", Stage.CLASSIFICATION, "The route's address cannot be used",
         (9783, 9785), "reference 1.3",
-        "ALTER ROUTE with TCP://host:port whose host the server's DNS knows (nslookup on the "
-        "server itself).",
+        "ALTER ROUTE with TCP://host:port and a host that resolves in DNS (test with nslookup on "
+        "the server itself).",
         _address,
     ),
     by_status(
-        "no-binding", Stage.SECURITY, "Encryption is on, and nothing says with whose certificate",
+        "no-binding", Stage.SECURITY, "Encryption is on, and no remote service binding exists",
         (9727,), "reference 4.14, 8.2",
         "CREATE REMOTE SERVICE BINDING for the target service, or BEGIN DIALOG ... WITH ENCRYPTION "
-        "= OFF; the default is ON. The rows of dialogs begun so far keep their setting.",
+        "= OFF; the default is ON. Existing dialogs keep their setting.",
     ),
     by_status(
         "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",

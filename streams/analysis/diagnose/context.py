@@ -18,7 +18,7 @@ def context(case: Case) -> Iterator[str]:
 
 def _status(case: Case) -> Iterator[str]:
     if case.status.empty:
-        yield "transmission_status is empty: nothing was tried, or the last try did not fail"
+        yield "transmission_status is empty: no attempt was made, or the last one did not fail"
     elif case.status.number is None:
         yield f'"{case.status.text}"'
     else:

@@ -56,8 +56,8 @@ def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -
         monitors = (
             m for m in live.monitors if (m.database, m.queue) == (database.name, queue.name)
         )
-        state = next((f", its monitor says {m.state}" for m in monitors if m.state), "")
-        yield f"queue {queue.name} holds {depth:,} messages that nobody has received{state}"
+        state = next((f"; its monitor is {m.state}" for m in monitors if m.state), "")
+        yield f"queue {queue.name} holds {depth:,} messages that no reader has received{state}"
 
 
 _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-closed"})

@@ -111,87 +111,87 @@ def _idle(side: Side) -> Evidence | None:
 
 CAUSES: tuple[Cause[Side], ...] = (
     _leak(
-        "endpoints-expired", "Dialogs whose lifetime is over",
+        "endpoints-expired", "Dialogs with an expired lifetime",
         "reference 4.8 (8489)",
         "The engine never ends a dialog by itself: RECEIVE the Error message (-8489) and END "
         "CONVERSATION on both sides.",
         _expired,
     ),
     _leak(
-        "endpoints-in-error", "Dialogs in error that nobody ended",
+        "endpoints-in-error", "Dialogs in error that were not ended",
         "reference 4.7, 4.8",
         "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/Error "
-        "with END CONVERSATION; end those that are left in the same way.",
+        "with END CONVERSATION; end the existing ones in the same way.",
         _error,
     ),
     _leak(
-        "not-ended-here", "Dialogs that the other side has ended and this one has not",
+        "not-ended-here", "Dialogs ended by the other side only",
         "reference 4.7",
         "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
-        "EndDialog with END CONVERSATION; end those that are left in the same way.",
+        "EndDialog with END CONVERSATION; end the existing ones in the same way.",
         _in_state(
             DialogState.DISCONNECTED_INBOUND,
             "state DI: the other side has ended, this one has not",
         ),
     ),
     _leak(
-        "end-not-acknowledged", "Ended dialogs whose end was never acknowledged",
+        "end-not-acknowledged", "Ended dialogs without an acknowledgement of the end",
         "reference 4.5, 4.7",
         "Find out why their EndDialog is stuck in the transmission queue. If the other side is "
         "gone for good: END CONVERSATION ... WITH CLEANUP.",
         _in_state(
             DialogState.DISCONNECTED_OUTBOUND,
-            "state DO: this side has ended, and nobody has acknowledged it",
+            "state DO: this side has ended, and the other has not acknowledged it",
         ),
     ),
     _leak(
-        "closed-not-purged", "Closed endpoints that are not removed",
+        "closed-not-purged", "Closed endpoints that were not removed",
         "reference 4.7",
         "A known leak of the engine: END CONVERSATION ... WITH CLEANUP, in batches.",
         _unpurged,
     ),
     _leak(
-        "never-used", "Dialogs that were begun and never used",
+        "never-used", "Dialogs without any message",
         "reference 4.7",
-        "BEGIN DIALOG only where a SEND follows in its transaction; END CONVERSATION for these.",
+        "BEGIN DIALOG only if a SEND follows in its transaction; END CONVERSATION for these.",
         _in_state(
-            DialogState.STARTED_OUTBOUND, "state SO: begun, and nothing was ever sent"
+            DialogState.STARTED_OUTBOUND, "state SO: begun, and no message was sent"
         ),
     ),
     _leak(
-        "first-message-incomplete", "Dialogs whose first message never came whole",
+        "first-message-incomplete", "Dialogs with an incomplete first message",
         "reference 4.4, 4.7",
-        "Look at the sender's transmission queue: the rest of the message is stuck there, or the "
+        "Check the sender's transmission queue: the rest of the message is stuck there, or the "
         "sender was cleaned up. In the latter case END CONVERSATION ... WITH CLEANUP.",
         _in_state(
-            DialogState.STARTED_INBOUND, "state SI: the first message has not arrived whole"
+            DialogState.STARTED_INBOUND, "state SI: the first message is incomplete"
         ),
     ),
     _leak(
-        "other-side-gone", "Dialogs whose other side is gone",
+        "other-side-gone", "Dialogs without the endpoint of the other side",
         "reference 4.7, 4.8",
-        "It was ended WITH CLEANUP, or its database was restored or got a NEW_BROKER. Nobody will "
-        "answer: END CONVERSATION ... WITH CLEANUP here.",
+        "The other endpoint was ended WITH CLEANUP, or its database was restored or got a "
+        "NEW_BROKER. No answer will come: END CONVERSATION ... WITH CLEANUP here.",
         _gone,
     ),
     _leak(
-        "other-side-closed", "Dialogs that are closed at the other side only",
+        "other-side-closed", "Dialogs closed by the other side only",
         "reference 4.7",
-        "The EndDialog did not arrive: see the other side's transmission queue. END CONVERSATION "
+        "The EndDialog did not arrive: check the other side's transmission queue. END CONVERSATION "
         "here.",
         _peer_closed,
     ),
     _leak(
-        "never-acknowledged", "Dialogs that nobody ever acknowledged",
+        "never-acknowledged", "Dialogs without any acknowledgement",
         "reference 2.1, 4.5",
-        "Their first message never arrived, or its acknowledgement found no way back: see their "
+        "Their first message did not arrive, or its acknowledgement has no return route: see their "
         "messages in the transmission queue.",
         _unacknowledged,
     ),
     _leak(
-        "never-ended", "Idle dialogs in great number",
+        "never-ended", "Many idle dialogs",
         "reference 4.7, 4.8",
-        "Fire and forget leaves one endpoint per message on both sides. Let the target END "
+        "Fire-and-forget leaves one endpoint per message on both sides. Let the target END "
         "CONVERSATION and the initiator answer its EndDialog, or reuse dialogs.",
         _idle,
     ),

@@ -66,47 +66,47 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "delivery-off", Stage.SENDER, "Message delivery is off in the sender's database",
         (9791,), "reference 1.5, 4.6",
-        "ALTER DATABASE ... SET ENABLE_BROKER; it needs the database to itself, so plan for it. "
-        "After a restore or an attach delivery is off on purpose: look first whether another copy "
-        "with the same broker id is active.",
+        "ALTER DATABASE ... SET ENABLE_BROKER; it needs exclusive access to the database. After a "
+        "restore or an attach, delivery is off on purpose: first check that no other copy with the "
+        "same broker id is active.",
         _delivery_off,
     ),
     Cause(
         "database-closed", Stage.SENDER, "The sender's database cannot take part in dialogs",
         (9771, 28075), "reference 1.5",
-        "Bring it online, READ_WRITE and MULTI_USER; of a mirrored pair or an availability group "
+        "Bring it online, READ_WRITE and MULTI_USER. In a mirrored pair or an availability group "
         "only the principal sends.",
         _closed,
     ),
     by_status(
         "manager-not-ready", Stage.SENDER, "The broker of the instance is starting or stopping",
         (9780, 9781, 9794, 9797), "reference 4.6",
-        "Wait a minute and look again. If it stays, read the server's error log.",
+        "Wait a minute and take another snapshot. If the status stays, read the error log.",
     ),
     by_status(
         "engine-trouble", Stage.SENDER, "The transmitter of the sender's instance failed",
         (9642, 9736, 9756, 9782, 28072, 28073, 28090), "reference 4.6",
         "Read the server's error log around the enqueue time: memory, locks on the transmission "
-        "queue, or a database that went away. It resumes by itself.",
+        "queue, or a database that became unavailable. The transmitter resumes without action.",
     ),
     Cause(
         "peer-ended", Stage.DIALOG, "The other side has ended the dialog",
         (9779,), "reference 4.7, 4.8",
         "The message will never be sent. Let the application RECEIVE the EndDialog message and END "
-        "CONVERSATION; that removes the rows. Agree who ends first: the one who sends last.",
+        "CONVERSATION, which removes the rows. Let the side that sends last end first.",
         _ended,
     ),
     Cause(
         "dialog-in-error", Stage.DIALOG, "The dialog has an error",
         (9784,), "reference 4.7, 4.8",
-        "The message will never be sent. RECEIVE the Error message: its Code (negative: the "
-        "broker's own number) says why; then END CONVERSATION.",
+        "The message will never be sent. RECEIVE the Error message: its Code is the reason (a "
+        "negative number is the broker's own). Then END CONVERSATION.",
         _erred,
     ),
     Cause(
-        "lifetime-over", Stage.DIALOG, "The dialog's lifetime is over",
+        "lifetime-over", Stage.DIALOG, "The dialog's lifetime has expired",
         (), "reference 4.8 (8489)",
-        "END CONVERSATION on both sides; begin with a longer LIFETIME, or with none.",
+        "END CONVERSATION on both sides; begin dialogs with a longer LIFETIME, or without one.",
         _expired,
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ def _queue_off(case: Case) -> Evidence | None:
         here = target.instance.name == case.instance.name
         if queue is not None and not queue.status and (here or case.old):
             off = placed(f"queue {queue.name} of {target} is disabled", queue.source)
-            return (off, "it came from elsewhere and is parked here") if case.parked else (off,)
+            return (off, "from another instance, parked here") if case.parked else (off,)
     return status_of(case, _PARKED)
 
 
@@ -104,7 +104,7 @@ def _beyond(case: Case) -> Evidence | None:
 def _in_flight(case: Case) -> Evidence | None:
     if case.old or case.status.unknown or case.status.number not in (None, 9749):
         return None
-    return ("it is young, and nothing has failed: retries come within a minute",)
+    return ("it is recent, and no error is known: the next retry is within a minute",)
 
 
 def _unexplained(case: Case) -> Evidence | None:
@@ -113,17 +113,17 @@ def _unexplained(case: Case) -> Evidence | None:
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(
-        "target-closed", Stage.ACCEPTANCE, "The target database cannot take messages",
+        "target-closed", Stage.ACCEPTANCE, "The target database cannot accept messages",
         _CLOSED, "reference 1.5, 4.6",
-        "Switch on delivery there (ENABLE_BROKER); bring it online, READ_WRITE, MULTI_USER. A "
-        "mirror or secondary takes none: route to the principal, or to the group's listener.",
+        "Enable delivery there (ENABLE_BROKER); bring it online, READ_WRITE, MULTI_USER. A mirror "
+        "or secondary accepts none: route to the principal, or to the group's listener.",
         _closed,
     ),
     Cause(
         "queue-off", Stage.ACCEPTANCE, "The target's queue is disabled",
         _PARKED, "reference 4.6, 4.11",
-        "ALTER QUEUE ... WITH STATUS = ON. Five rollbacks in a row turn a queue off: find the "
-        "poison message first, or it happens again.",
+        "Find the poison message first: five rollbacks in a row turn a queue off. Then ALTER QUEUE "
+        "... WITH STATUS = ON.",
         _queue_off,
     ),
     Cause(
@@ -133,46 +133,46 @@ CAUSES: tuple[Cause[Case], ...] = (
         _contract,
     ),
     Cause(
-        "send-denied", Stage.ACCEPTANCE, "Nobody may SEND on the target service",
+        "send-denied", Stage.ACCEPTANCE, "SEND permission is missing on the target service",
         (8494,), "reference 4.14 (8494, 11215)",
-        "GRANT SEND ON SERVICE:: at the target: to public where dialogs are not encrypted, else to "
-        "the user who owns the initiator's certificate there.",
+        "GRANT SEND ON SERVICE:: at the target: to public if dialogs are not encrypted, else to "
+        "the user that owns the initiator's certificate there.",
         _denied,
     ),
     Cause(
-        "no-way-back", Stage.ACKNOWLEDGEMENT, "It arrives, and no acknowledgement finds back",
+        "no-way-back", Stage.ACKNOWLEDGEMENT, "The message arrives, but acknowledgements do not",
         (), "reference 4.5 (TA-09)",
         "CREATE ROUTE in the target database (not in msdb) to the initiator's service, with the "
         "initiator's broker id and the address of its instance or gateway.",
         _no_return_path,
     ),
     by_status(
-        "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer, or does not accept",
+        "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer or accept",
         (9753,), "reference 4.6",
-        "The snapshot shows nothing wrong on this side: take one of the far instance too, or watch "
+        "The snapshot shows no problem on this side. Take one of the far instance too, or watch "
         "Broker:Message Undeliverable there.",
     ),
     Cause(
-        "obstacle-gone", Stage.WAITING, "What the status says was mended since the last try",
+        "obstacle-gone", Stage.WAITING, "The cause in transmission_status no longer exists",
         (), "reference 4.5",
-        "Wait a minute: a retry finds the route.",
+        "Wait a minute for the next retry.",
         _obstacle_gone, bad=False,
     ),
     Cause(
-        "beyond-the-snapshot", Stage.TRANSPORT, "The way leads out of the snapshot",
+        "beyond-the-snapshot", Stage.TRANSPORT, "The path leaves the snapshot",
         (), "reference 2.2 R8",
-        "Take a snapshot of the instance at that address as well, or describe it in a topology and "
-        "name that with --topology.",
+        "Take a snapshot of the instance at that address too, or describe it in a topology "
+        "(--topology).",
         _beyond,
     ),
     Cause(
-        "in-flight", Stage.WAITING, "On its way",
+        "in-flight", Stage.WAITING, "In transit",
         (9749,), "reference 4.5, 4.6",
         "Nothing to do.",
         _in_flight, bad=False,
     ),
     Cause(
-        "unexplained", Stage.WAITING, "Nothing in the snapshot explains it",
+        "unexplained", Stage.WAITING, "The snapshot shows no cause",
         (), "reference 4.6",
         "Watch Broker:Message Classify, Broker:Transmission and Broker:Message Undeliverable on "
         "both sides for a minute, and read the error logs.",

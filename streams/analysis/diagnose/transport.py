@@ -151,17 +151,17 @@ CAUSES: tuple[Cause[Case], ...] = (
         "wrong-port", Stage.TRANSPORT, "The route names another port than the endpoint's",
         (), "reference 1.3 (TA-06)",
         "ALTER ROUTE with the LISTENER_PORT of the endpoint (sys.tcp_endpoints), which is not the "
-        "port of the server itself (1433).",
+        "port of the database engine (1433).",
         _wrong_port,
     ),
     Cause(
         "next-hop-stopped", Stage.TRANSPORT, "The next instance's endpoint is not started",
         (), "reference 4.6 (TA-07)",
-        "ALTER ENDPOINT ... STATE = STARTED at the instance where the way ends.",
+        "ALTER ENDPOINT ... STATE = STARTED at the instance where the path ends.",
         _stopped,
     ),
     by_status(
-        "connect-denied", Stage.TRANSPORT, "The peer's login may not connect to the endpoint",
+        "connect-denied", Stage.TRANSPORT, "The peer's login has no CONNECT permission",
         (9752, 28034), "reference 4.14 (TA-39)",
         "GRANT CONNECT ON ENDPOINT:: at the instance that refuses, to the login that the message "
         "names: the other server's service account, or the login of its certificate.",
@@ -173,51 +173,52 @@ CAUSES: tuple[Cause[Case], ...] = (
         _encryption,
     ),
     by_status(
-        "authentication", Stage.TRANSPORT, "The servers do not accept each other's identity",
+        "authentication", Stage.TRANSPORT, "Authentication between the servers failed",
         (9751, 9758, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047,
          28048),
         "reference 4.14",
-        "With Windows authentication: service accounts of one domain or of domains that trust each "
-        "other, and their SPNs. With certificates: each side has the other's public key in master, "
-        "none has expired. The error log of the other server says more.",
+        "With Windows authentication: check that the service accounts are in the same domain or in "
+        "trusting domains, and check their SPNs. With certificates: check that each side has the "
+        "other's public key in master, and that none has expired. The other server's error log has "
+        "details.",
     ),
     by_status(
-        "connect-failed", Stage.TRANSPORT, "Nobody answers at the address",
+        "connect-failed", Stage.TRANSPORT, "The connection attempt failed",
         (9754,), "reference 4.6",
-        "10061: no endpoint listens there, or at another port; 10060: a firewall, or no such host. "
-        "Try Test-NetConnection HOST -Port PORT from the sending server.",
+        "10061: no endpoint listens at this port. 10060: a firewall blocks it, or the host does "
+        "not exist. Run Test-NetConnection HOST -Port PORT on the sending server.",
     ),
     by_status(
-        "connection-lost", Stage.TRANSPORT, "The connection is made and breaks",
+        "connection-lost", Stage.TRANSPORT, "The connection was lost",
         (9755, 9757, 9759), "reference 4.6",
-        "10054: the other side closed it, mostly because of its own security or encryption: read "
-        "its error log at that time. It may also be no Service Broker port at all.",
+        "10054: the other side closed it, usually because of its security or encryption settings: "
+        "read its error log at that time. The port may also belong to something else.",
     ),
     Cause(
-        "forwarding-off", Stage.FORWARDING, "An instance on the way does not forward",
+        "forwarding-off", Stage.FORWARDING, "An instance on the path does not forward",
         (9792,), "reference 2.2 R8.2 (TA-08)",
-        "ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) there, or route past "
-        "it. A route in its msdb decides, not one in a user database.",
+        "ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) there, or change "
+        "the route to avoid it. Routes of its msdb decide, not those of a user database.",
         _forwarding_off,
     ),
     Cause(
-        "loop", Stage.FORWARDING, "Forwarders send it round in a circle",
+        "loop", Stage.FORWARDING, "The routes form a loop",
         (), "reference 5.1 (TA-10)",
-        "Correct the msdb route of the instance where the circle closes.",
+        "Correct the msdb route of the instance that closes the loop.",
         _loop,
     ),
     Cause(
-        "stale-broker-id", Stage.ACCEPTANCE, "The target's broker id is not where the route leads",
+        "stale-broker-id", Stage.ACCEPTANCE, "The route leads to a database with another broker id",
         (28017,), "reference 1.5, 2.2 R7.1 (TA-04, TA-05)",
         "After NEW_BROKER, a restore elsewhere or a failover, ALTER ROUTE with the "
         "service_broker_guid that the target database has now, and its address.",
         _stale,
     ),
     Cause(
-        "lost-on-the-way", Stage.FORWARDING, "An instance on the way drops it",
+        "lost-on-the-way", Stage.FORWARDING, "An instance on the path drops the message",
         (9788, 9789, 9790), "reference 2.2 R2, 5.3",
-        "Give msdb of that instance a route for the service, or switch on the broker in its msdb. "
-        "Nothing is stored there: the sender keeps retrying.",
+        "CREATE ROUTE for the service in msdb of that instance, or enable the broker in its msdb. "
+        "The message is not lost: the sender retries.",
         _lost_in_transit,
     ),
 )  # fmt: skip

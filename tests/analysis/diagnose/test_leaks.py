@@ -121,7 +121,7 @@ def test_a_queue_that_nobody_reads_is_evidence(tmp_path: Path) -> None:
     ]
     [one] = diagnose(load_snapshot(write_json(tmp_path, found)), NOW).found
     assert one.evidence[-1] == (
-        "queue InitiatorQueue holds 1,200 messages that nobody has received, its monitor says "
+        "queue InitiatorQueue holds 1,200 messages that no reader has received; its monitor is "
         "NOTIFIED"
     )
 
