@@ -56,7 +56,7 @@ def test_the_table_has_every_field_in_order(page: str) -> None:
 
 
 def test_the_table_of_the_cause_has_every_field_in_order(page: str) -> None:
-    section = page.partition("## Saying something again")[2].partition("\n## ")[0]
+    section = page.partition("## Repeated statements")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(CAUSE.names)
     cause = decode_cause(examples(page)["Cause"])
     source = Source("shop", "billing", uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"), 3)
