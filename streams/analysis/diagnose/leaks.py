@@ -62,7 +62,7 @@ def _expired(side: Side) -> Evidence | None:
     over = expires is not None and taken is not None and expires < taken
     if not over or side.endpoint.state is DialogState.CLOSED:
         return None
-    return ("their lifetime is over, and neither application has ended them",)
+    return ("their lifetime has expired, and neither application has ended them",)
 
 
 def _error(side: Side) -> Evidence | None:
@@ -106,7 +106,7 @@ def _idle(side: Side) -> Evidence | None:
     e = side.endpoint
     if e.state is not DialogState.CONVERSING or side.pending or not side.older(IDLE):
         return None
-    return ("conversing, nothing to send, for more than a week: nobody ends them",)
+    return ("conversing, nothing to send, begun more than a week ago and not ended",)
 
 
 CAUSES: tuple[Cause[Side], ...] = (
