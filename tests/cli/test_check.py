@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
+from email.message import Message
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +237,8 @@ SHAPES = {
     "": {"$schema", "version", "runs"},
     "runs": {"tool", "columnKind", "results"},
     "driver": {"name", "version", "rules"},
-    "rules": {"id", "shortDescription", "fullDescription", "help", "defaultConfiguration"},
+    "rules": {"id", "shortDescription", "fullDescription", "help", "defaultConfiguration",
+              "helpUri"},
     "results": {"ruleId", "ruleIndex", "level", "message", "locations", "properties",
                 "suppressions"},
     "locations": {"physicalLocation", "logicalLocations"},
@@ -296,3 +300,37 @@ def test_sarif_lists_suppressed_results_as_such(folder: Path) -> None:
     assert found["suppressions"] == [expected]
     place = found["locations"][0]["physicalLocation"]["artifactLocation"]
     assert place["uri"] == "topology.yaml"
+
+
+# --- Links to the documentation ------------------------------------------------------------------
+
+SITE = "https://hopline.example/docs"
+PAGE = f"{SITE}/reference/findings/TA-20/"
+
+
+@pytest.fixture
+def stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the project's metadata state where the documentation is."""
+    about = Message()
+    about["Project-URL"] = "Repository, https://hopline.example/source"
+    about["Project-URL"] = f"Documentation, {SITE}"
+    monkeypatch.setattr(metadata, "metadata", lambda name: about)
+
+
+@pytest.mark.usefixtures("stated")
+def test_findings_link_to_their_pages(folder: Path) -> None:
+    out = run(folder).stdout
+    assert out.count(f"TA-20  see {PAGE}\n") == 1
+    assert run("--explain", "TA-20").stdout.endswith(f"\n{PAGE}\n")
+    log = json.loads(run(folder, "--format", "sarif").stdout)
+    rules = {rule["id"]: rule for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules["TA-20"]["helpUri"] == PAGE
+
+
+def test_without_a_stated_address_nothing_is_linked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "metadata", lambda name: Message())
+    assert "://" not in re.sub(r"tcp://", "", run(folder).stdout)
+    log = json.loads(run(folder, "--format", "sarif").stdout)
+    assert all("helpUri" not in rule for rule in log["runs"][0]["tool"]["driver"]["rules"])

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
+from streams.analysis.check.page import page_url
 from streams.analysis.check.registry import Check
 from streams.analysis.check.run import Report
 from streams.topology import Finding, Severity, Suppression
@@ -17,28 +18,33 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def report_sarif(
-    report: Report, checks: Iterable[Check], base: Path, version: str
+    report: Report, checks: Iterable[Check], base: Path, version: str, site: str | None = None
 ) -> dict[str, Any]:
-    """Return a report as a SARIF log; the URIs of files are relative to the folder ``base``."""
+    """Return a report as a SARIF log; the URIs of files are relative to the folder ``base``.
+
+    ``site`` is the address of the documentation site; without it no rule has a ``helpUri``.
+    """
     rules = tuple(checks)
     index = {check.code: number for number, check in enumerate(rules)}
     results = [_result(finding, index, base) for finding in report.findings]
     for taken in report.suppressed:
         result = _result(taken.finding, index, base)
         results.append({**result, "suppressions": [_suppression(taken.by)]})
-    driver = {"name": "hopline", "version": version, "rules": [_rule(check) for check in rules]}
+    rows = [_rule(check, site) for check in rules]
+    driver = {"name": "hopline", "version": version, "rules": rows}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(check: Check) -> dict[str, Any]:
-    return {
+def _rule(check: Check, site: str | None) -> dict[str, Any]:
+    rule: dict[str, Any] = {
         "id": check.code,
         "shortDescription": {"text": check.title},
         "fullDescription": {"text": check.why},
         "help": {"text": f"{check.why} {check.remedy} Rule: {check.rule}."},
         "defaultConfiguration": {"level": _LEVELS[check.severities[0]]},
     }
+    return rule if site is None else {**rule, "helpUri": page_url(check.code, site)}
 
 
 def _result(finding: Finding, index: dict[str, int], base: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
+from streams.analysis.check.page import page_url
 from streams.analysis.check.registry import Check
 from streams.analysis.check.run import Report
 from streams.prose import counted, wrapped
@@ -20,12 +21,15 @@ def _plain(severity: Severity, text: str) -> str:
     return text
 
 
-def report_text(report: Report, paint: Paint = _plain) -> str:
-    """Return a report for people, the worst first; at most 100 columns, but for long paths."""
-    return "\n".join(_lines(report, paint)) + "\n"
+def report_text(report: Report, paint: Paint = _plain, site: str | None = None) -> str:
+    """Return a report for people, the worst first; at most 100 columns, but for long paths.
+
+    ``site`` is the address of the documentation site, for a link to the page of each code.
+    """
+    return "\n".join(_lines(report, paint, site)) + "\n"
 
 
-def _lines(report: Report, paint: Paint) -> Iterator[str]:
+def _lines(report: Report, paint: Paint, site: str | None) -> Iterator[str]:
     for severity in Severity:
         group = [finding for finding in report.findings if finding.severity is severity]
         if group:
@@ -33,6 +37,8 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
             yield ""
         for code, alike in groupby(group, key=lambda finding: finding.code):
             yield from _alike_lines(code, tuple(alike), severity, paint)
+            if site is not None:
+                yield from (f"{paint(severity, code)}  see {page_url(code, site)}", "")
     yield _summary(report)
 
 
@@ -62,10 +68,12 @@ def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
     yield from wrapped(finding.remedy, "  > ", "    ")
 
 
-def page_text(check: Check) -> str:
-    """Return what a check means, for people."""
+def page_text(check: Check, site: str | None = None) -> str:
+    """Return what a check means, for people; with a link to its page in the ``site``."""
     severities = " or ".join(severity.value for severity in check.severities)
     lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
     for text in (check.why, check.remedy):
         lines += ["", *wrapped(text)]
+    if site is not None:
+        lines += ["", page_url(check.code, site)]
     return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ from streams.analysis.check import (
     report_text,
 )
 from streams.analysis.places import unknown
+from streams.cli.documentation import documentation_url
 from streams.cli.group import version
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
@@ -79,7 +80,7 @@ def _page(code: str) -> str:
     found = pages.get(code.upper())
     if found is None:
         raise unknown("finding", code.upper(), pages, "check")
-    return page_text(found)
+    return page_text(found, documentation_url())
 
 
 def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
@@ -90,13 +91,13 @@ def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
 def _print(report: Report, format_: str, folder: Path) -> None:
     if format_ == "text":
         # click leaves colours out where stdout is no terminal; NO_COLOR is ours to heed.
-        click.echo(report_text(report, _paint), nl=False, color=_colour())
+        click.echo(report_text(report, _paint, documentation_url()), nl=False, color=_colour())
         return
     result = report.to_json()
     if format_ == "sarif":
         here = Path.cwd()
         base = here if folder.resolve().is_relative_to(here) else folder.resolve()
-        result = report_sarif(report, CHECKS, base, version())
+        result = report_sarif(report, CHECKS, base, version(), documentation_url())
     click.echo(json.dumps(result, indent=2, ensure_ascii=False))
 
 

@@ -1,0 +1,13 @@
+"""Where the documentation site has the page of a finding."""
+
+from __future__ import annotations
+
+
+def page_path(code: str) -> str:
+    """Return the path of a finding's page, relative to the root of the site."""
+    return f"reference/findings/{code}/"
+
+
+def page_url(code: str, site: str) -> str:
+    """Return the address of a finding's page in the site at an address."""
+    return f"{site.rstrip('/')}/{page_path(code)}"

@@ -1,0 +1,18 @@
+"""Where the documentation site is, as the metadata of the installed project states it."""
+
+from __future__ import annotations
+
+LABEL = "Documentation"
+"""The name of the address among the project's URLs in ``pyproject.toml``."""
+
+
+def documentation_url() -> str | None:
+    """Return the address of the documentation site, or None if the project states none."""
+    from importlib import metadata  # takes as long as a small check
+
+    try:
+        stated = metadata.metadata("hopline").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    urls = dict(url.split(", ", 1) for url in stated)
+    return urls.get(LABEL)
