@@ -17,6 +17,7 @@
 # make bench   what everything costs, one table in 40 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-kafka_heartbeats and bench-verify:
 #              apart, they take long
+# make docs    the documentation site, in build/site; a broken link fails
 # make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
 # make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
 #              vulnerability services cannot be reached
@@ -31,7 +32,7 @@ BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats capture)
 
 .PHONY: setup browser test test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
-  bench-verify lock audit sbom clean
+  bench-verify docs lock audit sbom clean
 
 # setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
 # isolated build needs. pyspark is published as source only.
@@ -98,6 +99,11 @@ $(BENCHES): bench-%: setup
 
 bench-verify: setup
 	@$(BIN)/python -m bench.verify
+
+# MkDocs imports docs_site/ and streams/ from here; Material prints an announcement without the variable.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/site/index.html"
 
 # With the oldest supported Python, so that what only old versions need is in the lock. Hashes are
 # those of all files of a version, so that the lock holds for every platform.

@@ -43,7 +43,7 @@ def pages() -> Mapping[Path, str]:
 
 
 def _page() -> str:
-    lines = [_INTRODUCTION, *_table(), *(line for check in CHECKS for line in _part(check))]
+    lines = [_INTRODUCTION, *_table(), *(line for c in CHECKS for line in finding_lines(c))]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -63,7 +63,8 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 115, break_on_hyphens=False)
 
 
-def _part(check: Check) -> Iterator[str]:
+def finding_lines(check: Check) -> Iterator[str]:
+    """Yield the part of the page about one finding; its heading is first."""
     yield from (f"## {check.code}", "")
     yield f"**{check.title}.** {_severities(check).capitalize()}; {check.rule}."
     yield from ("", *_wrapped(check.why), "", *_wrapped(f"*What to do:* {check.remedy}"), "")
