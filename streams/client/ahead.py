@@ -19,10 +19,10 @@ from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
     Cluster,
+    ConsumerHealth,
     FencedError,
     KafkaError,
     KafkaException,
-    LostBrokers,
     Message,
     Returning,
     TopicPartition,
@@ -78,9 +78,9 @@ class ReadAhead:
         self._over: HoplineError | None = None
         self._told: set[int] = set()
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
-        self._consumer = cluster.consumer(group, **_FETCHED, **named)
+        self._health = ConsumerHealth(cluster)
+        self._consumer = cluster.consumer(group, stats=self._health.report, **_FETCHED, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
-        self._lost_brokers = LostBrokers(cluster)
         self._join()
 
     def _join(self) -> None:
@@ -109,7 +109,8 @@ class ReadAhead:
         if self._over is not None:
             raise self._over
         try:
-            self._lost_brokers.look(bool(self.partitions), self._consumer)
+            paused = [(self.topic, n) for n, p in self.partitions.items() if p.paused]
+            self._health.look(bool(self.partitions), self._consumer, paused=paused)
         except SurroundingsError as lost:
             self._over = lost
             raise

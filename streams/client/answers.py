@@ -17,6 +17,7 @@ from streams.kafka import (
     Consumer,
     KafkaException,
     Message,
+    StalledFetch,
     TopicPartition,
     demand_replicas,
     watermarks,
@@ -42,23 +43,32 @@ class Answers:
         # An instance that nobody has applied is told at once.
         partitions_of(cluster, self._topic, timeout=timeout)
         demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
-        self._consumer = self._listening(cluster, timeout)
+        self._cluster, self._stalled = cluster, StalledFetch()
+        self._consumer, self._next = self._listening(timeout)
         self._waiting: dict[uuid.UUID, ResultRecord | None] = {}
         self._changed = Condition()
         self._polled = False
         self.trouble = ""
 
-    def _listening(self, cluster: Cluster, timeout: float) -> Consumer:
-        # Where retention has removed what would be read next, it goes on with the oldest that is
-        # left: the end might be behind an answer that somebody waits for.
-        consumer = cluster.consumer(f"{cluster.topics.prefix}reader", auto_offset_reset="earliest")
+    def _listening(self, timeout: float) -> tuple[Consumer, int]:
+        """Return a consumer that reads from the end on, and the offset of that end."""
+        consumer = self._made()
         try:
-            _, high = watermarks(consumer, self._topic, 0, timeout=timeout)
+            _, end = watermarks(consumer, self._topic, 0, timeout=timeout)
         except KafkaException as error:
             consumer.close()
-            raise cluster.unreachable(error, timeout) from error
-        consumer.assign([TopicPartition(self._topic, 0, high)])
-        return consumer
+            raise self._cluster.unreachable(error, timeout) from error
+        consumer.assign([TopicPartition(self._topic, 0, end)])
+        return consumer, end
+
+    def _made(self) -> Consumer:
+        # Where retention has removed what would be read next, it goes on with the oldest that is
+        # left: the end might be behind an answer that somebody waits for.
+        return self._cluster.consumer(
+            f"{self._cluster.topics.prefix}reader",
+            auto_offset_reset="earliest",
+            stats=self._stalled.report,
+        )
 
     def close(self) -> None:
         """Let the broker go."""
@@ -100,6 +110,10 @@ class Answers:
         message = None
         try:
             message = self._consumer.poll(timeout)
+            if message is None and self._stalled.find(self._consumer) is not None:
+                self._consumer.close()
+                self._consumer = self._made()
+                self._consumer.assign([TopicPartition(self._topic, 0, self._next)])
         finally:
             with self._changed:
                 self._polled = False
@@ -112,7 +126,7 @@ class Answers:
         if error is not None:  # it may pass: the client goes on trying
             self.trouble = f": {error.str()}"
             return
-        self.trouble = ""
+        self.trouble, self._next = "", (message.offset() or 0) + 1
         if message.key() == self._reply_to:
             try:
                 answer = decode_result(message.value())

@@ -11,8 +11,8 @@ from streams.kafka import (
     CatalogState,
     Cluster,
     Consumer,
+    ConsumerHealth,
     KafkaException,
-    LostBrokers,
     Message,
     TopicPartition,
     UnusableCatalogError,
@@ -49,10 +49,13 @@ class QueueSettings:
         for message in read_all(cluster, cluster.topics.catalog):
             self._take(message)
         self._settle()
-        self._consumer, self._lost_brokers = self._follow(), LostBrokers(cluster)
+        self._health = ConsumerHealth(cluster)
+        self._consumer = self._follow()
 
     def _follow(self) -> Consumer:
-        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}reader")
+        consumer = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}reader", stats=self._health.report
+        )
         consumer.assign([TopicPartition(self._cluster.topics.catalog, 0, self._next)])
         return consumer
 
@@ -71,7 +74,7 @@ class QueueSettings:
         for message in batch:
             if message.error() is None and self._take(message):
                 self._settle()
-        if self._lost_brokers.finds(bool(batch), self._consumer):
+        if self._health.finds(bool(batch), self._consumer):
             self._consumer.close()
             self._consumer = self._follow()
 

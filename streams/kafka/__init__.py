@@ -30,6 +30,7 @@ from streams.kafka.compare_topics import (
     demand_replicas,
     durable_config,
 )
+from streams.kafka.consumer_health import ConsumerHealth
 from streams.kafka.coordinator import while_coordinator_moves
 from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
@@ -65,6 +66,7 @@ from streams.kafka.reader import (
 from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest, take
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
+from streams.kafka.stalled_fetch import StalledFetch
 from streams.kafka.stated import demand_stateable, stated_cluster
 from streams.kafka.topic_ids import NO_TOPIC, find_topic_id, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
@@ -82,6 +84,7 @@ __all__ = [
     "Change",
     "Cluster",
     "Consumer",
+    "ConsumerHealth",
     "Deployment",
     "FencedError",
     "Fetcher",
@@ -104,6 +107,7 @@ __all__ = [
     "Producer",
     "Returning",
     "Spans",
+    "StalledFetch",
     "StuckError",
     "TopicPartition",
     "Transactor",

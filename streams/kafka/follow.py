@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message, headers_of
-from streams.kafka.lost_brokers import LostBrokers
+from streams.kafka.consumer_health import ConsumerHealth
 from streams.wire import MalformedError
 from streams.wire.describe import RawRecord
 
@@ -66,9 +66,12 @@ class Follower(Generic[Item]):
     ) -> None:
         """Begin at the beginning or, with ``last``, that many positions before each end."""
         self._make, self._order = make, order
-        self._lost_brokers = LostBrokers(cluster)
+        self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(
-            f"{cluster.topics.prefix}tail", auto_offset_reset="earliest", enable_partition_eof=True
+            f"{cluster.topics.prefix}tail",
+            auto_offset_reset="earliest",
+            enable_partition_eof=True,
+            stats=self._health.report,
         )
         places = [(topic, p) for topic, count in topics for p in range(count)]
         start = OFFSET_BEGINNING if last is None else _TAIL - last
@@ -108,7 +111,7 @@ class Follower(Generic[Item]):
         """Yield what comes from now on, as it comes, for ever; raises SurroundingsError."""
         while True:
             batch = self._poll()
-            self._lost_brokers.look(bool(batch), self._consumer)
+            self._health.look(bool(batch), self._consumer)
             for message in batch:
                 error = message.error()
                 if error is not None:

@@ -8,6 +8,7 @@ quarter of the CPU then. Kafka's client cannot be configured anew, so another on
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from streams.kafka import (
     GATHERED,
@@ -37,8 +38,8 @@ class ControlConsumer:
     ``positions`` are the next offsets of ``catalog`` and of ``presence``.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster, self._topics = cluster, cluster.topics
+    def __init__(self, cluster: Cluster, stats: Callable[[str], None]) -> None:
+        self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._pausing = False
         self.client = self._made()
         watermarks(self.client, self._topics.catalog, 0)  # one that knows it reads sooner
@@ -74,6 +75,7 @@ class ControlConsumer:
             f"{self._topics.prefix}control",
             auto_offset_reset="earliest",
             enable_partition_eof=True,
+            stats=self._stats,
             **(PAUSING if self._pausing else GATHERED),
         )
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, KafkaException, LostBrokers, Message, is_forbidden
+from streams.kafka import Cluster, ConsumerHealth, KafkaError, KafkaException, Message, is_forbidden
 from streams.node import SILENCE, CatalogView, KafkaClock, SlotOwners
 from streams.protocol import Claim
 from streams.settings import NO_CREDENTIALS, Credentials
@@ -200,9 +200,9 @@ class Control:
             self._presence_end.end()
 
     def _run(self) -> None:
-        consumer = self._consumer = ControlConsumer(self._cluster)
+        health = ConsumerHealth(self._cluster)
+        consumer = self._consumer = ControlConsumer(self._cluster, health.report)
         writer = self._writer = HeartbeatWriter(self._cluster, self._replica, self._clock)
-        lost_brokers = LostBrokers(self._cluster)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
@@ -215,7 +215,7 @@ class Control:
                 for message in messages:
                     self._take(message, now)
                 at_end = self._look_for_end()
-                lost_brokers.look(bool(messages), consumer.client, writer.producer)
+                health.look(bool(messages), consumer.client, writer.producer)
                 if at_end:
                     self._pause()
         finally:

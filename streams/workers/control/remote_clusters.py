@@ -18,9 +18,9 @@ from streams.kafka import (
     GATHERED,
     Cluster,
     Consumer,
+    ConsumerHealth,
     KafkaError,
     KafkaException,
-    LostBrokers,
     Message,
     TopicPartition,
     headers_of,
@@ -179,6 +179,7 @@ class _Watch:
         self.admits: dict[str, frozenset[str]] = {}
         self._name = name
         self._reader = HeartbeatReader()
+        self._health = ConsumerHealth(cluster)
         self._logged = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
@@ -190,7 +191,7 @@ class _Watch:
         self._thread.join(1)
 
     def _run(self) -> None:
-        consumer, lost_brokers = self._listening(), LostBrokers(self.cluster)
+        consumer = self._listening()
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
@@ -199,7 +200,7 @@ class _Watch:
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
                 messages = take(consumer, 0.2)
-                if lost_brokers.finds(bool(messages), consumer):
+                if self._health.finds(bool(messages), consumer):
                     consumer.close()
                     consumer, again = self._listening(), 0.0
                     continue
@@ -224,6 +225,7 @@ class _Watch:
             f"{self.cluster.topics.prefix}control",
             auto_offset_reset="latest",
             enable_partition_eof=True,
+            stats=self._health.report,
             fetch_wait_max_ms=500,  # an idle cluster is asked less often; a record ends the wait
             **GATHERED,
         )

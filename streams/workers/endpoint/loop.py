@@ -20,9 +20,9 @@ import time
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    ConsumerHealth,
     KafkaError,
     KafkaException,
-    LostBrokers,
     Message,
     is_fatal,
     partitions_of,
@@ -73,6 +73,7 @@ class EndpointLoop:
         self._turns, self._read_at = 0, time.monotonic()
         partitions = len(partitions_of(cluster, inputs.cmd))
         intake = Intake(inputs, partitions, control.catch_up, self._is_to_skip)
+        self._health = ConsumerHealth(cluster, traffic.reader)
         consumer = self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{ownership.home}",
             partition_assignment_strategy="range",
@@ -85,7 +86,7 @@ class EndpointLoop:
             fetch_queue_backoff_ms=10,
             # Who waits longer asks less often, and is answered as soon as there is anything.
             fetch_wait_max_ms=500,
-            stats=traffic.reader,
+            stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
         )
         self._held_back = HeldBackStatements(ownership.home, inputs.cmd, consumer)
@@ -94,15 +95,19 @@ class EndpointLoop:
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``, or until the role has gone."""
-        lost_brokers = LostBrokers(self._cluster)
         self._assignment.subscribe(self._consumer)
         try:
             while not stop.is_set() and self._ownership.lasts:
                 self._turn()
-                lost_brokers.look(self._ownership.assigned, self._consumer)
+                self._look_after_consumer()
         finally:
             self._assignment.close()
             self._consumer.close()
+
+    def _look_after_consumer(self) -> None:
+        cmd, owned = self._assignment.inputs.cmd, self._assignment.owned
+        paused = [(cmd, number) for number, one in owned.items() if one.held_back is not None]
+        self._health.look(self._ownership.assigned, self._consumer, paused=paused)
 
     def _turn(self) -> None:
         beat()

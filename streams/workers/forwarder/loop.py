@@ -22,6 +22,7 @@ from functools import partial
 from streams.kafka import (
     Cluster,
     Consumer,
+    ConsumerHealth,
     KafkaException,
     LostBrokers,
     OneAtATime,
@@ -77,6 +78,7 @@ class ForwarderLoop:
         self._reads: list[str] = []
         self._group = f"{cluster.topics.prefix}forwarder.{ownership.home}"
         group = self._group + ownership.suffix
+        self._health = ConsumerHealth(cluster, traffic.reader)
         self._consumer = self._offsets = cluster.consumer(
             group,
             partition_assignment_strategy="range",
@@ -87,7 +89,7 @@ class ForwarderLoop:
             queued_min_messages=BATCH,
             fetch_message_max_bytes=AHEAD_BYTES,
             fetch_queue_backoff_ms=10,
-            stats=traffic.reader,
+            stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
         )
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
@@ -127,10 +129,9 @@ class ForwarderLoop:
 
     def _turns(self, stop: threading.Event) -> None:
         commit_at = release_at = time.monotonic()
-        lost_brokers = LostBrokers(self._cluster)
         while not stop.is_set() and self.ownership.lasts:
             self._turn()
-            lost_brokers.look(self.ownership.assigned, self._consumer)
+            self._health.look(self.ownership.assigned, self._consumer)
             if self.ownership.assigned and self._returning.finds_idle(self._reads):
                 self.ownership.assigned = False
                 self._consumer.unsubscribe()

@@ -1,0 +1,61 @@
+"""Whether a consumer still works: it asks its brokers, and fetches what there is to read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+from confluent_kafka import Consumer
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+from streams.kafka.lost_brokers import Asking, LostBrokers
+from streams.kafka.stalled_fetch import Place, StalledFetch
+
+log = logging.getLogger("hopline.kafka")
+
+
+class ConsumerHealth:
+    """Look after a consumer that was made with ``stats=health.report``; ``also`` has reports, too.
+
+    What is found is cured by a new client only.
+    """
+
+    def __init__(self, cluster: Cluster, also: Callable[[str], None] | None = None) -> None:
+        self._cluster = cluster
+        self._lost_brokers, self._stalled = LostBrokers(cluster), StalledFetch(also)
+        self.report = self._stalled.report
+
+    def look(
+        self,
+        is_well: bool,
+        consumer: Consumer,
+        *others: Asking,
+        paused: Collection[Place] = (),
+    ) -> None:
+        """Raise SurroundingsError where a client does not work; ``others`` are asked as well.
+
+        ``is_well`` and ``others`` are :class:`LostBrokers`'; ``paused`` is :class:`StalledFetch`'s.
+        """
+        self._lost_brokers.look(is_well, consumer, *others)
+        stalled = self._stalled.find(consumer, paused)
+        if stalled is not None:
+            raise SurroundingsError(
+                f"{_text(stalled)} has records that its client here no longer fetches "
+                "(librdkafka issue 4492).",
+                "Start this again: another client goes on.",
+            )
+
+    def finds(self, is_well: bool, consumer: Consumer) -> bool:
+        """Tell whether the consumer does not work, for a caller that makes another one."""
+        if self._lost_brokers.finds(is_well, consumer):
+            return True
+        stalled = self._stalled.find(consumer)
+        if stalled is not None:
+            log.warning("%s is not fetched any more: another client goes on", _text(stalled))
+        return stalled is not None
+
+
+def _text(place: Place) -> str:
+    topic, partition = place
+    return f"{topic}/{partition}"

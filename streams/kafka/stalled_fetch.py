@@ -1,0 +1,99 @@
+"""A partition that a consumer no longer fetches, although there are records to read.
+
+After leaders have changed several times within seconds, librdkafka may wait for good for an answer
+about a partition's leader epoch (issue 4492), without an error. The client answers everything else,
+and goes on with its other partitions. Only a new client reads on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaException, TopicPartition
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+_QUIET = 30.0
+"""Seconds after which Kafka is asked whether a partition has more than was fetched."""
+_EVERY = 10.0
+"""Seconds between two such looks."""
+_TIMEOUT = 1.0
+
+
+class Fetching(Protocol):
+    """A consumer."""
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> Any:
+        """Return where a partition begins and ends, as Kafka says now."""
+
+
+class StalledFetch:
+    """Find such partitions in a consumer's statistics; ``clock`` is in seconds.
+
+    A partition is stalled if its fetch position stays below the last stable offset from one look to
+    the next, with a report of the client in between, while the client has no records left to hand
+    out: one whose application is slow fetches no more, either. ``also`` takes the reports, too.
+    """
+
+    def __init__(
+        self,
+        also: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._also, self._clock = also, clock
+        self._fetched: dict[Place, tuple[int, float]] = {}
+        """By partition the next offset to fetch, and since when it is that."""
+        self._behind: dict[Place, int] = {}
+        self._drained = False
+        self._reported = False
+        self._look_at = 0.0
+
+    def report(self, statistics: str) -> None:
+        """Take a report of the client: JSON, as librdkafka's STATISTICS.md has it."""
+        topics = json.loads(statistics)["topics"]
+        said = {
+            (topic, int(number)): (int(partition["next_offset"]), int(partition["fetchq_cnt"]))
+            for topic, about in topics.items()
+            for number, partition in about["partitions"].items()
+            if partition["next_offset"] >= 0 and partition["fetch_state"] != "none"
+        }
+        now, before = self._clock(), self._fetched
+        self._fetched = {
+            place: before[place]
+            if place in before and before[place][0] == offset
+            else (offset, now)
+            for place, (offset, _) in said.items()
+        }
+        self._drained, self._reported = not any(count for _, count in said.values()), True
+        if self._also is not None:
+            self._also(statistics)
+
+    def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
+        """Return a partition that is stalled, if any; ``paused`` are not to be fetched.
+
+        Asks Kafka only about partitions of which nothing was fetched for 30 s, and takes at most a
+        second where their leader does not answer.
+        """
+        now = self._clock()
+        if now < self._look_at or not (self._drained and self._reported):
+            return None
+        self._look_at, self._reported = now + _EVERY, False
+        before, self._behind = self._behind, {}
+        for place, (offset, since) in list(self._fetched.items()):
+            if now - since < _QUIET or place in paused:
+                continue
+            try:
+                end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)[1]
+            except KafkaException:  # its leader is away: nobody could fetch it
+                break
+            if end <= offset:
+                self._fetched[place] = offset, now
+            elif before.get(place) == offset:
+                return place
+            else:
+                self._behind[place] = offset
+        return None
