@@ -184,8 +184,8 @@ def test_a_suppressed_finding_is_listed_apart(folder: Path) -> None:
         ("- {code: TA-20, subject: ServerB/*, reason: x}", 1, "matches no finding"),
         ("- {code: TA-99, reason: x}", 1, "there is no TA-99"),
         ("- {code: TA-99, reason: x, until: 2001-01-01}", 1, "there is no TA-99"),
-        ("- {code: TA-20, reason: x, until: 2001-01-01}", 1, "the finding is still there"),
-        ("- {code: TA-19, reason: x, until: 2001-01-01}", 1, "was good until 2001-01-01"),
+        ("- {code: TA-20, reason: x, until: 2001-01-01}", 1, "the finding still exists"),
+        ("- {code: TA-19, reason: x, until: 2001-01-01}", 1, "was valid until 2001-01-01"),
     ],
 )
 def test_an_unused_suppression_is_reported(

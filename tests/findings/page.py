@@ -24,15 +24,18 @@ _INTRODUCTION = f"""# Findings of `hopline check`
 
 <!-- Generated: {COMMAND} -->
 
-`hopline check TOPOLOGY` says what is wrong with a topology before anything is sent; `hopline check
---explain TA-12` prints the part of this page about one finding. Each has a minimal topology of
-which it is told, at the line with its code in a comment, and one of which it is not: both are
-tests. "Reference" is Service Broker's compiled semantics, see
-[conformance](conformance.md#the-reference).
+Look up a finding, correct it, or suppress it:
 
-A finding that may stay goes into `suppressions.yaml` beside the topology, or into the file of
-`--suppress`: a list of `{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.
-Without `subject` it counts everywhere, without `until` for good.
+    hopline check TOPOLOGY            # find errors in a topology before anything is sent
+    hopline check --explain TA-12     # print the explanation of one finding
+
+Each finding has two minimal topologies, which are tests. The first one has the finding, at the line
+with the code in a comment; the second one does not have it. "Reference" is the
+[semantics of Service Broker](conformance.md#the-reference).
+
+To accept a finding, add it to `suppressions.yaml` beside the topology, or to the file of
+`--suppress`. Each entry looks like `{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.
+Without `subject` it covers all subjects; without `until` it does not expire.
 """
 
 
@@ -48,7 +51,7 @@ def _page() -> str:
 
 
 def _table() -> Iterator[str]:
-    yield from ("| code | severity | |", "| --- | --- | --- |")
+    yield from ("| code | severity | finding |", "| --- | --- | --- |")
     for check in CHECKS:
         anchor = check.code.lower()
         yield f"| [{check.code}](#{anchor}) | {_severities(check)} | {check.title} |"
@@ -68,9 +71,9 @@ def finding_lines(check: Check) -> Iterator[str]:
     yield from (f"## {check.code}", "")
     yield f"**{check.title}.** {_severities(check).capitalize()}; {check.rule}."
     yield from ("", *_wrapped(check.why), "", *_wrapped(f"*What to do:* {check.remedy}"), "")
-    yield from ("It is told of", "")
+    yield from ("With the finding:", "")
     yield from _topology(FOLDERS / check.code / "triggers")
-    yield from ("and not of", "")
+    yield from ("Without the finding:", "")
     yield from _topology(FOLDERS / check.code / "clean")
 
 
@@ -93,7 +96,7 @@ def _readme(readme: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite the files, or say which of them are stale."""
+    """Rewrite the files, or report which of them are stale."""
     stale = [p for p, text in pages().items() if p.read_text(encoding="utf-8") != text]
     if "--write" in arguments:
         for path, text in pages().items():

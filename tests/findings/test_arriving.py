@@ -37,12 +37,12 @@ def here(routes: str, contracts: str = "[DEFAULT]", forwarding: str = "on",
 @pytest.mark.parametrize(
     ("yaml", "said"),
     [
-        (here(AWAY), "arrives for it without a broker id is forwarded, by R"),
-        (here(AWAY, forwarding="off"), "is dropped, as forwarding is off, by R"),
+        (here(AWAY), "arrives for it without a broker id is forwarded by R"),
+        (here(AWAY, forwarding="off"), "is dropped: R leads to the network"),
         (here(f"{BARE}, {FULL}"), ""),
-        (here(FULL), "without a broker id is forwarded, by F"),
+        (here(FULL), "without a broker id is forwarded by F"),
         (here(f"{MINE}, {FULL}"), ""),  # balanced: some dialogs stay
-        (here(f"{MINE}, {AWAY}"), "without a broker id is forwarded, by R"),
+        (here(f"{MINE}, {AWAY}"), "without a broker id is forwarded by R"),
         (here(f"{BARE}, {AWAY}"), ""),  # LOCAL comes before the network
         (here(AWAY, contracts="[]"), ""),  # only replies arrive, and those ask no route
     ],
@@ -56,7 +56,7 @@ def test_captured_by_broker_id_only(tmp_path: Path) -> None:
     """A route may send away just what names this database."""
     away = MINE.replace("LOCAL", "'tcp://C:4022'")
     [found] = reported(tmp_path, "TA-23", here(f"{BARE}, {away}"))
-    assert "arrives for it with the broker id D is forwarded, by M" in found
+    assert "arrives for it with the broker id D is forwarded by M" in found
 
 
 @pytest.mark.parametrize(

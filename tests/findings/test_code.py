@@ -42,7 +42,7 @@ def test_services_that_are_balanced_apart(
 ) -> None:
     found = reported(tmp_path, "TA-37", balanced(*routes))
     assert len(found) == count
-    assert all("are spread over b and c" in message for message in found)
+    assert all("are balanced over b and c separately" in message for message in found)
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ instances:
 def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
     found = reported(tmp_path, "TA-43", yaml)
     assert len(found) == count
-    assert all("P begins dialogs from I with S, and nothing ends them" in m for m in found)
+    assert all("P begins dialogs from I with S, and no code ends them" in m for m in found)
 
 
 def test_a_service_that_is_not_there_has_no_queue(tmp_path: Path) -> None:
     [found] = reported(tmp_path, "TA-43", code("", begin="service: X, to: S"))
-    assert found.endswith("neither itself nor what receives from its queue")
+    assert found.endswith("neither the procedure itself nor a reader of its queue")
 
 
 @pytest.mark.parametrize(
@@ -201,15 +201,15 @@ PASSES = "{P: {receives: [q], ends: 1, begins: [{service: Own, related: yes}]}}"
     ("yaml", "said"),
     [
         (routers(), ""),
-        (routers("[DEFAULT]"), "warning R1/D: the router DataDependentRouting passes dialogs on"),
+        (routers("[DEFAULT]"), "warning R1/D: the router DataDependentRouting forwards dialogs"),
         (routers("[C]"), "lacks its contract DEFAULT"),
-        (routers("[X]"), "error R1/D: the router DataDependentRouting passes dialogs on to T and"),
+        (routers("[X]"), "error R1/D: the router DataDependentRouting forwards dialogs to T but"),
         (routers(contracts="{}"), "lacks its contract C"),
         (routers(types="{N: {}}", contracts="{C: {N: any}}"), "lacks its message type M"),
         (routers(second="{name: U, service_name: U, address: 'tcp://B:4022'}"),
-         "R2/D: the router DataDependentRouting passes dialogs on to T and lacks a route"),
+         "R2/D: the router DataDependentRouting forwards dialogs to T but lacks a route"),
         (routers(code="{P: {ends: 1, begins: [{service: DataDependentRouting, to: U}]}}"),
-         "error R1/D: the router DataDependentRouting passes dialogs on to U and lacks a route to"),
+         "error R1/D: the router DataDependentRouting forwards dialogs to U but lacks a route to"),
         (routers(code="{P: {ends: 1, begins: [{service: Other, to: U}]}}"), ""),
         # Nothing is known of a service that is elsewhere, and a router is no target of itself.
         (routers(second="{name: T, service_name: T, address: 'tcp://B:4022'},"

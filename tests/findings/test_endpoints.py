@@ -53,7 +53,7 @@ WINDOWS, CERTIFICATE = "authentication: WINDOWS NEGOTIATE", "authentication: CER
         (two("algorithms: AES RC4", "algorithms: rc4"), ""),
         (two("algorithms: AES"), ""),
         (two(f"{DISABLED}, algorithms: AES", f"{DISABLED}, algorithms: RC4"), ""),
-        (two(WINDOWS, CERTIFICATE), "A wants WINDOWS authentication, B CERTIFICATE"),
+        (two(WINDOWS, CERTIFICATE), "A requires WINDOWS authentication, B CERTIFICATE"),
         (two(WINDOWS, "authentication: CERTIFICATE C WINDOWS"), ""),
         (two(WINDOWS), ""),
     ],
@@ -71,7 +71,7 @@ OPEN = "{endpoint: E, to: public}"
     [
         ("", "", ""),  # nothing is known of permissions
         (OPEN, OPEN, ""),
-        (OPEN, "", "warning B: nobody is granted CONNECT on the endpoint of B"),
+        (OPEN, "", "warning B: no login is granted CONNECT on the endpoint of B"),
         (OPEN, "{permission: control, endpoint: E, to: x}", ""),
         (OPEN, "{permission: alter, endpoint: E, to: x}", "warning B"),
         ("", "{endpoint: E, to: Public, denied: on}", "error B: CONNECT on endpoint E of B"),

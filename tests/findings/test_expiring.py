@@ -30,7 +30,7 @@ ASKS = "\n        - {name: C, service_name: SQL/ServiceBroker/BrokerConfiguratio
 @pytest.mark.parametrize(
     ("yaml", "said"),
     [
-        (route(NOW), "warning A/msdb: route R expired on 2026-05-28 20:26 UTC: it is ignored"),
+        (route(NOW), "warning A/msdb: route R expired on 2026-05-28 20:26 UTC and is ignored"),
         (route(NOW + 7 * DAY), "warning A/msdb: route R expires on 2026-06-04 20:26 UTC"),
         (route(NOW + 7 * DAY + 1), ""),
         (route(NOW - 1, ASKS), "R expired on"),
@@ -85,7 +85,7 @@ BINDING = "bindings: [{name: B, to_service: T, user: u}]"
         (certificate("expires: 2020-01-31", BINDING), "error A/D: certificate C expired"),
         (certificate("expires: 2020-01-31", BINDING.replace("u}", "v}")), "warning A/D"),
         (certificate("expires: 2020-01-31").replace("user: U, ", ""), "warning A/D"),
-        (certificate("starts: 2099-01-31", BINDING), "; binding B secures dialogs with T by it"),
+        (certificate("starts: 2099-01-31", BINDING), "; binding B uses it for dialogs with T"),
         (certificate("expires: 2026-06-01", BINDING), "warning A/D: certificate C expires on"),
         (
             certificate("expires: 2020-01-31", endpoint="authentication: 'CERTIFICATE [C]'"),

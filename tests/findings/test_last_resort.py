@@ -33,7 +33,7 @@ def test_an_open_forwarder(
     yaml = GATEWAY.format(forwarding=forwarding, service=service, routes=routes)
     found = reported(tmp_path, "TA-21", yaml)
     assert len(found) == count
-    assert all("lets whoever reaches it reach S too" in message for message in found)
+    assert all("exposes S to every sender" in message for message in found)
 
 
 MISSED = """

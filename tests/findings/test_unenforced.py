@@ -41,7 +41,7 @@ def reported(folder: Path, statement: str) -> list[str]:
         (BINDING, "remote service binding B"),
         ("CREATE CERTIFICATE C FROM FILE = 'c.cer';", "certificate C encrypts and signs nothing"),
         (f"{ENDPOINT}AUTHENTICATION = WINDOWS, ENCRYPTION = REQUIRED);", "encryption required"),
-        (f"{ENDPOINT}AUTHENTICATION = CERTIFICATE C);", "wants CERTIFICATE"),
+        (f"{ENDPOINT}AUTHENTICATION = CERTIFICATE C);", "requires CERTIFICATE"),
         (f"{DIALOG} WITH ENCRYPTION = ON, LIFETIME = 60;", "P begins dialogs WITH ENCRYPTION = ON"),
     ],
 )

@@ -131,7 +131,7 @@ def test_the_report(tmp_path: Path) -> None:
         "  SELECT 200: A/a.sql:5, 6, 7, 8, 9, 10 and 194 more",
         "  PRINT 1: A/a.sql:207",
         "unresolved: 1",
-        "  A/a.sql:205: EXECUTE: its text is made of what only a run would tell",
+        "  A/a.sql:205: EXECUTE: its text is known only at run time",
         "not understood: 1 statement",
         "  A/a.sql:207: expected WITH, found PRINT",
         "wrong or without effect: 1 statement; hopline check says why",

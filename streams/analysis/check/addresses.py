@@ -29,9 +29,9 @@ def loop_backs(estate: Estate) -> Iterator[Finding]:
             if address and here.is_here(address) and not _is_listener(at.instance, address):
                 yield finding(
                     "TA-26", Severity.WARNING, at, route.source,
-                    f"route {route.name} leads by {route.address} back to {at.instance.name}: what "
-                    "takes it is decided once more, by the routes of msdb",
-                    "Write LOCAL where a service of this instance is meant.",
+                    f"route {route.name} ({route.address}) leads back to {at.instance.name}: its "
+                    "messages are routed again, by the routes of msdb",
+                    "Use LOCAL if a service of this instance is meant.",
                     route=route.name, service=route.service, address=route.address,
                 )  # fmt: skip
 
@@ -70,8 +70,8 @@ def _no_address(
     if used is not None:
         yield finding(
             "TA-27", Severity.ERROR, Home(used.instance, used.database), used.route.source,
-            f"route {used.route.name} takes the address from the service's name, and {service} "
-            "holds none",
+            f"route {used.route.name} takes the address from the service name, but {service} "
+            "contains none",
             f"Create a route for {service}, or begin its name with tcp://host:port/.",
             route=used.route.name, service=service, flow=str(passage.flow),
             hops=list(failure.instances),
@@ -89,7 +89,7 @@ def initiators_without_address(estate: Estate) -> Iterator[Finding]:
                 "TA-28", Severity.WARNING, passage.begins,
                 passage.flow.sender.database.services[service].source,
                 f"messages from {service} to {passage.flow.to} take their address from the "
-                f"service's name ({used}), and answers cannot: {service} holds none",
+                f"service name ({used}), but replies cannot: {service} contains none",
                 "Begin its name with tcp://host:port/; until then each target needs a route to it.",
                 route=str(used), service=service, flow=str(passage.flow),
             )  # fmt: skip
@@ -139,8 +139,8 @@ def _to_one_partner(at: Home, route: Route, there: Instance, database: Database)
         remedy = f"Name the listener of the availability group instead: {there.listeners[0]}."
     return finding(
         "TA-29", Severity.WARNING, at, route.source,
-        f"route {route.name} leads to {there.name} only, and {database.name} there is mirrored: "
-        "after a failover messages stay where they are",
+        f"route {route.name} leads only to {there.name}, but {database.name} there is mirrored: "
+        "after a failover messages wait at the sender",
         remedy,
         route=route.name, service=route.service, database=f"{there.name}/{database.name}",
         pair=database.mirror.pair if database.mirror else None,
@@ -153,43 +153,43 @@ CHECKS = (
         "A route that leads back to its own instance",
         (Severity.WARNING,),
         "reference 2.2 R9",
-        "A message whose route names the address of its own instance is treated as if it had come "
-        "from outside: the routes of msdb decide, and forwarding must be enabled for all but LOCAL "
-        "ones. That is rarely meant, and AutoCreatedLocal in msdb hides it.",
-        "Write LOCAL. The listener of an availability group is not told of.",
+        "If a route names the address of its own instance, its messages are treated like messages "
+        "from another instance: the routes of msdb decide, and all but LOCAL routes need "
+        "forwarding. This is rarely intended, and AutoCreatedLocal in msdb hides it.",
+        "Use LOCAL. Routes to the listener of an availability group are not reported.",
         loop_backs,
     ),
     Check(
         "TA-27",
-        "A TRANSPORT route for a service whose name holds no address",
+        "A TRANSPORT route for a service name without an address",
         (Severity.ERROR,),
         "reference 2.3",
-        "A route with the address TRANSPORT takes the next hop from the name of the service, which "
-        "must begin with tcp://host:port. For another name it cannot be used, and there is nothing "
-        "below it to fall back to: 9785.",
-        "Create a route that names the service, or give the service a name with an address.",
+        "A route with the address TRANSPORT takes the next hop from the service name, which must "
+        "begin with tcp://host:port. With any other name the route is unusable and no other route "
+        "is tried: 9785.",
+        "Create a route that names the service, or use a service name with an address.",
         no_address,
     ),
     Check(
         "TA-28",
-        "TRANSPORT one way only",
+        "TRANSPORT works in one direction only",
         (Severity.WARNING,),
         "reference 2.3",
-        "Where services are found by the addresses in their names, answers are found likewise: by "
-        "the name of the service that began. If that holds no address, every target needs a route "
-        "back to it, which is what TRANSPORT was to spare.",
+        "If services are found by the addresses in their names, replies use the name of the "
+        "initiator's service in the same way. If that name contains no address, each target needs "
+        "a route back to the initiator, which TRANSPORT should make unnecessary.",
         "Give the initiator's service a name that begins with its address.",
         initiators_without_address,
     ),
     Check(
         "TA-29",
-        "A mirrored database addressed at one partner only",
+        "A route to only one partner of a mirrored database",
         (Severity.WARNING,),
         "reference 2.4",
-        "A route without MIRROR_ADDRESS does not follow a failover: messages go on to the partner "
-        "that the route names and are refused there. An availability group is addressed by its "
-        "listener instead, without a mirror address.",
-        "Name both partners, with the broker id; or the listener.",
+        "A route without MIRROR_ADDRESS does not follow a failover: messages are still sent to "
+        "the partner that the route names, which refuses them. For an availability group, use its "
+        "listener and no mirror address.",
+        "Name both partners and the broker id, or name the listener.",
         to_one_partner,
     ),
 )

@@ -56,12 +56,14 @@ def _captured(
     names = set(away.routes)
     source = next((r.source for r in at.database.routes if r.name in names), at.source)
     which = f"with the broker id {broker}" if broker is not None else "without a broker id"
-    what = "forwarded" if away.verdict is Verdict.FORWARD else "dropped, as forwarding is off"
     routes = ", ".join(away.routes)
+    done = f"forwarded by {routes}"
+    if away.verdict is not Verdict.FORWARD:
+        done = f"dropped: {routes} leads to the network, and forwarding is disabled"
     return finding(
         "TA-23", Severity.WARNING, at, source,
-        f"{service} is in {homes[0]}, but what arrives for it {which} is {what}, by {routes}",
-        "Name the broker id of the other database in this route, or drop it.",
+        f"{service} is in {homes[0]}, but a message that arrives for it {which} is {done}",
+        "Name the broker id of the other database in this route, or drop the route.",
         service=service, broker=broker, routes=list(away.routes),
         databases=[str(home) for home in homes],
     )  # fmt: skip
@@ -85,8 +87,8 @@ def idle(estate: Estate) -> Iterator[Finding]:
 def _idle(at: Home, route: Route, why: str) -> Finding:
     return finding(
         "TA-25", Severity.INFO, at, route.source,
-        f"route {route.name} to {route.service} changes nothing: {why}",
-        "Leave it, or drop it: nothing depends on it.",
+        f"route {route.name} to {route.service} has no effect: {why}",
+        "Keep it or drop it: nothing depends on it.",
         route=route.name, service=route.service, broker=route.broker,
     )  # fmt: skip
 
@@ -154,24 +156,25 @@ def _led_without_broker(estate: Estate) -> set[tuple[str | None, str | None]]:
 CHECKS = (
     Check(
         "TA-23",
-        "A route of msdb captures a service that is here",
+        "A route of msdb bypasses a service of the same instance",
         (Severity.WARNING,),
         "reference 2.2 R4, EX-18",
-        "What arrives from outside is decided by msdb alone. A route there that names the service "
-        "and an address wins over AutoCreatedLocal: the copy of the service in this very instance "
-        "is passed over, and where forwarding is off, the message is dropped.",
-        "If the route is meant for another copy, name that copy's broker id in it; else drop it.",
+        "For messages from other instances only the routes of msdb count. A route in msdb that "
+        "names the service and a network address wins over AutoCreatedLocal. The message bypasses "
+        "the copy of the service in this instance; if forwarding is disabled, it is dropped.",
+        "If the route is meant for another copy, add that copy's broker id to it. Otherwise drop "
+        "it.",
         captured,
     ),
     Check(
         "TA-25",
-        "A LOCAL route of msdb that changes nothing",
+        "A LOCAL route of msdb without effect",
         (Severity.INFO,),
         "reference 2.2 R2.2 and step 6",
-        "Replies are delivered by their broker id before any route is looked at, and a message "
-        "with the broker id of a database of the instance is delivered there when no route "
-        "matches. Routes for these cases are recommended by some documents and do no harm.",
-        "Leave it, or drop it.",
+        "Replies are delivered by their broker id before any route is considered. A message with "
+        "the broker id of a database of this instance is delivered there if no route matches. "
+        "Some documents recommend routes for these cases; they do no harm.",
+        "Keep it or drop it.",
         idle,
     ),
 )

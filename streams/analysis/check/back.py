@@ -70,10 +70,10 @@ def _no_return(estate: Estate, group: list[tuple[FlowAnswer, Back]]) -> Finding:
     broker = sender.database.broker_id
     return finding_at(
         "TA-09", _W if unsure else _E,
-        f"acknowledgements of {answer.flow.to} in {target} do not come back to {sender.service} "
-        f"in {listed(homes)}: {_why(back)}",
+        f"acknowledgements from {answer.flow.to} in {target} do not reach {sender.service} in "
+        f"{listed(homes)}: {_why(back)}",
         f"Create a route in {target.database.name} for {sender.service} with broker id {broker}, "
-        f"to {sender.instance.address} or to a forwarder that knows the way.",
+        f"to {sender.instance.address} or to a forwarder that has a route there.",
         str(target),
         written(*(where(at) for at in routes[:1]), target.database.source, target.instance.source),
         shown(
@@ -89,16 +89,16 @@ def _home_of(estate: Estate, back: Back) -> Home:
 
 
 def _why(back: Back) -> str:
-    return why_not(back.failures[0]) if back.failures else "nothing leads there"
+    return why_not(back.failures[0]) if back.failures else "no route leads there"
 
 
 def why_not(failure: Failure) -> str:
     """Say in a few words why an acknowledgement does not arrive."""
     end, last = failure.ending, failure.hops[-1][1]
     if end.delivered:
-        return f"it ends in {end.at}"
+        return f"they are delivered to {end.at}"
     if end.disposition is Disposition.UNKNOWN:
-        return f"{last.address} is no instance of this topology"
+        return f"{last.address} is not an instance of this topology"
     number = "" if end.error is None else f" ({int(end.error)}, {text_of(end.error)})"
     return f"{end.disposition.value} at {end.at}{number}"
 
@@ -137,8 +137,9 @@ def _asymmetric(
     routes = routes_on(estate, back.hops)
     return finding_at(
         "TA-36", _W,
-        f"messages of {start} reach {at} {_over(there)}, acknowledgements return {_over(between)}",
-        "Let both ways pass the same instances, or see to it that firewalls allow both.",
+        f"messages from {start} reach {at} {_over(there)}, acknowledgements return "
+        f"{_over(between)}",
+        "Route both directions over the same instances, or make sure that firewalls allow both.",
         start,
         written(*(where(r) for r in routes[:1]), target.database.source, target.instance.source),
         shown(
@@ -175,7 +176,7 @@ def _stale(estate: Estate, group: list[tuple[FlowAnswer, Back, Failure]]) -> Fin
         "TA-38", _W,
         f"route {at.route.name}, one of several for acknowledgements to {sender.service} (broker "
         f"id {sender.database.broker_id}), leads nowhere: {why_not(failure)}",
-        "Drop the route or correct it; until then acknowledgements are late and messages are sent "
+        "Drop or correct the route; until then acknowledgements are late and messages are sent "
         "again.",
         place_of(at.instance, at.database), where(at),
         shown(routes, failure.instances, service=sender.service,
@@ -186,35 +187,35 @@ def _stale(estate: Estate, group: list[tuple[FlowAnswer, Back, Failure]]) -> Fin
 CHECKS = (
     Check(
         "TA-09",
-        "Acknowledgements have no way back",
+        "Acknowledgements have no return path",
         (_E, _W),
         "reference 4.5",
-        "What the target sends, acknowledgements first of all, is routed by its own database to "
-        "the initiator's service and broker id. Where that leads nowhere the message is delivered "
-        "and sent again and again, and the sender's transmission queue never gets empty. A "
-        "warning: it leads out of the topology, or the initiator's broker id is not known because "
-        "only scripts tell of its database.",
+        "The target's database routes acknowledgements and replies to the initiator's service and "
+        "broker id. If that path fails, the message is delivered but sent again and again, and "
+        "the sender's transmission queue never empties. The finding is a warning if the return "
+        "path leads out of the topology, or if the initiator's broker id is unknown because its "
+        "database is known only from scripts.",
         "Create the return route in the target's database, with the initiator's broker id.",
         no_return,
     ),
     Check(
         "TA-36",
-        "Messages and acknowledgements pass different instances",
+        "Messages and acknowledgements take different paths",
         (_W,),
         "reference 5.1",
-        "Each way is routed by itself. Nothing is wrong with two ways, but firewalls must allow "
-        "both, and losing either stops the flow.",
-        "Route both ways over the same instances, or open the firewalls for both.",
+        "Each direction is routed separately. Different paths are not an error, but firewalls "
+        "must allow both, and losing either path stops the flow.",
+        "Route both directions over the same instances, or open the firewalls for both paths.",
         asymmetric,
     ),
     Check(
         "TA-38",
-        "A stale return route beside one that works",
+        "A stale return route beside a working one",
         (_W,),
         "reference 9.4, EX-62",
-        "Several routes match the initiator's service and broker id, and some lead nowhere, "
-        "often to the name of a server that was renamed. Acknowledgements that take them are "
-        "lost: the target sees duplicates (11218) and the dialog is slow, though nothing fails.",
+        "Several routes match the initiator's service and broker id, and some lead nowhere, often "
+        "to the old name of a server. Acknowledgements on those routes are lost. No dialog fails, "
+        "but the target receives duplicates (11218) and the dialog is slow.",
         "Drop the route that leads nowhere.",
         stale_returns,
     ),

@@ -29,12 +29,13 @@ CHECKS = (
         "No contract that both sides can use",
         (Severity.ERROR, Severity.WARNING),
         "reference 1.1, 4.10",
-        "A dialog begins under a contract that exists in the initiator's database and that the "
-        "target's service accepts; each side may send the message types that its contract gives "
-        "it. Where one of that is missing, BEGIN DIALOG or SEND fails, or the target answers with "
-        "an Error and the dialog is over. A warning: contracts of one name differ, and nothing "
-        "tells whether the flow uses this one.",
-        "Create message types and contract alike on both sides, and let the service accept it.",
+        "A dialog needs a contract that exists in the initiator's database and that the target's "
+        "service accepts. Each side may send only the message types that its contract allows. If "
+        "something is missing, BEGIN DIALOG or SEND fails, or the target replies with an Error "
+        "that ends the dialog. The finding is a warning if contracts of one name differ and the "
+        "contract of the flow is unknown.",
+        "Create the same message types and contract on both sides, and let the service accept the "
+        "contract.",
         unusable,
     ),
 )

@@ -22,12 +22,12 @@ CHECKS = (
         "Endpoints that cannot connect to each other",
         (Severity.ERROR, Severity.WARNING),
         "reference 1.1 (endpoint), 8.2",
-        "Two endpoints connect only if their settings agree: ENCRYPTION REQUIRED does not go with "
-        "DISABLED, encrypted connections need an algorithm in common, and each must accept the "
-        "kind of authentication that the other one offers. The login that connects needs CONNECT "
-        "on the endpoint. A warning: an endpoint for which no CONNECT is known, while there is for "
-        "others. It is told of connections that some flow uses.",
-        "Make the settings agree; grant CONNECT to the logins of the neighbours.",
+        "Two endpoints connect only if their settings agree. ENCRYPTION REQUIRED is incompatible "
+        "with DISABLED, encrypted connections need a common algorithm, and each side must accept "
+        "the authentication that the other one offers. The connecting login needs CONNECT on the "
+        "endpoint. The finding is a warning if CONNECT is known for other endpoints but not for "
+        "this one. Only connections of known flows are checked.",
+        "Make the settings agree. Grant CONNECT to the logins of the neighbour instances.",
         closed,
     ),
 )

@@ -32,7 +32,7 @@ def broken_expectations(estate: Estate) -> Iterable[Finding]:
         if differing:
             yield _finding(
                 expected, f"{flow}: {differing}",
-                "Mend what changed, or correct the expectation; path shows every way.",
+                "Correct the topology or the expectation; hopline path shows every path.",
                 _evidence(estate, answer),
             )  # fmt: skip
 
@@ -71,9 +71,9 @@ CHECKS = (
         "An expectation does not hold",
         (Severity.ERROR,),
         "expect: in topology.yaml",
-        "An entry under expect says what the author relies on: the verdict of a flow and the "
-        "databases that it reaches, all of them and no other. It is held against every way.",
-        "Mend what changed, or correct the expectation.",
+        "An entry under expect states the verdict of a flow and the complete set of databases "
+        "that it reaches. The check compares it with every path.",
+        "Correct the topology or the expectation.",
         broken_expectations,
     ),
 )

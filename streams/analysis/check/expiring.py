@@ -21,7 +21,7 @@ def routes(estate: Estate) -> Iterator[Finding]:
             if route.expires is None:
                 continue
             if route.expires <= estate.now:
-                yield _route(at, route, route.expires, "expired on {}: it is ignored")
+                yield _route(at, route, route.expires, "expired on {} and is ignored")
             elif route.expires <= estate.now + estate.soon and not renewed:
                 yield _route(at, route, route.expires, "expires on {}" + _as_of(route))
 
@@ -59,9 +59,9 @@ def _use(at: Home, one: Certificate) -> str:
     """Say what rests on a certificate, if that is known: a binding of its user, the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
-            return f"binding {binding.name} secures dialogs with {binding.service} by it"
+            return f"binding {binding.name} uses it for dialogs with {binding.service}"
     words = (word.casefold().strip('[]"') for word in at.instance.endpoint.authentication)
-    return "the endpoint proves who it is by it" if one.name.casefold() in words else ""
+    return "the endpoint authenticates with it" if one.name.casefold() in words else ""
 
 
 def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what: str) -> Finding:
@@ -69,7 +69,7 @@ def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what
     return finding(
         "TA-42", severity, at, one.source,
         f"certificate {one.name} {what}{use}",
-        "Create its successor, give it to the other side, and let bindings and endpoints use it.",
+        "Create a new one, install it on the other side, and use it in bindings and endpoints.",
         certificate=one.name, user=one.user, starts=one.starts, expires=one.expires,
     )  # fmt: skip
 
@@ -77,27 +77,28 @@ def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what
 CHECKS = (
     Check(
         "TA-19",
-        "A route that has expired, or soon will",
+        "A route that has expired or expires soon",
         (Severity.WARNING,),
         "reference 1.4 (LIFETIME)",
-        "A route with a LIFETIME stays in sys.routes when its time is over, and is ignored: the "
-        "next best route is taken, or none. Nothing announces it. A week counts as soon, unless "
-        "--expires-within says otherwise. In a table with a route to the configuration service "
-        "only dead routes are told: there the service makes new ones.",
-        "Give the route a new LIFETIME by ALTER ROUTE. To make it last for good, drop it and "
-        "create it without one: ALTER ROUTE cannot take a LIFETIME away.",
+        "A route with a LIFETIME stays in sys.routes after it has expired, but is ignored. The "
+        "next best route is used, or none, and no error is reported. A route that expires within "
+        "a week is reported too; --expires-within sets another period. In a table with a route to "
+        "the configuration service only expired routes are reported, because that service creates "
+        "new ones.",
+        "Give the route a new LIFETIME with ALTER ROUTE. For a route that never expires, drop it "
+        "and create it without LIFETIME: ALTER ROUTE cannot remove a LIFETIME.",
         routes,
     ),
     Check(
         "TA-42",
-        "A certificate that is not valid, or soon will not be",
+        "A certificate that is not valid or expires soon",
         (Severity.ERROR, Severity.WARNING),
         "reference 8.2, error 28011",
-        "Secured dialogs and endpoints with certificates stop when one of them expires; messages "
-        "then stay in the transmission queue. It is an error where a remote service binding or the "
-        "endpoint is known to use a certificate that is not valid, else a warning.",
-        "Create the successor before the old one ends, install its public part at the other side "
-        "and let the user of the binding, or the endpoint, own it.",
+        "Secured dialogs and endpoints with certificates stop when a certificate expires; "
+        "messages then stay in the transmission queue. The finding is an error if a remote "
+        "service binding or the endpoint is known to use the invalid certificate, else a warning.",
+        "Create a new certificate before the old one expires and install its public part on the "
+        "other side. Let the user of the binding own it, or the endpoint use it.",
         certificates,
     ),
 )

@@ -29,9 +29,9 @@ def budgets(estate: Estate) -> Iterator[Finding]:
         if budget < needed:
             yield finding(
                 "TA-35", Severity.WARNING, instance, instance.endpoint.source,
-                f"{name} forwards {len(through)} flows and may hold {budget:,} bytes: less than "
-                f"the {needed:,} of one fragment for each, there and back",
-                "Raise MESSAGE_FORWARD_SIZE of its endpoint, or give some flows another forwarder.",
+                f"{name} forwards {len(through)} flows and may buffer {budget:,} bytes; one "
+                f"fragment for each flow and direction is {needed:,}",
+                "Raise MESSAGE_FORWARD_SIZE of its endpoint, or move flows to another forwarder.",
                 forward_size_mb=instance.endpoint.forward_size_mb, needed_bytes=needed,
                 flows=len(through), some=through[:5],
             )  # fmt: skip
@@ -43,11 +43,11 @@ CHECKS = (
         "A forwarder with too little memory for its flows",
         (Severity.WARNING,),
         "reference 5.1-6",
-        "A forwarder holds what it passes on in memory, up to MESSAGE_FORWARD_SIZE; a copy that "
-        "does not fit is dropped (11289), nobody is told, and the sender waits for its retry. How "
-        "much is on its way depends on the traffic; one fragment of 64 KiB for each flow, there "
-        "and back, is the least that a burst on all of them needs.",
-        "Raise MESSAGE_FORWARD_SIZE. `hopline simulate` shows what a given traffic needs.",
+        "A forwarder buffers in-flight messages in memory, up to MESSAGE_FORWARD_SIZE. It "
+        "silently drops a copy that does not fit (11289), and the sender retries. How much memory "
+        "is needed depends on the traffic. The minimum for a burst on all flows is one fragment "
+        "of 64 KiB for each flow and direction.",
+        "Raise MESSAGE_FORWARD_SIZE. `hopline simulate` shows how much a given traffic needs.",
         budgets,
     ),
 )

@@ -49,9 +49,9 @@ def _spread(estate: Estate, at: Home, services: list[str]) -> Finding:
     severity = Severity.WARNING if _relates(at, services) else Severity.INFO
     return finding(
         "TA-37", severity, at, routes[0].source,
-        f"dialogs with {listed(services)} are spread over {listed(brokers)} each by its own id: "
-        "those of one conversation group can end up in different databases",
-        "If they need the same data, take the broker id of the first dialog, once it is known, "
+        f"dialogs with {listed(services)} are balanced over {listed(brokers)} separately: dialogs "
+        "of one conversation group can end up in different databases",
+        "If they need the same data, use the broker id of the first dialog, once it is known, "
         "for the others.",
         services=services, brokers=brokers, routes=[route.name for route in routes],
     )  # fmt: skip
@@ -87,11 +87,11 @@ def _related(
     if len(ends) > 1:
         yield finding(
             "TA-44", Severity.WARNING, at, begin.source,
-            f"{procedure.name} begins a dialog with {to} in a conversation group and names no "
-            f"broker id: it goes to one of {listed(sorted(ends.values()))}, wherever the others of "
-            "the group are",
-            "Name the broker id of the database in which the group's data are, as RECEIVE or "
-            "sys.conversation_endpoints shows it (far_broker_instance).",
+            f"{procedure.name} begins a dialog with {to} in a conversation group without a broker "
+            f"id: it can go to any of {listed(sorted(ends.values()))}, whatever database the "
+            "group's other dialogs use",
+            "Name the broker id of the database that has the group's data, as shown by RECEIVE or "
+            "sys.conversation_endpoints (far_broker_instance).",
             procedure=procedure.name, service=to, databases=sorted(ends.values()),
         )  # fmt: skip
 
@@ -103,25 +103,25 @@ def _place(ending: Ending) -> str:
 CHECKS = (
     Check(
         "TA-37",
-        "Services of the same databases, balanced one by one",
+        "Services of the same databases are balanced separately",
         (Severity.WARNING, Severity.INFO),
         "reference 2.1, 3.1",
-        "The id of each dialog chooses its database for itself; a conversation group is not "
-        "looked at and never transmitted. Where two services live in the same databases and both "
-        "are balanced, dialogs of one group with both can end up in different databases. It is a "
-        "warning where code of the database relates dialogs with one of them, else an info.",
-        "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second one: "
-        "it is known when the first one has been acknowledged. If not, suppress the finding.",
+        "The id of each dialog selects its database; the conversation group is not considered and "
+        "never transmitted. If two services are in the same databases and both are balanced, "
+        "dialogs of one group can end up in different databases. The finding is a warning if code "
+        "of the database relates dialogs with one of these services, else an info.",
+        "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second "
+        "dialog; it is known once the first dialog is acknowledged. If not, suppress the finding.",
         spread,
     ),
     Check(
         "TA-44",
-        "A dialog of a group that names no broker id",
+        "A related dialog without a broker id",
         (Severity.WARNING,),
         "reference 2.1, 3.1",
-        "A procedure relates a dialog to a conversation or a group, and the service it is for "
-        "lives in several databases among which the routes choose. The group lives at the "
-        "initiator only: the new dialog goes to any of these databases.",
+        "A procedure relates a dialog to a conversation or a group, and the routes balance its "
+        "target service over several databases. The conversation group exists only at the "
+        "initiator, so the new dialog can go to any of these databases.",
         "Name the broker id in BEGIN DIALOG if the dialogs need the same database.",
         related,
     ),

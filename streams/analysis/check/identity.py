@@ -34,10 +34,12 @@ CHECKS = (
         "One broker id in several databases",
         (_W,),
         "reference 1.5",
-        "A restored or attached copy keeps the broker id of the original. Routes and replies tell "
-        "databases apart by this id only, so each can get what is meant for the other. The halves "
-        "of a mirrored pair and the replicas of an availability group share theirs rightly.",
-        "Run ALTER DATABASE ... SET NEW_BROKER on the copy, or DISABLE_BROKER if it only rests.",
+        "A restored or attached copy keeps the broker id of the original. Routes and replies "
+        "identify a database only by this id, so each copy can receive the other's messages. The "
+        "partners of a mirrored pair and the replicas of an availability group share an id "
+        "correctly.",
+        "Run ALTER DATABASE ... SET NEW_BROKER on the copy, or SET DISABLE_BROKER if the copy is "
+        "not in use.",
         in_two_places,
     ),
     Check(
@@ -45,8 +47,8 @@ CHECKS = (
         "Two active databases of one instance with one broker id",
         (_E,),
         "reference 1.5",
-        "Of databases of one instance with the same id only one may be active: SQL Server refuses "
-        "or disables the other (9723, 9772), and its services are invisible from then on.",
+        "Only one active database of an instance may have a given broker id. SQL Server refuses "
+        "or disables the other one (9723, 9772), and its services can no longer be found.",
         "Run ALTER DATABASE ... SET NEW_BROKER on the copy.",
         in_one,
     ),

@@ -60,7 +60,7 @@ def _missed(estate: Estate, at: Home) -> Iterator[Finding]:
             "TA-21", Severity.WARNING, at, at.source,
             f"AutoCreatedLocal is dropped, and no route leads to {listed(lost)} of the same "
             "instance",
-            "Create a route with the service's name and the address LOCAL for each that is meant.",
+            "Create a route with the service's name and the address LOCAL for each one needed.",
             services=lost, initiators=sorted(begins),
         )  # fmt: skip
 
@@ -71,10 +71,10 @@ def _open(estate: Estate, at: Home) -> Iterator[Finding]:
     if own is not None and at.instance.endpoint.forwarding and exposed:
         yield finding(
             "TA-21", Severity.WARNING, at, own.source,
-            f"{at.instance.name} forwards for others, and AutoCreatedLocal in its msdb lets "
-            f"whoever reaches it reach {listed(exposed)} too",
+            f"{at.instance.name} forwards messages, and AutoCreatedLocal in its msdb exposes "
+            f"{listed(exposed)} to every sender that can reach it",
             "Drop AutoCreatedLocal from msdb, and create a route there for each service that "
-            "others may reach.",
+            "should be reachable.",
             route=own.name, services=exposed,
         )  # fmt: skip
 
@@ -101,9 +101,9 @@ def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> I
             names = [route.name for route in network]
             yield finding(
                 "TA-22", Severity.WARNING, at, network[0].source,
-                f"{service} is at {listed(others)} and in {at.instance.name} itself: "
+                f"{service} is at {listed(others)} and in {at.instance.name} itself: route "
                 f"{local.name} takes every dialog, {listed(names)} none",
-                "Name the service in a route of its own, with the address that is meant.",
+                "Create a route that names the service, with the intended address.",
                 service=service, local=local.name, routes=names, elsewhere=others,
             )  # fmt: skip
 
@@ -127,9 +127,9 @@ def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
         missed = f"; {listed(lost)} of this instance needs a route of its own" if lost else ""
         yield finding(
             "TA-30", Severity.WARNING, at, route.source,
-            f"{route.name} names no service and is never used: for what no other route names, "
+            f"{route.name} names no service and is never used: for services that no route names, "
             f"the configuration service is asked{missed}",
-            "Name the services in routes of their own, or let the configuration service do it.",
+            "Create routes that name the services, or let the configuration service create them.",
             route=route.name, address=route.address, services=lost,
         )  # fmt: skip
 
@@ -137,38 +137,39 @@ def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
 CHECKS = (
     Check(
         "TA-21",
-        "AutoCreatedLocal is missed, or lets too much in",
+        "AutoCreatedLocal is missing, or exposes too much",
         (Severity.WARNING,),
         "reference 1.1",
-        "AutoCreatedLocal lets a database find the services of its own instance. Without it, and "
-        "without another last resort, a dialog to a neighbour waits for a route. In the msdb of an "
-        "instance that forwards, it lets everybody who reaches the forwarder reach the services "
-        "that live there as well.",
-        "In a user database: name the services of the instance in LOCAL routes. In msdb of a "
-        "forwarder: drop AutoCreatedLocal and name what may be reached from outside.",
+        "AutoCreatedLocal lets a database find the services of its own instance. Without it and "
+        "without another catch-all route, a dialog with a neighbour database waits for a route. "
+        "In msdb of an instance that forwards, it exposes the services of that instance to every "
+        "sender that can reach the forwarder.",
+        "In a user database: create LOCAL routes that name the services of the instance. In msdb "
+        "of a forwarder: drop AutoCreatedLocal and create routes for the services that should be "
+        "reachable.",
         auto_created_local,
     ),
     Check(
         "TA-22",
-        "A local copy of a service takes what a catch-all route should",
+        "A LOCAL catch-all route takes dialogs meant for the network",
         (Severity.WARNING,),
         "reference 2.2 R5, EX-11",
-        "Of two routes that name no service the one with the address LOCAL is taken wherever the "
-        "instance has such a service. With a catch-all route to the network beside it, a copy of "
-        "the service in the own instance silently gets every dialog.",
-        "Create a route that names the service, with the address that is meant.",
+        "Two routes name no service: one is LOCAL, the other leads to the network. The LOCAL "
+        "route wins wherever the instance has the service. So a copy of the service in the same "
+        "instance silently receives every dialog.",
+        "Create a route that names the service, with the intended address.",
         local_copy,
     ),
     Check(
         "TA-30",
-        "A last resort that is never used",
+        "A catch-all route that is never used",
         (Severity.WARNING,),
         "reference 2.2 R4, 2.5",
-        "Where a table has a route to SQL/ServiceBroker/BrokerConfiguration, messages for which no "
-        "route names the service wait until that service has created one. Routes that name no "
-        "service are not looked at, AutoCreatedLocal included. It is told of only where the route "
-        "leads to the network, or would have found a service of the instance.",
-        "Give each service that the last resort was meant for a route with its name.",
+        "If a table has a route to SQL/ServiceBroker/BrokerConfiguration, messages for services "
+        "that no route names wait until the configuration service creates a route. Routes without "
+        "a service name are ignored, AutoCreatedLocal included. The finding is reported only if "
+        "the route leads to the network, or would have found a service of the instance.",
+        "Create a route for each service that the catch-all route was meant for.",
         never_asked,
     ),
 )

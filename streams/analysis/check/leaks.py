@@ -26,12 +26,12 @@ def leaks(estate: Estate) -> Iterator[Finding]:
 def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:
     queue = queue_of(at.database, service)
     where = "its queue" if queue is None else queue.name
-    to = begin.to or "a service that is not known"
+    to = begin.to or "an unknown service"
     return finding(
         "TA-43", Severity.WARNING, at, begin.source,
-        f"{procedure.name} begins dialogs from {service} with {to}, and nothing ends them: "
-        f"neither itself nor what receives from {where}",
-        f"Let what reads {where} END CONVERSATION when it receives EndDialog or Error.",
+        f"{procedure.name} begins dialogs from {service} with {to}, and no code ends them: "
+        f"neither the procedure itself nor a reader of {where}",
+        f"END CONVERSATION in the reader of {where} when it receives EndDialog or Error.",
         procedure=procedure.name, service=service, to=begin.to,
         queue=None if queue is None else queue.name,
     )  # fmt: skip
@@ -77,16 +77,16 @@ def name_key(name: str) -> str:
 CHECKS = (
     Check(
         "TA-43",
-        "A procedure begins conversations that nothing ends",
+        "A procedure begins conversations that no code ends",
         (Severity.WARNING,),
         "reference 4.7, 4.8",
-        "Both sides of a conversation must END it; the engine never does. Where no code of the "
-        "initiator's side does, each dialog leaves an endpoint in sys.conversation_endpoints, by "
-        "and by millions. Code counts that begins the dialog, that receives from the queue of the "
-        "service, that the queue activates, and what they call. Where the activated procedure is "
-        "not in the scripts, nothing is told.",
+        "Both sides of a conversation must END it; the engine never does. If no code of the "
+        "initiator does, each dialog leaves a row in sys.conversation_endpoints, until there are "
+        "millions. The check looks at the code that begins the dialog, at readers of the "
+        "service's queue, at the procedure that the queue activates, and at the procedures that "
+        "these call. If the activated procedure is not in the scripts, nothing is reported.",
         "Read the initiator's queue too, and END CONVERSATION for EndDialog and Error. Do not END "
-        "right after SEND: then nobody sees what became of the message.",
+        "right after SEND: errors would then go unnoticed.",
         leaks,
     ),
 )

@@ -77,7 +77,7 @@ def _near(
 ) -> Finding:
     return finding_at(
         "TA-03", _E,
-        f"{what} names the service {name!r}; there is none of this name, but {meant!r}",
+        f"{what} names the service {name!r}, which does not exist; {meant!r} does",
         f"Write {meant}: names are compared byte by byte, and {lives(estate, meant)}.",
         place, source, {**proof, "service": name, "meant": meant},
     )  # fmt: skip
@@ -100,7 +100,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             database = flow.sender.database
             yield finding_at(
                 "TA-04", _E,
-                f"the dialogs of {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
+                f"dialogs from {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
                 f"database has",
                 f"Name the broker id of the database that has {flow.to}, or none.",
                 place_of(flow.sender.instance, database),
@@ -114,10 +114,10 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
     unsure = [str(home) for home in homes if id_unstated(home.instance, home.database)]
     ids = [f"{home.database.broker_id} ({home})" for home in homes]
     remedy = (
-        f"State the broker_id of {listed(unsure)} in topology.yaml: a script does not say it "
+        f"State the broker_id of {listed(unsure)} in topology.yaml: a script does not contain it "
         f"(SELECT service_broker_guid FROM sys.databases)."
         if unsure
-        else f"Create the route anew with the broker id of the database that has {service}"
+        else f"Create the route again with the broker id of the database that has {service}"
         f"{': ' + listed(ids) if ids else ''}."
     )
     return finding_at(
@@ -176,7 +176,7 @@ def _wrong_port(at: At, address: Address, right: list[int]) -> Finding:
     return finding_at(
         "TA-06", _E,
         f"route {at.route.name} leads to {address}, but {address.host} listens for Service Broker "
-        f"at port {ports}",
+        f"on port {ports}",
         f"Write tcp://{address.host}:{right[0]}, or correct the LISTENER_PORT of that endpoint.",
         place_of(at.instance, at.database), where(at),
         shown((at,), (at.instance.name,), address=str(address), ports=right),
@@ -186,12 +186,12 @@ def _wrong_port(at: At, address: Address, right: list[int]) -> Finding:
 CHECKS = (
     Check(
         "TA-03",
-        "A name that differs from a service's only in its form",
+        "A service name that differs only in case, blanks or Unicode form",
         (_E,),
         "reference 1.2",
-        "Names of services are compared byte by byte, whatever the collation: case, trailing "
-        "blanks and the Unicode form count. A name that looks right matches nothing.",
-        "Write the name exactly as CREATE SERVICE does.",
+        "Service names are compared byte by byte, whatever the collation. Case, trailing blanks "
+        "and the Unicode form count, so a name that looks right can match nothing.",
+        "Write the name exactly as in CREATE SERVICE.",
         near_names,
     ),
     Check(
@@ -199,21 +199,21 @@ CHECKS = (
         "A broker id that no database has",
         (_E, _W),
         "reference 1.5",
-        "NEW_BROKER gives a database another id, and every route elsewhere that names the old one "
-        "is stale: messages are dropped where they arrive (28017), and replies find no route. A "
-        "warning: only scripts tell of the database that is meant, and they do not say its id. A "
-        "route that leads out of the topology is not judged.",
-        "Create the route anew with the service_broker_guid that the database has now.",
+        "NEW_BROKER gives a database a new id. Routes that name the old id are then stale: "
+        "messages are dropped where they arrive (28017), and replies find no route. The finding "
+        "is a warning if the topology knows the database only from scripts, which do not contain "
+        "its id. Routes that lead out of the topology are not checked.",
+        "Create the route again with the current service_broker_guid of the database.",
         stale_brokers,
     ),
     Check(
         "TA-06",
-        "A port at which the host does not listen for Service Broker",
+        "A port on which the host does not listen for Service Broker",
         (_E,),
         "reference 1.3",
-        "A route names the port of the endpoint FOR SERVICE_BROKER, not that of SQL Server or of "
-        "mirroring. At another port nobody answers, and messages wait at their sender.",
-        "Write the LISTENER_PORT of the endpoint of that host.",
+        "A route needs the port of the endpoint FOR SERVICE_BROKER, not the port of SQL Server or "
+        "of database mirroring. On another port nothing answers, and messages wait at the sender.",
+        "Use the LISTENER_PORT of the endpoint on that host.",
         wrong_ports,
     ),
 )

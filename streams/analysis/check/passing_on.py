@@ -39,7 +39,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
         state = instance.endpoint.state.value
         yield finding_at(
             "TA-07", _E,
-            f"the endpoint of {name} is {state}, and {_counted(troubles)} must pass it",
+            f"the endpoint of {name} is {state}, but {_counted(troubles)} must pass it",
             f"Start it: ALTER ENDPOINT ... STATE = STARTED at {name}, or route around it.",
             name, written(instance.endpoint.source, instance.source),
             _together(estate, troubles),
@@ -95,8 +95,9 @@ def loops(estate: Estate) -> Iterable[Finding]:
         turn = " -> ".join((*around, around[0]))
         yield finding_at(
             "TA-10", _E,
-            f"{named(trouble)} goes round in a loop, {turn}, until its hops are used up (11285)",
-            f"Correct the route of one of them so that it leads on; "
+            f"messages for {named(trouble)} loop, {turn}, until their hop count is exhausted "
+            f"(11285)",
+            f"Correct the route on one of these instances; "
             f"{lives(estate, trouble.service)}.",
             str(home) if at is None else place_of(at.instance, at.database),
             where(at) if at is not None else written(home.database.source, home.instance.source),
@@ -115,9 +116,9 @@ def too_far(estate: Estate) -> Iterable[Finding]:
         at = routes[0] if routes else None
         yield finding_at(
             "TA-11", _W,
-            f"{named(trouble)} needs more hops than it has: dropped at {trouble.instance} after "
-            f"{len(trouble.failure.hops) - 1} instances (11285)",
-            "Route past some of the forwarders.",
+            f"messages for {named(trouble)} need too many hops: {trouble.instance} drops them "
+            f"after {len(trouble.failure.hops) - 1} instances (11285)",
+            "Route around some of the forwarders.",
             str(home) if at is None else place_of(at.instance, at.database),
             where(at) if at is not None else written(home.database.source, home.instance.source),
             evidence(estate, trouble),
@@ -127,22 +128,22 @@ def too_far(estate: Estate) -> Iterable[Finding]:
 CHECKS = (
     Check(
         "TA-07",
-        "An endpoint on the way is not started",
+        "An endpoint on the path is not started",
         (_E,),
         "reference 4.6",
-        "Without a started endpoint for Service Broker nothing leaves an instance by network and "
-        "nothing enters it: messages wait at their sender until their dialog's lifetime ends.",
+        "Without a started Service Broker endpoint, no message leaves or enters an instance over "
+        "the network. Messages wait at the sender until the dialog's lifetime ends.",
         "Start the endpoint, or route around the instance.",
         not_started,
     ),
     Check(
         "TA-08",
-        "An instance on the way may not forward",
+        "Forwarding is disabled on an instance on the path",
         (_E,),
         "reference 2.2, R8.2",
-        "A message from outside that is routed to another instance needs MESSAGE_FORWARDING, which "
-        "is disabled unless somebody enables it. The copy is dropped (9792); the sender retries.",
-        "Enable forwarding at the endpoint of the instance, or send past it.",
+        "An instance needs MESSAGE_FORWARDING to send on messages from other instances, and it is "
+        "disabled by default. The instance drops the message (9792), and the sender retries.",
+        "Enable forwarding on the endpoint of the instance, or route around the instance.",
         not_forwarding,
     ),
     Check(
@@ -150,18 +151,18 @@ CHECKS = (
         "A forwarding loop",
         (_E,),
         "reference 5.1",
-        "Forwarders send the message back to where it was. Every copy goes round until its hops "
-        "are used up and is dropped (11285), and so is every retry; nothing is acknowledged.",
-        "Correct the route of one of the forwarders so that it leads on to the service.",
+        "Forwarders send a message in a circle. Each copy and each retry circulates until its hop "
+        "count is exhausted and is then dropped (11285). No message is acknowledged.",
+        "Correct the route on one of the forwarders so that it leads to the service.",
         loops,
     ),
     Check(
         "TA-11",
-        "A way with more hops than a message has",
+        "A path with too many hops",
         (_W,),
         "reference 5.1, U-34",
         "A message can be forwarded 16 times; the next forwarder drops it (11285).",
-        "Route past some of the forwarders.",
+        "Route around some of the forwarders.",
         too_far,
     ),
 )

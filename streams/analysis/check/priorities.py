@@ -75,7 +75,7 @@ def _findings(use: _Use) -> Iterator[Finding]:
     if use.remote and not use.at.database.honor_priority:
         yield _finding(
             use,
-            f"{level} is not heeded when {use.at} sends: HONOR_BROKER_PRIORITY is off",
+            f"{level} has no effect when {use.at} sends: HONOR_BROKER_PRIORITY is off",
             f"ALTER DATABASE {use.at.database.name} SET HONOR_BROKER_PRIORITY ON.",
             flows=use.remote,
         )
@@ -83,16 +83,16 @@ def _findings(use: _Use) -> Iterator[Finding]:
         others = list(dict.fromkeys(use.alone))
         yield _finding(
             use,
-            f"{level} is for one side only: {listed(others)} has none for the same dialogs",
+            f"{level} exists on one side only: {listed(others)} has none for the same dialogs",
             "Create the priority for the other side's service too: levels are not transmitted.",
             without=others,
         )
     if use.forwarders:
         yield _finding(
             use,
-            f"{level} has no effect on forwarders: {listed(list(use.forwarders))} sends all it "
-            "forwards with level 5",
-            "Expect no precedence there; if it matters, let urgent dialogs take another way.",
+            f"{level} has no effect on forwarders: {listed(list(use.forwarders))} forwards "
+            "everything with level 5",
+            "Do not rely on it there, or route urgent dialogs over another path.",
             forwarders=list(use.forwarders),
         )
 
@@ -107,15 +107,15 @@ def _finding(use: _Use, message: str, remedy: str, **evidence: object) -> Findin
 CHECKS = (
     Check(
         "TA-34",
-        "A priority without effect, or with half of it",
+        "A priority without effect, or on one side only",
         (Severity.WARNING,),
         "reference 4.12",
         "A conversation endpoint gets its level from the rules of its own database when it is "
-        "created; nothing about it is transmitted. So answers have a priority only if the target's "
-        "database has a rule as well, transmission goes by levels only where HONOR_BROKER_PRIORITY "
-        "is on, and forwarders send everything with level 5.",
-        "Create the rule on both sides and turn HONOR_BROKER_PRIORITY on; do not count on levels "
-        "where forwarders are in between.",
+        "created. Levels are not transmitted. So replies have a priority only if the target's "
+        "database has a rule too. Levels affect sending only where HONOR_BROKER_PRIORITY is on, "
+        "and forwarders send everything with level 5.",
+        "Create the rule on both sides and turn HONOR_BROKER_PRIORITY on. Do not rely on levels "
+        "on paths with forwarders.",
         priorities,
     ),
 )

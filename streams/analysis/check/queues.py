@@ -22,17 +22,18 @@ def queues(estate: Estate) -> Iterator[Finding]:
 
 def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
     if not queue.status:
-        yield "is off: what arrives is parked, and nobody receives", "ALTER QUEUE ... STATUS = ON."
+        yield "is off: messages wait at the target", "ALTER QUEUE ... STATUS = ON."
     if queue.retention:
         yield (
-            "retains what was received and sent until its dialog ends",
+            "retains messages until their dialog ends",
             "Turn RETENTION off unless an audit needs it: long dialogs make the queue slow.",
         )
     if not queue.poison_message_handling and queue.activated is None:
         yield (
-            "never turns itself off, and no procedure of its own reads it: a message that always "
-            "fails is read for ever",
-            "Turn POISON_MESSAGE_HANDLING on, or be sure that the reader sets such messages aside.",
+            "has neither poison message handling nor activation: a message that always fails is "
+            "read forever",
+            "Turn POISON_MESSAGE_HANDLING on, or make sure that the reader sets such messages "
+            "aside.",
         )
 
 
@@ -51,15 +52,16 @@ def _finding(at: Home, queue: Queue, what: str, remedy: str) -> Finding:
 CHECKS = (
     Check(
         "TA-33",
-        "A queue that is off, retains, or never gives up",
+        "A queue that is off, retains messages, or repeats poison messages",
         (Severity.WARNING,),
         "reference 4.11",
-        "While a queue is off, its services receive nothing and messages are parked at the target. "
+        "While a queue is off, its services receive nothing and messages wait at the target. "
         "RETENTION keeps every message of a dialog in the queue until the dialog ends. Without "
-        "poison message handling a transaction that always rolls back is repeated for ever; with "
-        "activation the procedure can be expected to know, without it nothing is known to.",
-        "Turn the queue on; turn retention off, and poison message handling on, unless you know "
-        "why not: then suppress the finding, with the reason.",
+        "poison message handling, a transaction that always rolls back is repeated forever. This "
+        "is reported only for queues without activation, because an activated procedure is "
+        "expected to handle such messages.",
+        "Turn the queue and poison message handling on, and retention off. If a setting is "
+        "intended, suppress the finding and give the reason.",
         queues,
     ),
 )

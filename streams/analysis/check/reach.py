@@ -93,8 +93,8 @@ def _dropped(estate: Estate, trouble: Trouble) -> Finding:
     why = f"drops it ({int(error)}, {text_of(error)})" if error is not None else "drops it"
     return finding_at(
         "TA-05", _E,
-        f"route {at.route.name} leads {named(trouble)} to {trouble.instance}, which neither has "
-        f"it nor passes it on: it {why}",
+        f"route {at.route.name} leads {named(trouble)} to {trouble.instance}, which "
+        f"{why}",
         f"Correct the address, or create a route for {trouble.service} in msdb of "
         f"{trouble.instance}; {lives(estate, trouble.service)}.",
         place_of(at.instance, at.database), where(at), evidence(estate, trouble),
@@ -123,31 +123,32 @@ CHECKS = (
         "No route to a service",
         (_E,),
         "reference 2.2, R4 step 7",
-        "The matching ends without any route: messages stay in the transmission queue of their "
-        "database, with status 9750, until somebody creates one or the dialog's lifetime ends.",
-        "Create a route for the service in the database that sends.",
+        "No route matches. Messages stay in the transmission queue of their database with status "
+        "9750 until a matching route is created or the dialog's lifetime ends.",
+        "Create a route for the service in the sending database.",
         no_route,
     ),
     Check(
         "TA-02",
-        "Only LOCAL matches, and the service is not in the instance",
+        "Only LOCAL matches, but the instance does not have the service",
         (_E,),
         "reference 2.2, R5.5",
-        "Every database has the route AutoCreatedLocal, so a forgotten route shows as this: the "
-        "message is looked for in its own instance, where no active database has the service. It "
-        "stays in the transmission queue (9796, or 9795 where a broker id is given).",
+        "Every database has the route AutoCreatedLocal, so a missing route shows up like this: "
+        "the engine looks for the service in its own instance, where no active database has it. "
+        "Messages stay in the transmission queue (9796, or 9795 if a broker id is given).",
         "Create a route for the service with the address of the instance that has it.",
         not_here,
     ),
     Check(
         "TA-05",
-        "A route leads to an instance that neither has the service nor passes the message on",
+        "A route leads to an instance that neither delivers nor forwards the message",
         (_E, _W),
         "reference 2.2, R7 and R8",
-        "The instance at the address drops the copy without an answer; the sender retries for as "
-        "long as the dialog lives. A warning: nobody in the topology listens at the address, "
-        "although the service is in it; that is no mistake if the instance is merely left out.",
-        "Correct the address, or create the route that is missing in msdb of that instance.",
+        "The instance at the address drops the message without a reply, and the sender retries "
+        "for the dialog's lifetime. The finding is a warning if no instance of the topology has "
+        "this address although the topology has the service. If the instance was left out on "
+        "purpose, the route is correct.",
+        "Correct the address, or create the missing route in msdb of that instance.",
         wrong_hop,
     ),
 )

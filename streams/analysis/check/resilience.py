@@ -39,7 +39,7 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
     deceptive = single and not forth.failures and _several_addresses(forth)
     routes = routes_on(estate, shortest_path_to(forth.graph, forth.graph.start))
     reach = listed([_reach_text(estate, key, found) for key, found in forth.redundancy.items()])
-    although = ", although there are several routes" if deceptive else ""
+    although = ", despite several routes" if deceptive else ""
     return finding_at(
         "TA-15", _W if deceptive else _I,
         f"{place.database.name} reaches {service} {reach}{although}",
@@ -57,10 +57,10 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
 
 def _remedy(*, single: bool, deceptive: bool) -> str:
     if deceptive:
-        return "Lead the routes over different instances, so that one of them can fail."
+        return "Send the routes over different instances, so that one of them can fail."
     if single:
-        return "Add a route over another forwarder if losing that one must not stop the flow."
-    return "Nothing is to be done: any one of the instances between may fail."
+        return "Add a route over another forwarder if the flow must survive the loss of this one."
+    return "No action needed: any one of the instances between may fail."
 
 
 def _reach_text(estate: Estate, key: str, found: Redundancy) -> str:
@@ -68,7 +68,7 @@ def _reach_text(estate: Estate, key: str, found: Redundancy) -> str:
     target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
         return f"{target} only over {listed(found.instances)}"
-    return f"{target} by {counted(found.disjoint, 'separate way')}"
+    return f"{target} by {counted(found.disjoint, 'independent path')}"
 
 
 def _several_addresses(forth: Forth) -> bool:
@@ -84,14 +84,14 @@ def _several_addresses(forth: Forth) -> bool:
 CHECKS = (
     Check(
         "TA-15",
-        "How many ways lead to a target",
+        "Number of independent paths to a target",
         (_W, _I),
         "reference 3.2",
-        "All routes of one broker id go to the transport, which tries another address when one "
-        "fails. An info tells how many ways share no instance, or over which instance all of them "
-        "lead; flows that pass no forwarder have no instance to lose and are not told. A warning: "
-        "there are several routes, and yet every way passes one and the same instance.",
-        "Lead the routes over different forwarders.",
+        "All routes with the same broker id are passed to the transport, which tries another "
+        "address when one fails. An info reports how many paths share no instance, or which "
+        "instances all paths share. Flows without a forwarder are not reported. A warning reports "
+        "several routes whose paths all pass through the same instance.",
+        "Send the routes over different forwarders.",
         degrees,
     ),
 )

@@ -96,7 +96,7 @@ def _lacks(
     if not _has_route(estate, at, target):
         yield _finding(
             at, router, target, Severity.ERROR, "a route to it",
-            f"Create a route to {target}, as the other routers have one.",
+            f"Create a route to {target}, as on the other routers.",
         )  # fmt: skip
     contracts = {c: home for home in homes for c in home.database.services[target].contracts}
     missing = [
@@ -119,7 +119,7 @@ def _lacks(
     if types:
         yield _finding(
             at, router, target, Severity.ERROR, f"its message type {listed(types)}",
-            "Create it in the router's database too: a router sends on what it receives.",
+            "Create it in the router's database too: a router sends the messages that it receives.",
             types=types,
         )  # fmt: skip
 
@@ -138,7 +138,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     return finding(
         "TA-41", severity, at, router.source,
-        f"the router {router.name} passes dialogs on to {target} and lacks {what}", remedy,
+        f"the router {router.name} forwards dialogs to {target} but lacks {what}", remedy,
         router=router.name, target=target, **evidence,
     )  # fmt: skip
 
@@ -149,15 +149,15 @@ CHECKS = (
         "A data-dependent router that cannot serve a target",
         (Severity.ERROR, Severity.WARNING),
         "reference 6",
-        "A router receives a dialog, reads from its first message which service it is for, and "
-        "passes everything on in a dialog of its own, under the same contract. So its database "
-        "needs the contracts and message types of all targets together, its service must accept "
-        "these contracts, and every copy of the router needs a route to every target. A service is "
-        "taken for a router if it is called DataDependentRouting, or if code that reads its queue "
-        "begins related dialogs with a service that is a variable; its targets are the services "
-        "that the routes and the code of its copies name. A warning: one of several contracts of "
-        "a target is missing.",
-        "Create in the router's database what the message names.",
+        "A router receives a dialog, reads the intended service from its first message, and "
+        "forwards everything in a dialog of its own, under the same contract. So its database "
+        "needs the contracts and message types of all targets, its service must accept these "
+        "contracts, and each copy of the router needs a route to each target. A service counts as "
+        "a router if its name is DataDependentRouting, or if code that reads its queue begins "
+        "related dialogs with a service given by a variable. Its targets are the services that "
+        "the routes and the code of its copies name. The finding is a warning if only some of a "
+        "target's contracts are missing.",
+        "Create the missing objects in the router's database.",
         routers,
     ),
 )

@@ -26,15 +26,14 @@ def refused(estate: Estate) -> Iterable[Finding]:
 def _open(unresolved: dict[str, list[Skipped]]) -> Iterator[Finding]:
     for instance, statements in unresolved.items():
         first, count = statements[0], len(statements)
-        are = "statement that may concern dialogs is"
-        if count > 1:
-            are = "statements that may concern dialogs are"
+        noun = "statement" if count == 1 else "statements"
         which = "" if count == 1 else "the first is "
         yield Finding(
             "TA-20", Severity.INFO,
-            f"{count:,} {are} not settled by the text: {which}{first.kind}, {first.why}",
-            "See what they do when they run, and say it in topology.yaml where it is missing; "
-            "--format json lists them.",
+            f"{count:,} {noun} that may concern dialogs, with an unknown effect: "
+            f"{which}{first.kind}, {first.why}",
+            "Find out what they do, and add it to topology.yaml if it is missing; --format json "
+            "lists them.",
             instance, first.file, first.line, first.column,
             {"count": count, "statements": [_shown(one) for one in statements[:LISTED]]},
         )  # fmt: skip
@@ -48,15 +47,17 @@ def _shown(one: Skipped) -> dict[str, Any]:
 CHECKS = (
     Check(
         "TA-20",
-        "A statement or a record that the engine would refuse, or that is not settled",
+        "A statement or row that SQL Server would refuse, or whose effect is unknown",
         (Severity.ERROR, Severity.WARNING, Severity.INFO),
         "reference 1.4, V1 to V14",
-        "SQL Server checks every CREATE and ALTER ROUTE by fourteen rules and refuses what breaks "
-        "one. A script whose statement was refused has left a route out; a record that was written "
-        "in another way is used as it stands. A warning: a statement that has no effect. An info, "
-        "one for each instance: statements that may concern dialogs and depend on what only a run "
-        "would tell; what they do is not in the topology, so that no answer heeds it.",
-        "Correct the clause that the message names; say in topology.yaml what open statements do.",
+        "SQL Server checks every CREATE and ALTER ROUTE against fourteen rules, and refuses a "
+        "statement that breaks one. A refused statement in a script creates no route; an invalid "
+        "route from another source is used as it is. A warning reports a statement without "
+        "effect. An info, one for each instance, counts statements that may concern dialogs but "
+        "whose effect is known only when they run. The topology does not contain their effects, "
+        "so no answer considers them.",
+        "Correct the clause that the message names. State in topology.yaml what the open "
+        "statements do.",
         refused,
     ),
 )

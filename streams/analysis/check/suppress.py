@@ -64,7 +64,7 @@ def suppress(
 
 def _no_such(one: Suppression) -> Finding:
     what = f"matches no finding: there is no {one.code}"
-    return _finding(one, what, "Correct the code: hopline check says the one that is meant.")
+    return _finding(one, what, "Correct the code; hopline check prints the codes of findings.")
 
 
 def _unused(
@@ -73,8 +73,8 @@ def _unused(
     for one in suppressions:
         if one.expired(now):
             hit = any(one.covers(finding) for finding in left)
-            what = f"was good until {one.until}" + (", and the finding is still there" * hit)
-            yield _finding(one, what, "Mend what it was for, or decide anew: another until.")
+            what = f"was valid until {one.until}" + (", but the finding still exists" * hit)
+            yield _finding(one, what, "Correct the topology, or set a new until.")
         elif not any(one.covers(finding) for finding in taken):
             yield _finding(one, "matches no finding", "Remove it, or correct code and subject.")
 
@@ -100,9 +100,9 @@ CHECKS = (
         "A suppression that suppresses nothing",
         (Severity.WARNING,),
         "suppressions.yaml",
-        "A suppression says that a finding has been looked at and may stay. One that matches no "
-        "finding any more, or whose last day is over, hides nothing today and would hide a finding "
-        "that comes back, or another one, without anybody having looked at it.",
+        "A suppression accepts a finding after a review. If it matches no finding, it has no "
+        "effect now, but would hide a finding that appears later without a review. If its last "
+        "day is over, it has no effect.",
         "Remove it, correct its code and subject, or set a new last day.",
         _nothing,
     ),

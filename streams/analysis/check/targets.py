@@ -68,8 +68,8 @@ def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
     return finding_at(
         "TA-13", _W,
         f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
-        f"dialogs take it, and are not balanced over {listed([at.route.name for at in others])}",
-        "Drop the route without broker id, or name one in it.",
+        f"dialogs take it and are not balanced over {listed([at.route.name for at in others])}",
+        "Drop the route without broker id, or add a broker id to it.",
         str(stop.home), source,
         shown((*by, *others), stop.path(), service=stop.service, **flows_in(stop.answers)),
     )  # fmt: skip
@@ -91,9 +91,9 @@ def balanced(estate: Estate) -> Iterable[Finding]:
         yield finding_at(
             "TA-14", _W if repeated else _I,
             _shares(stop, repeated),
-            "Drop the routes that repeat others: ids are balanced, not routes."
+            "Drop duplicate routes: broker ids are balanced, not routes."
             if repeated
-            else "Nothing is to be done if these shares are meant.",
+            else "No action needed if these shares are intended.",
             str(stop.home),
             where(routes[0]) if routes else written(stop.home.database.source),
             shown(routes, stop.path(), service=stop.service, shares=shares,
@@ -104,7 +104,7 @@ def balanced(estate: Estate) -> Iterable[Finding]:
 def _shares(stop: Stop, repeated: Sequence[str]) -> str:
     ids = stop.step.alternatives
     even = f"{100 / max(len(ids), 1):.3g} % to {'each of ' if len(ids) > 1 else ''}{listed(ids)}"
-    weights = f"; to repeat a route gives no larger share: {listed(repeated)}" if repeated else ""
+    weights = f"; repeated routes get no larger share: {listed(repeated)}" if repeated else ""
     return f"dialogs with {stop.service} are balanced by their id, {even}{weights}"
 
 
@@ -133,9 +133,9 @@ def arbitrary(estate: Estate) -> Iterable[Finding]:
         path = stop.path()
         yield finding_at(
             "TA-18", _W,
-            f"{listed(places)} have the service {stop.service}, and messages without broker id "
-            f"arrive: any of them may take a dialog",
-            "Name the broker id of the one that is meant, in the route or in BEGIN DIALOG.",
+            f"{listed(places)} have the service {stop.service}: a message without broker id may "
+            f"be delivered to any of them",
+            "Name the broker id of the intended database in the route or in BEGIN DIALOG.",
             places[1],
             written(second.services[stop.service].source, second.source, instance.source),
             shown(
@@ -151,20 +151,20 @@ CHECKS = (
         "Several targets for one dialog",
         (_E,),
         "reference 3.4",
-        "Several routes name a service and no broker id, and lead to different copies of it. The "
-        "transport may use all of them: two databases create a target endpoint for one dialog, "
-        "both acknowledge, one is refused, and what it has done is done twice.",
-        "Name the broker id in each route: then the dialog's id chooses one of them.",
+        "Several routes name a service but no broker id, and lead to different copies of it. The "
+        "transport may use all of them. Then two databases create a target endpoint for one "
+        "dialog, and both acknowledge it. One of them is rejected, and its work is done twice.",
+        "Name the broker id in each route. The dialog's id then selects one of them.",
         several_targets,
     ),
     Check(
         "TA-13",
-        "Load balancing that a route without broker id defeats",
+        "A route without broker id disables load balancing",
         (_W,),
         "reference 2.2, R4 step 2, and 3.1",
-        "Routes with broker ids balance new dialogs only if no route names the service alone: that "
-        "one matches first.",
-        "Drop the route without broker id, or name one in it.",
+        "Routes with broker ids balance new dialogs only if no route names the service without a "
+        "broker id. That route matches first.",
+        "Drop the route without broker id, or add a broker id to it.",
         shadowed,
     ),
     Check(
@@ -172,20 +172,20 @@ CHECKS = (
         "Shares of load balancing",
         (_W, _I),
         "reference 3.1",
-        "The dialog's id chooses among the broker ids that routes name, evenly. An info tells the "
-        "shares. A warning: some broker id has the same route several times, as if that were a "
-        "weight; ids are balanced and not routes, so it changes nothing.",
-        "Drop repeated routes; for uneven shares let BEGIN DIALOG name the broker id.",
+        "The dialog's id selects evenly among the broker ids that routes name. An info reports "
+        "the shares. A warning reports that a broker id has the same route several times, as if "
+        "to give it more weight. That has no effect: broker ids are balanced, not routes.",
+        "Drop duplicate routes. For uneven shares, name the broker id in BEGIN DIALOG.",
         balanced,
     ),
     Check(
         "TA-18",
-        "A target that is left to chance",
+        "Several databases of one instance have the service",
         (_W,),
         "reference 2.2, R7.2",
         "A message without broker id reaches an instance in which several active databases have "
-        "the service: which of them takes a dialog is not specified and may change.",
-        "Name the broker id of the database that is meant, or keep the service in one.",
+        "the service. Which of them receives the dialog is not specified and may change.",
+        "Name the broker id of the intended database, or keep the service in one database.",
         arbitrary,
     ),
 )

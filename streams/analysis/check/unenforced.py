@@ -21,7 +21,7 @@ from streams.topology import (
 )
 
 _REMEDY = (
-    "Say who may do what with Kafka's access control lists (hopline acl), and encrypt with TLS."
+    "Control access with Kafka ACLs (hopline acl), and encrypt connections with TLS."
 )
 
 
@@ -48,8 +48,8 @@ def _endpoint(instance: Instance) -> Iterator[Finding]:
     if endpoint.authentication and endpoint.encryption is not Encryption.DISABLED:
         yield _finding(
             instance, endpoint.source,
-            f"the endpoint wants {listed(endpoint.authentication)} and encryption "
-            f"{endpoint.encryption.value}: workers connect to Kafka instead, by Kafka's rules",
+            f"the endpoint requires {listed(endpoint.authentication)} and encryption "
+            f"{endpoint.encryption.value}, but workers connect to Kafka, with Kafka's settings",
             endpoint=endpoint.name, encryption=endpoint.encryption.value,
         )  # fmt: skip
 
@@ -67,7 +67,7 @@ def _permission(grants: list[Grant], at: Home | Instance) -> Finding:
     return _finding(
         at, first.source,
         f"{verb} {first.permission.upper()} on {first.securable.value} {first.name}: "
-        "whoever may write the instance's topics may send all the same",
+        "any client that may write the instance's topics can send",
         permission=first.permission, name=first.name,
         principals=sorted({grant.principal for grant in grants}),
     )  # fmt: skip
@@ -77,8 +77,8 @@ def _dialog_security(at: Home, database: Database) -> Iterator[Finding]:
     for binding in database.bindings:
         yield _finding(
             at, binding.source,
-            f"the remote service binding {binding.name} names a user whose certificate encrypts "
-            "nothing: bodies are in Kafka's topics as they were sent",
+            f"the remote service binding {binding.name} encrypts nothing: Kafka's topics contain "
+            "the bodies as they were sent",
             binding=binding.name,
         )  # fmt: skip
     for certificate in database.certificates.values():
@@ -96,8 +96,8 @@ def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
         if begins:
             yield _finding(
                 at, begins[0].source,
-                f"{procedure.name} begins dialogs WITH ENCRYPTION = ON: their bodies are in "
-                "Kafka's topics as they were sent",
+                f"{procedure.name} begins dialogs WITH ENCRYPTION = ON, but Kafka's topics "
+                "contain their bodies as they were sent",
                 procedure=procedure.name, to=sorted({b.to for b in begins if b.to is not None}),
             )  # fmt: skip
 
@@ -110,15 +110,16 @@ def _finding(at: Home | Instance, source: Source, message: str, **evidence: obje
 CHECKS = (
     Check(
         "TA-47",
-        "A permission, certificate or encryption that Hopline does not enforce",
+        "A permission, certificate or encryption setting that Hopline does not enforce",
         (Severity.INFO,),
-        "4.14, 8.2",
-        "SQL Server asks for SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
-        "with the certificates of users. Hopline reads all that, since it decides whether dialogs "
-        "of SQL Server go through; its own workers know no users: whoever may write an instance's "
-        "topics may send for every service of it, and whoever may read them reads the bodies.",
-        "Say who may write and read which topics with Kafka's access control lists "
-        "(hopline acl), and let brokers and clients talk by TLS.",
+        "reference 4.14, 8.2",
+        "SQL Server requires SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
+        "with the certificates of users. Hopline reads these settings, because they decide "
+        "whether dialogs of SQL Server work. Hopline's own workers know no users: a client that "
+        "may write an instance's topics can send for each of its services, and a client that may "
+        "read them can read the bodies.",
+        "Control access to topics with Kafka ACLs (hopline acl), and use TLS between brokers and "
+        "clients.",
         unenforced,
     ),
 )

@@ -18,9 +18,9 @@ def dead_routes(estate: Estate) -> Iterable[Finding]:
         what = at.route.service or "any service"
         yield finding_at(
             "TA-24", Severity.INFO,
-            f"no known flow uses route {at.route.name} for {what} to {at.route.address}, "
-            f"there or back",
-            "Drop it if nothing else needs it, or tell who does: by an entry under expect.",
+            f"no known flow uses route {at.route.name} for {what} to {at.route.address} in "
+            f"either direction",
+            "Drop the route, or add the flow that needs it under expect.",
             place, where(at),
             shown((at,), (at.instance.name,), service=at.route.service, broker=at.route.broker),
         )  # fmt: skip
@@ -32,11 +32,11 @@ CHECKS = (
         "A route that no known flow uses",
         (Severity.INFO,),
         "reference 2.2, R4 and R5",
-        "No message and no acknowledgement of a flow that the topology means to have follows it: "
-        "another route matches first, a route like it exists already, or nobody talks to that "
-        "service from there. Flows are concluded from what is written, so some may not be "
-        "known, and behind something broken a route is unused as well: mend errors first.",
-        "Drop the route, or state the flow that needs it under expect.",
+        "No message or acknowledgement of a known flow uses the route: another route matches "
+        "first, an equal route exists, or no dialog needs it. Flows are inferred from the "
+        "topology, so some may be unknown. An error on a path also makes later routes look "
+        "unused: correct errors first.",
+        "Drop the route, or add the flow that needs it under expect.",
         dead_routes,
     ),
 )

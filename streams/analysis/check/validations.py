@@ -49,11 +49,13 @@ def _validation(
     pairs += [(theirs, ours)] * (sender is not Sender.INITIATOR)
     refused = next((pair for pair in pairs if _refuses(pair[1].type, pair[0].type)), None)
     one, other = refused or (ours, theirs)
-    more = f"{other.at} may refuse what {one.at} sends" if refused else "the receiver demands less"
+    more = "the receiver is less strict"
+    if refused:
+        more = f"{other.at} may refuse what {one.at} sends"
     yield finding(
         "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
         f"message type {word} is {_text(one)} in {one.at} and {_text(other)} in {other.at}: {more}",
-        "Validate alike on both sides: the sender then learns of a bad body from its own SEND.",
+        "Use the same validation on both sides: then SEND rejects an invalid body at the sender.",
         type=word, contract=contract, flow=str(passage.flow),
         validation={str(side.at): side.type.validation.value for side in (ours, theirs)},
     )  # fmt: skip
@@ -86,11 +88,11 @@ CHECKS = (
         "Message validation differs between the sides",
         (Severity.WARNING, Severity.INFO),
         "reference 1.1 (message type)",
-        "Both sides need a message type of the same name and may validate it differently; the "
-        "receiver's validation counts. If it demands more than the sender's does, a message that "
-        "was sent without complaint ends the dialog with an Error. If it demands less, the sender "
-        "is stricter than needed: an info.",
-        "Validate alike on both sides.",
+        "Both sides need a message type of the same name, but may validate it differently. The "
+        "receiver's validation decides. If it is stricter than the sender's, a message that was "
+        "sent without error can end the dialog with an Error: a warning. If it is less strict, "
+        "the sender is stricter than needed: an info.",
+        "Use the same validation on both sides.",
         validations,
     ),
 )

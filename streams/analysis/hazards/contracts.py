@@ -67,9 +67,9 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
     if missing:
         yield _finding(
             at, contract.source,
-            f"contract {contract.name} names {listed(missing)}, and the database has no such "
+            f"contract {contract.name} names {listed(missing)}, but the database has no such "
             "message type",
-            "Create the message type, in the same spelling.",
+            "Create the message type with the same spelling.",
             contract=contract.name, types=missing,
         )  # fmt: skip
     if Sender.TARGET in (senders := set(contract.messages.values())) and len(senders) == 1:
@@ -87,9 +87,9 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
     if unknown:
         yield _finding(
             at, service.source,
-            f"service {service.name} accepts {listed(unknown)}, and the database has no such "
+            f"service {service.name} accepts {listed(unknown)}, but the database has no such "
             "contract",
-            "Create the contract, in the same spelling.",
+            "Create the contract with the same spelling.",
             service=service.name, contracts=unknown,
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterato
         if contract_of(begins.database, name) is None:
             yield _finding(
                 begins, source,
-                f"{flow.sender.service} begins dialogs with {flow.to} under {name}, and the "
+                f"{flow.sender.service} begins dialogs with {flow.to} under {name}, but the "
                 "database has no such contract",
                 "Create the contract and its message types here too, as at the target.",
                 contract=name, **evidence,
@@ -119,10 +119,12 @@ def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterato
                 contract=name, **evidence,
             )  # fmt: skip
     if not stated and not any(contract_of(begins.database, name) for name in accepted):
-        what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
+        what = f"accepts no contract, so {begins} cannot begin dialogs with it"
+        if accepted:
+            what = f"accepts {listed(accepted)}, but {begins} has no such contract"
         yield _finding(
             end, service.source,
-            f"{flow.to} accepts {what}, and {begins}, which talks to it, has none of that",
+            f"{flow.to} {what}",
             "Create the contract and its message types on both sides, and let the service accept "
             "it.",
             **evidence,
@@ -154,8 +156,8 @@ def _different(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterat
         if differences:
             yield _finding(
                 end, there.source,
-                f"contract {name} is not the same in {passage.begins}: the other side does not "
-                f"take {listed(differences)}",
+                f"contract {name} differs in {passage.begins}: the other side does not allow "
+                f"{listed(differences)}",
                 "Make both contracts the same; a contract cannot be altered: create a new one.",
                 severity=Severity.ERROR if name in stated else Severity.WARNING,
                 contract=name, flow=str(passage.flow), types=differences,

@@ -59,19 +59,19 @@ def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
         )
         yield (
             f"{required.name} has ENCRYPTION = REQUIRED, {disabled.name} DISABLED",
-            "Let one of them have SUPPORTED.",
+            "Set one of them to SUPPORTED.",
         )
     elif Encryption.DISABLED not in demands and _apart(one.algorithms, other.algorithms):
         yield (
             f"they have no algorithm in common: {listed(one.algorithms)} and "
             f"{listed(other.algorithms)}",
-            "Give both an ALGORITHM in common, such as AES.",
+            "Configure a common ALGORITHM, such as AES.",
         )
     if _apart(_kinds(one), _kinds(other)):
         yield (
-            f"{here.name} wants {listed(_kinds(one))} authentication, {there.name} "
+            f"{here.name} requires {listed(_kinds(one))} authentication, {there.name} "
             f"{listed(_kinds(other))}",
-            "Let both accept one kind, or both kinds, in their AUTHENTICATION.",
+            "Configure at least one common kind of AUTHENTICATION.",
         )
 
 
@@ -114,7 +114,7 @@ def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
     ):
         yield finding(
             "TA-39", Severity.WARNING, instance, instance.endpoint.source,
-            f"nobody is granted CONNECT on the endpoint of {name}, as others are elsewhere; "
+            f"no login is granted CONNECT on the endpoint of {name}, unlike on other endpoints; "
             f"{listed(callers)} must connect to it",
             "GRANT CONNECT ON ENDPOINT to the logins of these instances; administrators need none.",
             endpoint=instance.endpoint.name, callers=callers,

@@ -64,7 +64,7 @@ def same(code: str, severity: Severity, homes: Group, why: str) -> Finding:
     return finding(
         code, severity, homes[0], NOWHERE,
         f"{listed(names)} have the same broker id {last.database.broker_id}: {why}",
-        f"Give one of them another: ALTER DATABASE {last.database.name} SET NEW_BROKER; then "
-        f"correct the routes that are meant for it.",
+        f"Give one of them a new id: ALTER DATABASE {last.database.name} SET NEW_BROKER; then "
+        f"correct the routes to it.",
         broker=last.database.broker_id, places=names, routes=[], path=names,
     )  # fmt: skip

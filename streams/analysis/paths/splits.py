@@ -138,7 +138,7 @@ def split_finding(topology: Topology, split: Split, service: str) -> Finding:
         "TA-12", Severity.ERROR,
         f"routes {routes} name no broker id and lead one dialog with {service} to different "
         f"databases: broker ids {' and '.join(split.brokers)}",
-        "Name the broker id in each of these routes; then the dialog's id chooses one of them.",
+        "Name the broker id in each of these routes; the dialog's id then selects one of them.",
         f"{instance.name}/{database.name}", source,
         {"service": service, "routes": list(split.decision.routes), "brokers": list(split.brokers)},
     )  # fmt: skip

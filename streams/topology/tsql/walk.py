@@ -171,7 +171,7 @@ class Walker:
         if isinstance(statement, Evidence):
             if isinstance(statement, BeginsDialog) and statement.dialog.unresolved:
                 source, clauses = statement.source, ", ".join(statement.dialog.unresolved)
-                why = f"only a run would tell its {clauses}"
+                why = f"known only at run time: {clauses}"
                 yield Skipped("BEGIN DIALOG", source.file, source.line, source.column, why)
             if self.module is not None:
                 self.module.body.add(statement)
