@@ -105,7 +105,7 @@ def _each(words: str, inject: Inject) -> tuple[Fault, ...]:
 
 GROUPS = (
     Group("killed", "Every container is killed", _each(KILLED, killed(2)), 45),
-    Group("paused", "Every container is frozen", _each(PAUSED, paused(15)), 45),
+    Group("paused", "Every container is paused", _each(PAUSED, paused(15)), 45),
     Group(
         "moved",
         "Restarts and replicas",

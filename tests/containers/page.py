@@ -19,21 +19,21 @@ def rewrite(page: str, outcomes: Sequence[Outcome], border: Border | None) -> st
 
 def generated(outcomes: Sequence[Outcome], border: Border | None) -> str:
     """Return two tables: what `hopline verify` says, and how long each fault was felt."""
-    apart = () if border is None else (("Two clusters apart", border.account),)
+    apart = () if border is None else (("Two clusters are disconnected", border.account),)
     accounts = [*((o.title, o.account) for o in outcomes), *apart]
     lines = [
         "| run | accepted | delivered | lost | delivered twice | waiting | discarded | verdict |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
         *(_account(title, account) for title, account in accounts),
         "",
-        "| what | fault | felt for |",
+        "| container | fault | effect |",
         "| --- | --- | --- |",
         *(line for outcome in outcomes for line in _felt(outcome)),
     ]
     if border is not None:
         lines.append(
-            f"| the network between two clusters | gone for {APART:.0f} s; {border.held} messages "
-            f"held in memory, {border.dropped} copies dropped (11290), {border.retried} messages "
+            f"| the network between two clusters | cut for {APART:.0f} s; {border.held} messages "
+            f"buffered, {border.dropped} copies dropped (11290), {border.retried} messages "
             f"delivered by a retry | {border.back:.1f} s after its return |"
         )
     return "\n".join(lines)
@@ -61,5 +61,5 @@ def _total(fates: object) -> int:
 
 def _felt(outcome: Outcome) -> Iterator[str]:
     for felt in outcome.felt:
-        what = ", figures" if felt.fault.figures else ""
+        what = " (figures)" if felt.fault.figures else ""
         yield f"| {felt.fault.service}{what} | {felt.fault.words} | {felt.seconds:.1f} s |"

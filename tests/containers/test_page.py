@@ -35,14 +35,14 @@ def test_the_tables_say_what_was_seen() -> None:
         "| Every container is killed | 5,400 | 5,399 | 0 | 2 | 1 | 0 | 2 delivered twice |" in rows
     )
     assert "| kafka | killed with SIGKILL, started after 2 s | 12.3 s |" in rows
-    assert "| postgres, figures | killed with SIGKILL, started after 2 s | 5.0 s |" in rows
+    assert "| postgres (figures) | killed with SIGKILL, started after 2 s | 5.0 s |" in rows
     assert faults_of(ACCOUNT) == {"twice": 2}
 
 
 def test_each_of_the_two_suites_writes_its_own_part_of_the_page() -> None:
     text = PAGE.read_text("utf-8")
     ours = rewrite(text, [OUTCOME], Border(3, 2, 1, 4.5, ACCOUNT))
-    assert "gone for 80 s; 3 messages held in memory" in ours
+    assert "cut for 80 s; 3 messages buffered" in ours
     assert ours.partition(BEGIN)[0] == text.partition(BEGIN)[0]
     theirs = soak.rewrite(text, [], soak.Terms(1.0, 1, 1.0))
     assert theirs.partition(BEGIN)[2] == text.partition(BEGIN)[2]

@@ -15,7 +15,7 @@ BEGIN, END = "<!-- soak: generated -->", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the runs were asked for: seconds of load in all, the seed, messages a second."""
+    """The terms of a measurement: seconds of load (times each share), seed, messages per second."""
 
     seconds: float
     seed: int
@@ -32,17 +32,18 @@ def rewrite(page: str, outcomes: Sequence[Outcome], terms: Terms) -> str:
 def generated(outcomes: Sequence[Outcome], terms: Terms) -> str:
     """Return the tables: what was lost, and how long each kind of fault was felt."""
     total = sum(o.seconds for o in outcomes) / 60
+    load = terms.seconds * sum(o.scenario.share for o in outcomes)
     return "\n".join(
         [
-            f"{terms.seconds:,.0f} s of load at {terms.rate:.0f} messages a second, or more, seed "
-            f"{terms.seed}; {total:.0f} minutes in all.",
+            f"{load:,.0f} s of load at a base rate of {terms.rate:.0f} messages per second, seed "
+            f"{terms.seed}; {total:.0f} minutes in total.",
             "",
             "| run | messages | dialogs | lost | delivered twice | out of order | not finished |"
-            " anything else |",
+            " other faults |",
             "| --- | --- | --- | --- | --- | --- | --- | --- |",
             *map(_verdict, outcomes),
             "",
-            "| run | fault | who | how often | median | worst |",
+            "| run | fault | affected | count | median | longest |",
             "| --- | --- | --- | --- | --- | --- |",
             *(line for outcome in outcomes for line in _faults(outcome)),
         ]

@@ -61,7 +61,7 @@ class Scenario:
 SCENARIOS = (
     Scenario(
         "roles",
-        "Every role dies",
+        "Every role is killed",
         (
             Wanted(FaultKind.KILL, FORWARDERS, 100),
             Wanted(FaultKind.KILL, ENDPOINTS, 60),
@@ -72,7 +72,7 @@ SCENARIOS = (
     ),
     Scenario(
         "kafka",
-        "One broker comes and goes",
+        "One broker stops and restarts",
         (
             Wanted(FaultKind.BROKER_KILL, ONE, 3, (1.0, 8.0)),
             Wanted(FaultKind.BROKER_RESTART, ONE, 3, (1.0, 8.0)),
@@ -82,7 +82,7 @@ SCENARIOS = (
     ),
     Scenario(
         "paused",
-        "One broker says nothing for a while",
+        "One broker is paused",
         (
             Wanted(FaultKind.BROKER_PAUSE, ONE, 6, (1.0, 20.0)),
             Wanted(FaultKind.BROKER_PAUSE, ONE, 2, (20.0, 60.0)),
@@ -91,7 +91,7 @@ SCENARIOS = (
     ),
     Scenario(
         "replicas",
-        "Three brokers: leaders die, coordinators move",
+        "Three brokers: leaders fail, coordinators move",
         (
             Wanted(FaultKind.BROKER_KILL, THREE, 4, (5.0, 12.0)),
             Wanted(FaultKind.BROKER_RESTART, THREE, 2, (5.0, 12.0)),
@@ -101,7 +101,7 @@ SCENARIOS = (
     ),
     Scenario(
         "groups",
-        "Transactions, groups and rubbish",
+        "Transactions, rebalances and invalid records",
         (
             Wanted(FaultKind.FENCE, ENDPOINTS, 6),
             Wanted(FaultKind.ABANDON, ENDPOINTS, 3),
@@ -124,7 +124,7 @@ SCENARIOS = (
     ),
     Scenario(
         "trimmed",
-        "Topics are trimmed at once",
+        "Topics are trimmed immediately",
         (
             Wanted(FaultKind.KILL, WORKERS, 12),
             Wanted(FaultKind.PAUSE, WORKERS, 6, (1.0, 15.0)),
@@ -135,7 +135,7 @@ SCENARIOS = (
     ),
     Scenario(
         "backlog",
-        "Somebody is away, and what has waited drains",
+        "Absences, and their backlog drains",
         (
             Wanted(FaultKind.ABSENT, ("ServerB", "Gateway", "endpoint/ServerB"), 3, (20.0, 30.0)),
             Wanted(FaultKind.QUEUE_OFF, ("ServerB/DatabaseB/TargetQueue",), 1, (20.0, 30.0)),
@@ -147,7 +147,7 @@ SCENARIOS = (
     ),
     Scenario(
         "absences",
-        "Processes are away for longer than anything is remembered",
+        "Absences longer than every retention",
         (
             Wanted(
                 FaultKind.ASLEEP,
@@ -172,10 +172,10 @@ SCENARIOS = (
         brief=True,
         times=0.2,
     ),
-    Scenario("hostile", "Every role that may write is hostile", (), share=0.44, hostile=5.0),
+    Scenario("hostile", "Hostile records in every topic", (), share=0.44, hostile=5.0),
     Scenario(
         "apart",
-        "Two clusters are torn apart",
+        "Two clusters are disconnected",
         (Wanted(FaultKind.APART, ("two clusters",), 1, (75.0, 90.0)),),
         share=0.1,
         two=True,
