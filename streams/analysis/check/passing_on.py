@@ -97,7 +97,7 @@ def loops(estate: Estate) -> Iterable[Finding]:
             "TA-10", _E,
             f"messages for {named(trouble)} loop, {turn}, until their hop count is exhausted "
             f"(11285)",
-            f"Correct the route on one of these instances; "
+            f"Correct the route on one of these instances: "
             f"{lives(estate, trouble.service)}.",
             str(home) if at is None else place_of(at.instance, at.database),
             where(at) if at is not None else written(home.database.source, home.instance.source),

@@ -120,5 +120,5 @@ def lives(estate: Estate, service: str) -> str:
     """Say where a service is."""
     homes = known(estate).services.get(service, ())
     if not homes:
-        return "no database of this topology has it"
-    return f"it is in {listed([str(home) for home in homes])}"
+        return "no database of this topology has the service"
+    return f"the service is in {listed([str(home) for home in homes])}"
