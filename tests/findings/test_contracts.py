@@ -44,7 +44,10 @@ def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{
         (both(accepts="DEFAULT", here="{}", there="{}"), []),
         # Nothing in common, whichever it is meant to be.
         (both(here="{}"), ["error A/E: S accepts C, but A/D has no such contract"]),
-        (both(accepts=""), ["error A/E: S accepts no contract, so A/D cannot begin dialogs with it"]),
+        (
+            both(accepts=""),
+            ["error A/E: S accepts no contract, so A/D cannot begin dialogs with it"],
+        ),
         (both(accepts="C, DEFAULT", here="{}"), []),
         # What BEGIN DIALOG names is what counts.
         (

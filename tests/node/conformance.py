@@ -10,11 +10,11 @@ from .rulings import DIALOGS, FORWARDING
 
 BLOCKS = {"forwarding": FORWARDING, "dialogs": DIALOGS, "services": SERVICES}
 LETTERS = {
-    "forwarding": "`F` are the rules of a forwarder.",
-    "dialogs": "`D` are the rules of a dialog: 1 reception, 2 transmission, 3 the lock, 4 states, "
-    "5 closed endpoints, 6 statements, 7 transactions, 8 what is missing.",
-    "services": "`P` are the rules of mirrored pairs and listeners, `N` those of the Broker "
-    "Configuration Notice, `S` those of data-dependent routing.",
+    "forwarding": "`F`: rules of a forwarder.",
+    "dialogs": "`D`: rules of a dialog: 1 reception, 2 transmission, 3 the lock, 4 states, "
+    "5 closed endpoints, 6 statements, 7 transactions, 8 other features.",
+    "services": "`P`: rules of mirrored pairs and listeners. `N`: rules of the Broker "
+    "Configuration Notice. `S`: rules of data-dependent routing.",
 }
 
 

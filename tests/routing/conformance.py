@@ -40,7 +40,7 @@ def generated() -> str:
     stated = sum(row.kind is Basis.DOC for row in ROWS)
     return (
         f"### Routing: the rules\n\n{rulings}\n### Routing: the rows\n\nThe source states the "
-        f"outcome of {stated} of these {len(ROWS)} rows; that of the others is derived.\n\n{rows}"
+        f"outcome of {stated} of these {len(ROWS)} rows; the others are derived.\n\n{rows}"
     )
 
 

@@ -76,7 +76,7 @@ SQL3 = instance(
 ROWS = (
     RoutingExample(
         "EX-39a", DOC, "CREATE ROUTE, example H",
-        "TRANSPORT: the service's name says the address.",
+        "TRANSPORT: the service name contains the address.",
         at=home(TRANSPORT_ROUTE),
         asks=sent_from("AW", to=PAY),
         expects=sent("M5", by="Transport", to="tcp://host9:4099"),
@@ -84,7 +84,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-39b", DRV, "Database Engine events and errors: 9785",
-        "TRANSPORT and a name that begins with no address: delayed, the address is not usable.",
+        "TRANSPORT and a service name without an address: delayed, the address is unusable.",
         at=home(TRANSPORT_ROUTE),
         asks=sent_from("AW", to="Pay"),
         expects=delayed("M5", 9785, by="Transport"),
@@ -92,7 +92,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-40a", DOC, "Service Broker Routing, Choosing a Route",
-        "TRANSPORT is the last tier: a network address comes before it.",
+        "TRANSPORT is the last tier: a network address has precedence.",
         at=home(TRANSPORT_ROUTE, route("Hub", to="tcp://hub:4022")),
         asks=sent_from("AW", to=PAY),
         expects=sent("M5", by="Hub", to="tcp://hub:4022"),
@@ -100,7 +100,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-40b", DOC, "Service Broker Routing, Choosing a Route",
-        "LOCAL comes before TRANSPORT too where the service is here.",
+        "LOCAL too has precedence over TRANSPORT if this instance has the service.",
         at=home(TRANSPORT_ROUTE, ACL, here=PAY),
         asks=sent_from("AW", to=PAY),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -108,8 +108,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-41a", DOC, "Service Broker Routing, Routing Loops",
-        "An address that is this very instance: decided again by msdb, as if it had come from "
-        "outside.",
+        "The address of this instance itself: msdb decides again, as for a message from outside.",
         at=loop_back(),
         asks=sent_from("source", to="target_service"),
         expects=delivered("M5", by=ACL.name, to="target"),
@@ -117,7 +116,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-41b", DOC, "Service Broker Routing, Routing Loops",
-        "The reply loops back likewise and is known by its broker id.",
+        "The reply loops back too and is recognized by its broker id.",
         at=loop_back(),
         asks=answered_in("target", to="source_service", broker="source"),
         expects=delivered("REPLY", to="source", broker="source"),
@@ -125,7 +124,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-45", DOC, "Service Broker Message Forwarding",
-        "A loop between two forwarders is no matter of the decision: each forwards, hops end it.",
+        "The decision does not detect a loop between two forwarders: each one forwards, and the "
+        "hop count ends it.",
         at=instance("F1", msdb=(route("R", "Svc", to="tcp://F2:4022"),), forwarding=True),
         asks=from_outside(to="Svc"),
         expects=forwarded("M2", by="R", to="tcp://F2:4022"),
@@ -133,7 +133,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-49a", DOC, "CREATE ROUTE: LIFETIME",
-        "A route counts until the instant at which it expires.",
+        "A route is valid until the time at which it expires.",
         at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
         asks=sent_from("AW", to="Svc"),
         now=NOW + 9.999,
@@ -142,7 +142,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-49b", DOC, "CREATE ROUTE: LIFETIME",
-        "From that instant on it is ignored, for conversations of any age.",
+        "From that time on it is ignored, for conversations of any age.",
         at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
         asks=sent_from("AW", to="Svc", broker="D"),
         now=NOW + 10,
@@ -151,7 +151,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-50", DOC, "CREATE ROUTE: SERVICE_NAME",
-        "Names are compared byte by byte: a route for OrderParts is none for orderparts.",
+        "Names are compared byte by byte: a route for OrderParts does not match orderparts.",
         at=home(ACL, route("R", "OrderParts", to="tcp://S:4022")),
         asks=sent_from("AW", to="orderparts"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -159,7 +159,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-51", DOC, "DROP ROUTE",
-        "After DROP ROUTE of the only route, the messages of a dialog under way wait.",
+        "After DROP ROUTE of the only route, the messages of an open dialog wait.",
         at=home(),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=delayed("M7", 9750, broker="D"),
@@ -180,7 +180,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-54b", DOC, "Managing Service Broker Identities",
-        "With delivery off in the sender's database nothing leaves its transmission queue.",
+        "With delivery off in the sender's database no message leaves its transmission queue.",
         at=instance("I1", database("AW", ACL, enabled=False), database("DB2", services=["Svc"])),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("", 9791),
@@ -188,7 +188,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-56a", DOC, "Service Broker Dynamic Routing",
-        "Nothing names the service and a configuration service is known: it is asked.",
+        "No route names the service and there is a configuration service: it is asked.",
         at=home(CONFIGURED),
         asks=sent_from("AW", to="New"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -196,7 +196,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-56b", DOC, "Service Broker Dynamic Routing",
-        "Once the application has created a route, the message is sent by it.",
+        "After the application has created a route, the message uses it.",
         at=home(CONFIGURED, route("New", "New", to="tcp://N:4022")),
         asks=sent_from("AW", to="New"),
         expects=sent("M2", by="New", to="tcp://N:4022"),
@@ -228,7 +228,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-64d", DRV, TUTORIAL,
-        "The reply is known by its broker id at the initiator's instance.",
+        "The reply is recognized by its broker id at the initiator's instance.",
         at=INITIATOR_SIDE,
         asks=reply_from_outside(to=INITIATOR, broker="InstInitiatorDB"),
         expects=delivered("REPLY", to="InstInitiatorDB", broker="InstInitiatorDB"),
@@ -236,7 +236,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-64e", DOC, TUTORIAL,
-        "A second database with a service of that name makes the target a matter of chance.",
+        "With a second database with a service of that name, the target is not specified.",
         at=TARGET_TWICE,
         asks=from_outside(to=TARGET),
         expects=delivered("M2", by="InstRoute", to="InstTargetDB Second"),
@@ -244,7 +244,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-64f", DOC, TUTORIAL,
-        "A broker id settles it.",
+        "A broker id specifies it.",
         at=TARGET_TWICE,
         asks=from_outside(to=TARGET, broker="Second"),
         expects=delivered("M2", by="InstRoute", to="Second", broker="Second"),

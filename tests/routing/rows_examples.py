@@ -59,8 +59,8 @@ FORWARD_ALL = (ACL, route("ForwardingRoute", to=HUB))
 ROWS = (
     RoutingExample(
         "EX-01", DOC, f"{PAGE}, 1",
-        "With nothing but AutoCreatedLocal, a service in another database of the instance is "
-        "reached without the network.",
+        "With only AutoCreatedLocal, a service in another database of the instance is reached "
+        "without the network.",
         at=aw(ACL, here="Svc"),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -68,8 +68,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-02", DOC, f"{PAGE}, 2-7 (1 says dropped)",
-        "With nothing but AutoCreatedLocal, a conversation to a service that is not here is "
-        "delayed.",
+        "With only AutoCreatedLocal, a conversation with a service that this instance does not "
+        "have is delayed.",
         at=aw(ACL),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -77,7 +77,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-03", DOC, f"{PAGE}, 1",
-        "A message from outside is delivered by msdb's AutoCreatedLocal where the service is here.",
+        "A message from outside is delivered by msdb's AutoCreatedLocal if this instance has the "
+        "service.",
         at=aw(ACL, here="Svc"),
         asks=from_outside(to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -85,7 +86,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-04", DOC, f"{PAGE}, 1-5",
-        "A message from outside is dropped where the service is not here; nothing goes back.",
+        "A message from outside is dropped if this instance does not have the service; no reply "
+        "is sent.",
         at=aw(ACL),
         asks=from_outside(to="Svc"),
         expects=dropped("M5", 11210, by=ACL.name),
@@ -101,7 +103,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-06a", DOC, f"{PAGE}, 2",
-        "That route says nothing about other services: one that is here is reached locally.",
+        "That route does not concern other services: a service of this instance is reached "
+        "locally.",
         at=aw(ACL, ORDER_PARTS, here="Other"),
         asks=sent_from("AW", to="Other"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -109,7 +112,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-06b", DOC, f"{PAGE}, 2",
-        "That route says nothing about other services: one that is not here is delayed.",
+        "That route does not concern other services: a conversation with a service elsewhere is "
+        "delayed.",
         at=aw(ACL, ORDER_PARTS),
         asks=sent_from("AW", to="Other"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -117,7 +121,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-07", DOC, f"{PAGE}, 3",
-        "A mirrored route has both partners asked, although this one names no broker id.",
+        "For a mirrored route both partners are asked, although this one names no broker id.",
         at=aw(ACL, MIRRORED),
         asks=sent_from("AW", to="OrderParts"),
         expects=probes("M2", by="OrderPartsRoute", to=f"{PARTNER1} {PARTNER2}"),
@@ -125,7 +129,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-11", DOC, f"{PAGE}, 4",
-        "A catch-all network route stands back where the service is here: LOCAL comes first.",
+        "A catch-all network route is not used if this instance has the service: LOCAL has "
+        "precedence.",
         at=aw(ACL, EXTERNAL, here="Svc"),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -133,7 +138,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-12", DOC, f"{PAGE}, 4",
-        "A catch-all network route takes what is not here: LOCAL is passed over.",
+        "A catch-all network route takes messages for other services: LOCAL is skipped.",
         at=aw(ACL, EXTERNAL),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M5", by="ExternalRoute", to=HUB),
@@ -141,7 +146,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-13a", DOC, f"{PAGE}, 5",
-        "Of two broker ids a dialog takes the one that its id's hash says, here the first.",
+        "The dialog's hash selects one of two broker ids, here the first.",
         at=aw(*BALANCED),
         asks=sent_from("AW", to="BalancedService", dialog=TAKES_FIRST),
         expects=sent("M3", by="Balanced1", to=SERVER1, broker=G1),
@@ -149,7 +154,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-13b", DOC, f"{PAGE}, 5",
-        "Another dialog's hash says the second, and that dialog always goes there.",
+        "Another dialog's hash selects the second, and that dialog always uses it.",
         at=aw(*BALANCED),
         asks=sent_from("AW", to="BalancedService", dialog=TAKES_SECOND),
         expects=sent("M3", by="Balanced2", to=SERVER2, broker=G2),
@@ -157,8 +162,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-13c", DOC, f"{PAGE}, 5",
-        "After the first acknowledgement the conversation has a broker id, and the hash is out of "
-        "play.",
+        "After the first acknowledgement the conversation has a broker id, and the hash is no "
+        "longer used.",
         at=aw(*BALANCED),
         asks=sent_from("AW", to="BalancedService", broker=G1, dialog=TAKES_SECOND),
         expects=sent("M1", by="Balanced1", to=SERVER1, broker=G1),
@@ -174,7 +179,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-16", DOC, f"{PAGE}, 5",
-        "Balanced routes say nothing about another service: AutoCreatedLocal decides.",
+        "Balanced routes do not concern another service: AutoCreatedLocal decides.",
         at=aw(*BALANCED),
         asks=sent_from("AW", to="Other"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -182,7 +187,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-17", DOC, f"{PAGE}, 6",
-        "A route of msdb does not serve what begins in a database: the conversation is delayed.",
+        "A route of msdb does not apply to messages sent from a database: the conversation is "
+        "delayed.",
         at=aw(ACL, msdb=FORWARD_ONE),
         asks=sent_from("AW", to="ElsewhereService"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -190,7 +196,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-18", DOC, f"{PAGE}, 6",
-        "A forwarding route for a service outranks the copy of that service that is here.",
+        "A forwarding route for a service has precedence over the copy of the service in this "
+        "instance.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE, on=True),
         asks=from_outside(to="ElsewhereService"),
         expects=forwarded("M2", by="ForwardingRoute", to=ELSEWHERE),
@@ -198,7 +205,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-19", DOC, f"{PAGE}, 6",
-        "With forwarding off that message is dropped, although a copy of the service is here.",
+        "With forwarding off that message is dropped, although this instance has a copy of the "
+        "service.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE),
         asks=from_outside(to="ElsewhereService"),
         expects=dropped("M2", 9792, by="ForwardingRoute"),
@@ -206,7 +214,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-20a", DOC, f"{PAGE}, 6",
-        "A message from outside for another service is delivered where that service is here.",
+        "A message from outside for another service is delivered if this instance has that "
+        "service.",
         at=aw(ACL, here="Other", msdb=FORWARD_ONE, on=True),
         asks=from_outside(to="Other"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -214,7 +223,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-20b", DOC, f"{PAGE}, 6",
-        "A message from outside for another service is dropped where that service is not here.",
+        "A message from outside for another service is dropped if this instance does not have "
+        "that service.",
         at=aw(ACL, msdb=FORWARD_ONE, on=True),
         asks=from_outside(to="Other"),
         expects=dropped("M5", 11210, by=ACL.name),
@@ -222,7 +232,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-21", DOC, f"{PAGE}, 7",
-        "Where everything unknown is forwarded, a service that is here still gets its messages.",
+        "Although all unknown services are forwarded, a service of this instance still receives "
+        "its messages.",
         at=aw(ACL, here="Svc", msdb=FORWARD_ALL, on=True),
         asks=from_outside(to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -230,7 +241,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-22", DOC, f"{PAGE}, 7",
-        "Where everything unknown is forwarded, a service that is not here is forwarded.",
+        "If all unknown services are forwarded, messages for a service elsewhere are forwarded.",
         at=aw(ACL, msdb=FORWARD_ALL, on=True),
         asks=from_outside(to="Svc"),
         expects=forwarded("M5", by="ForwardingRoute", to=HUB),
@@ -238,7 +249,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-22b", DRV, f"{PAGE}, 7",
-        "With forwarding off, what is not here is dropped rather than forwarded.",
+        "With forwarding off, messages for a service elsewhere are dropped.",
         at=aw(ACL, msdb=FORWARD_ALL),
         asks=from_outside(to="Svc"),
         expects=dropped("M5", 9792, by="ForwardingRoute"),

@@ -72,7 +72,8 @@ ROWS = (
     # --- Entry ---
     RoutingExample(
         "R2.1a", DRV, f"{ERRORS}: 9789",
-        "With the broker of msdb off nothing from outside can be classified: the copy is dropped.",
+        "With the broker of msdb off no message from outside can be classified: the copy is "
+        "dropped.",
         at=instance("I1", NEAR, msdb_enabled=False),
         asks=from_outside(to="Svc"),
         expects=dropped("", 9789),
@@ -80,7 +81,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.1b", DRV, f"{ERRORS}: 9789",
-        "That holds for replies too: the reply rule comes after it.",
+        "This applies to replies too: the reply rule is checked later.",
         at=instance("I1", NEAR, msdb_enabled=False),
         asks=reply_from_outside(to="Svc", broker="DB2"),
         expects=dropped("", 9789, broker="DB2"),
@@ -88,7 +89,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.1c", DRV, ROUTING,
-        "What begins here does not care about msdb.",
+        "Messages sent from this instance do not depend on msdb.",
         at=instance("I1", database("AW", ACL), NEAR, msdb_enabled=False),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -96,7 +97,8 @@ ROWS = (
     ),
     RoutingExample(
         "R2.2a", DRV, f"{ERRORS}: 28016, 28013",
-        "A reply to a database here whose broker is off is undeliverable; no route is consulted.",
+        "A reply to a database of this instance whose broker is off is undeliverable; no route is "
+        "consulted.",
         at=hub(ACL, here=[database("DB2", services=["Svc"], enabled=False)]),
         asks=reply_from_outside(to="Svc", broker="DB2"),
         expects=dropped("REPLY", 28016, broker="DB2"),
@@ -104,7 +106,8 @@ ROWS = (
     ),
     RoutingExample(
         "R2.2b", DOC, f"{ROUTING}, Reply Messages From a Target Service",
-        "A message of the initiator's side is no reply: the routes decide, whatever id it carries.",
+        "A message of the initiator's side is not a reply: the routes decide, whatever broker id "
+        "it carries.",
         at=hub(FULL, here=[database("D", services=["Svc"])]),
         asks=from_outside(to="Svc", broker="D"),
         expects=forwarded("M1", by="Full", to=S2, broker="D"),
@@ -112,7 +115,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.2c", DRV, f"{ERRORS}: 28018",
-        "A reply to a database here that is the mirror of its pair is undeliverable.",
+        "A reply to a database of this instance that is the mirror of its pair is undeliverable.",
         at=hub(ACL, here=[database("DB2", services=["Svc"], is_mirror=True)]),
         asks=reply_from_outside(to="Svc", broker="DB2"),
         expects=dropped("REPLY", 28018, broker="DB2"),
@@ -120,7 +123,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.3", DOC, ROUTING,
-        "A route of a database does not serve what arrives from outside.",
+        "A route of a database does not apply to messages from outside.",
         at=sender(NAMED, on=True),
         asks=from_outside(to="Svc"),
         expects=dropped("M5", 11210, by=ACL.name),
@@ -129,7 +132,8 @@ ROWS = (
     # --- Match ---
     RoutingExample(
         "R4.1a", DOC, f"{MATCHING}, 1",
-        "With a broker id, a route that names both outranks one that names the service alone.",
+        "With a broker id, a route that names both has precedence over one that names only the "
+        "service.",
         at=sender(NAMED, FULL, ACL),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M1", by="Full", to=S2, broker="D"),
@@ -145,7 +149,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.3", DOC, f"{MATCHING}, 3",
-        "A single broker id is taken by every dialog, and goes on the wire.",
+        "If there is a single broker id, all dialogs use it, and the message carries it.",
         at=sender(FULL, ACL),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M3", by="Full", to=S2, broker="D"),
@@ -161,7 +165,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4a", DRV, "Routing Service Broker conversations, part 2",
-        "Where a configuration service is known, last-resort routes are never used.",
+        "If there is a configuration service, catch-all routes are never used.",
         at=sender(CONFIGURED, ACL, others=[NEAR]),
         asks=sent_from("AW", to="Svc"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -169,7 +173,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4b", DRV, f"{MATCHING}, 4",
-        "The configuration service itself is found by its own route, so nobody asks about it.",
+        "The configuration service itself is found by its own route, without asking.",
         at=sender(CONFIGURED, others=[database("DB2", services=[CONFIGURATION_SERVICE])]),
         asks=sent_from("AW", to=CONFIGURATION_SERVICE),
         expects=delivered("M2", by="Configuration", to="DB2"),
@@ -177,7 +181,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4c", DRV, f"{MATCHING}, 4",
-        "A message from outside has the configuration service asked by msdb's route to it.",
+        "For a message from outside, msdb's route to the configuration service is used to ask it.",
         at=hub(CONFIGURED, ACL),
         asks=from_outside(to="Svc"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -185,7 +189,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4d", DRV, f"{MATCHING}, 4",
-        "What ends a request is for the system service, and asks nobody: it would wait for itself.",
+        "The end of a request is for the system service, and asks no configuration service: it "
+        "would wait for itself.",
         at=sender(CONFIGURED, ACL, others=[database("DB2", services=[SYSTEM_SERVICE])]),
         asks=sent_from("AW", to=SYSTEM_SERVICE),
         expects=delivered("M5", by="AutoCreatedLocal", to="DB2"),
@@ -193,7 +198,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.5", DOC, f"{MATCHING}, 5-6",
-        "A catch-all route is found before the broker id of a database here is looked at.",
+        "A catch-all route matches before the broker ids of local databases are considered.",
         at=hub(CATCH_ALL, here=[NEAR]),
         asks=from_outside(to="Svc", broker="DB2"),
         expects=forwarded("M5", by="CatchAll", to=S, broker="DB2"),
@@ -201,7 +206,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.6a", DOC, f"{MATCHING}, 6",
-        "Without a broker id an empty table finds nothing, not even a service that is here.",
+        "Without a broker id an empty table matches nothing, not even a local service.",
         at=sender(others=[NEAR]),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("M7", 9750),
@@ -209,7 +214,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.6b", DRV, f"{MATCHING}, 6",
-        "The name is here but the broker id is another's: the implied LOCAL route leads nowhere.",
+        "The instance has the name with another broker id: the implied LOCAL route leads nowhere.",
         at=sender(others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=delayed("M6", 9795, broker="D"),
@@ -217,7 +222,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.7", DOC, f"{MATCHING}, 7",
-        "No route at all: a copy from outside is dropped, and the sender's retry is relied upon.",
+        "No route at all: a copy from outside is dropped, and the sender retries.",
         at=hub(),
         asks=from_outside(to="Svc"),
         expects=dropped("M7", 9750),
@@ -234,7 +239,7 @@ ROWS = (
     # --- Choose ---
     RoutingExample(
         "R5.1a", DOC, CHOOSING,
-        "A mirrored route ranks above LOCAL and network routes that match as well.",
+        "A mirrored route has precedence over LOCAL and network routes that also match.",
         at=sender(
             route("Local", "Svc", "D", to="LOCAL"),
             FULL,
@@ -247,7 +252,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1b", DRV, NOT_SAID,
-        "Of several mirrored routes the one created first is taken.",
+        "Of several mirrored routes the one created first is used.",
         at=sender(MIRRORED, OLDER_MIRRORED),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=probes("M1", by="Older", to=f"{P2} {P1}", broker="D"),
@@ -255,7 +260,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1c", DOC, MIRRORS,
-        "A mirror address gives no advantage in matching: an exact route is found first.",
+        "A mirror address gives no advantage in matching: an exact route matches first.",
         at=sender(FULL, route("Mirrored", "Svc", to=P1, mirror=P2)),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M1", by="Full", to=S2, broker="D"),
@@ -263,7 +268,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1d", DOC, CHOOSING,
-        "A mirrored route is no LOCAL one: with forwarding off, what came from outside is dropped.",
+        "A mirrored route is not LOCAL: with forwarding off, a message from outside is dropped.",
         at=hub(MIRRORED, on=False),
         asks=from_outside(to="Svc", broker="D"),
         expects=dropped("M1", 9792, by="Mirrored", broker="D"),
@@ -279,8 +284,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2a", DRV, NOT_SAID,
-        "A service is the pair of name and broker id: LOCAL is passed over where only the name is "
-        "here.",
+        "A service is the pair of name and broker id: LOCAL is skipped if only the name is in "
+        "this instance.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M5", by="CatchAll", to=S, broker="D"),
@@ -288,7 +293,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2b", DRV, CHOOSING,
-        "strict_local_tier reads the documentation literally: the name alone keeps it LOCAL.",
+        "strict_local_tier follows the text of the documentation: the name alone keeps LOCAL.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         strict_local_tier=True,
@@ -297,7 +302,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2c", DRV, CHOOSING,
-        "Read literally, the copy of a message from outside is dropped likewise.",
+        "With strict_local_tier the copy of a message from outside is dropped too.",
         at=hub(ACL, CATCH_ALL, here=[NEAR]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -306,7 +311,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2d", DRV, NOT_SAID,
-        "LOCAL is passed over too where delivery is off in the database with the broker id.",
+        "LOCAL is also skipped if delivery is off in the database with the broker id.",
         at=sender(
             ACL, CATCH_ALL, others=[NEAR, database("D", services=["Svc"], enabled=False)]
         ),
@@ -316,7 +321,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2e", DRV, f"{ERRORS}: 28018",
-        "A copy that arrives where its database is the mirror by now is dropped for that reason.",
+        "A copy that arrives after its database has become the mirror is dropped with that "
+        "reason.",
         at=hub(ACL, here=[database("D", services=["Svc"], is_mirror=True)]),
         asks=from_outside(to="Svc", broker="D"),
         expects=dropped("M5", 28018, by=ACL.name, broker="D"),
@@ -324,7 +330,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2f", DRV, f"{ERRORS}: 28018",
-        "That holds as well where another database here has the service, or the name decides.",
+        "The same applies if another local database has the service, or if the name decides.",
         at=hub(ACL, here=[NEAR, database("D", services=["Svc"], is_mirror=True)]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -333,7 +339,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.3", DRV, CHOOSING,
-        "Two spellings of one address are one next hop: no port means 4022, hosts have no case.",
+        "Two spellings of one address are one next hop: the default port is 4022, and host names "
+        "have no case.",
         at=sender(
             route("Short", "Svc", to="tcp://s"),
             route("Long", "Svc", to="TCP://S:4022/"),
@@ -345,7 +352,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4a", DRV, f"{ERRORS}: 11294",
-        "TRANSPORT and a name that begins with no address: a copy from outside is dropped.",
+        "TRANSPORT and a service name without an address: a copy from outside is dropped.",
         at=hub(TRANSPORT_ROUTE),
         asks=from_outside(to="Pay"),
         expects=dropped("M5", 11294, by="Transport"),
@@ -353,7 +360,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4b", DRV, "Recommended for gateways: Using multiple routes in Service Broker",
-        "A gateway with one TRANSPORT route forwards to whatever the service's name says.",
+        "A gateway with one TRANSPORT route forwards to the address in the service name.",
         at=hub(TRANSPORT_ROUTE),
         asks=from_outside(to="TCP://host9/Pay"),
         expects=forwarded("M5", by="Transport", to="TCP://host9"),
@@ -361,7 +368,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4c", DRV, "CREATE ROUTE (forbids it) and ALTER ROUTE (allows it)",
-        "A TRANSPORT route that names a service, which DDL refuses, is used as it stands.",
+        "A TRANSPORT route that names a service, which DDL refuses, is used as it is.",
         at=sender(route("Transport", "tcp://host9:4099/Pay", to="transport"), ACL),
         asks=sent_from("AW", to="tcp://host9:4099/Pay"),
         expects=sent("M2", by="Transport", to="tcp://host9:4099"),
@@ -369,7 +376,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.5", DRV, NOT_SAID,
-        "Delivery off in the database with the broker id: it is not in this instance.",
+        "If delivery is off in the database with the broker id, the broker id is not in this "
+        "instance.",
         at=sender(
             route("Local", "Svc", "D", to="LOCAL"),
             others=[database("D", services=["Svc"], enabled=False), NEAR],
@@ -381,7 +389,8 @@ ROWS = (
     # --- Locate ---
     RoutingExample(
         "R7.1a", DOC, LOCATING,
-        "The broker id of the chosen route says which database, as the conversation's own would.",
+        "The broker id of the chosen route selects the database, like the conversation's own "
+        "broker id.",
         at=sender(
             route("Local", "Svc", "D", to="LOCAL"),
             others=[NEAR, database("D", services=["Svc"])],
@@ -392,7 +401,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.1b", DOC, LOCATING,
-        "A broker id takes the message past a service of that name in the conversation's own "
+        "With a broker id the message skips a service of that name in the conversation's own "
         "database.",
         at=instance("I1", database("AW", ACL, services=["Svc"]), NEAR),
         asks=sent_from("AW", to="Svc", broker="DB2"),
@@ -401,7 +410,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.1c", DOC, "Managing Service Broker Identities",
-        "Of two databases with one broker id only one is active, and that one is meant.",
+        "Of two databases with one broker id only one is active, and that one is used.",
         at=hub(
             ACL,
             here=[
@@ -432,7 +441,7 @@ ROWS = (
     ),
     RoutingExample(
         "R8.1b", DRV, NOT_SAID,
-        "Several addresses of which one is this instance go to the transport as they are.",
+        "If one of several addresses is this instance, all are passed to the transport unchanged.",
         at=sender(TO_MYSELF, NAMED, others=[NEAR]),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M2", by="Myself Named", to=f"{MYSELF} {S}"),
@@ -440,7 +449,7 @@ ROWS = (
     ),
     RoutingExample(
         "R9a", DOC, LOOPS,
-        "A looped-back message is forwarded by msdb where forwarding is on.",
+        "A looped-back message is forwarded by msdb if forwarding is on.",
         at=sender(TO_MYSELF, msdb=(NAMED,), on=True),
         asks=sent_from("AW", to="Svc"),
         expects=forwarded("M2", by="Named", to=S),
@@ -448,7 +457,8 @@ ROWS = (
     ),
     RoutingExample(
         "R9b", DOC, LOOPS,
-        "A looped-back message needs forwarding: with it off msdb's network route is of no use.",
+        "A looped-back message needs forwarding: with forwarding off msdb's network route cannot "
+        "be used.",
         at=sender(TO_MYSELF, msdb=(NAMED,)),
         asks=sent_from("AW", to="Svc"),
         expects=dropped("M2", 9792, by="Named"),
@@ -456,7 +466,7 @@ ROWS = (
     ),
     RoutingExample(
         "R9c", DRV, NOT_SAID,
-        "An address of msdb that is this very instance is a forward like any other: hops end it.",
+        "An msdb route to its own instance is a forward like any other: the hop count ends it.",
         at=hub(TO_MYSELF),
         asks=from_outside(to="Svc"),
         expects=forwarded("M2", by="Myself", to=MYSELF),
@@ -464,7 +474,7 @@ ROWS = (
     ),
     RoutingExample(
         "R9d", DRV, NOT_SAID,
-        "As a forward it needs forwarding to be on.",
+        "This forward needs forwarding to be on.",
         at=hub(TO_MYSELF, on=False),
         asks=from_outside(to="Svc"),
         expects=dropped("M2", 9792, by="Myself"),
@@ -472,7 +482,7 @@ ROWS = (
     ),
     RoutingExample(
         "R9e", DRV, LOOPS,
-        "The broker id that the hash chose is on the message when it loops back.",
+        "The looped-back message carries the broker id that the hash selected.",
         at=sender(
             route("Myself", "Svc", "D", to=MYSELF),
             others=[NEAR, database("D", services=["Svc"])],
@@ -483,7 +493,8 @@ ROWS = (
     ),
     RoutingExample(
         "O-5", DOC, CHOOSING,
-        "Forwarding changes nothing for what begins here: it is sent either way.",
+        "Forwarding does not matter for messages sent from this instance: they are sent in both "
+        "cases.",
         at=sender(NAMED, on=True),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M2", by="Named", to=S),
@@ -491,7 +502,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-a", DRV, f"{ENDPOINT}; {ERRORS}: 9748",
-        "Without a started endpoint nothing leaves: the transport is not available.",
+        "Without a started endpoint no message leaves: the transport is not available.",
         at=instance("I1", database("AW", NAMED), started=False),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("M2", 9748, by="Named"),
@@ -507,7 +518,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-c", DRV, NOT_SAID,
-        "Whether forwarding is on is asked first.",
+        "The forwarding option is checked first.",
         at=hub(NAMED, on=False, started=False),
         asks=from_outside(to="Svc"),
         expects=dropped("M2", 9792, by="Named"),
@@ -515,7 +526,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-d", DRV, NOT_SAID,
-        "A mirrored route cannot be asked about without an endpoint.",
+        "Without an endpoint the partners of a mirrored route cannot be asked.",
         at=instance("I1", database("AW", MIRRORED), started=False),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=delayed("M1", 9748, by="Mirrored", broker="D"),
@@ -523,7 +534,8 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-e", DRV, NOT_SAID,
-        "What stays in the instance needs no endpoint, not even by way of its own address.",
+        "A message within the instance needs no endpoint, not even by way of the instance's own "
+        "address.",
         at=instance("I1", database("AW", TO_MYSELF), NEAR, started=False),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -531,7 +543,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-f", DRV, NOT_SAID,
-        "A second time round its own address is a forward, and that needs the endpoint.",
+        "A second loop through its own address is a forward, which needs the endpoint.",
         at=instance(
             "I1", database("AW", TO_MYSELF), msdb=(TO_MYSELF,), forwarding=True, started=False
         ),
@@ -542,7 +554,7 @@ ROWS = (
     # --- Names ---
     RoutingExample(
         "U-02a", DRV, NOT_SAID,
-        "Broker ids that are GUIDs are equal however they are spelled.",
+        "Broker ids that are GUIDs are equal in any spelling.",
         at=sender(route("R", "Svc", G1.upper(), to=S)),
         asks=sent_from("AW", to="Svc", broker="{" + G1 + "}"),
         expects=sent("M1", by="R", to=S, broker="{" + G1 + "}"),
@@ -550,7 +562,7 @@ ROWS = (
     ),
     RoutingExample(
         "U-02b", DRV, NOT_SAID,
-        "Broker ids that are no GUIDs are compared as they are written.",
+        "Broker ids that are not GUIDs are compared as text.",
         at=sender(FULL),
         asks=sent_from("AW", to="Svc", broker="d"),
         expects=delayed("M7", 9750, broker="d"),
@@ -558,7 +570,7 @@ ROWS = (
     ),
     RoutingExample(
         "U-02c", DRV, NOT_SAID,
-        "One GUID in two spellings is one broker id: the hash has nothing to choose.",
+        "One GUID in two spellings is one broker id, so the hash has no choice.",
         at=sender(route("R1", "Svc", G1, to=S), route("R2", "Svc", G1.upper(), to=S2)),
         asks=sent_from("AW", to="Svc", dialog=TAKES_FIRST),
         expects=sent("M3", by="R1 R2", to=f"{S} {S2}", broker=G1),

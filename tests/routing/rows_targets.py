@@ -99,7 +99,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-24c", DOC, f"{POST}: load balancing",
-        "Where it arrives, msdb's AutoCreatedLocal and the broker id on the message deliver it.",
+        "At the target's instance, msdb's AutoCreatedLocal and the broker id on the message "
+        "deliver it.",
         at=server("B", RETURN, ACL),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=delivered("M5", by=ACL.name, to="DatabaseB", broker="DatabaseB"),
@@ -107,7 +108,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-24d", DOC, f"{POST}: load balancing",
-        "The target's acknowledgement goes back by the target database's own return route.",
+        "The target's acknowledgement uses the return route of the target's database.",
         at=server("B", RETURN, ACL),
         asks=answered_in("DatabaseB", to="InitiatorService", broker="DatabaseA"),
         expects=sent("M1", by="ReturnRoute", to=A, broker="DatabaseA"),
@@ -115,7 +116,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-24e", DOC, f"{POST}: load balancing",
-        "Back at the initiator's instance the reply is known by its broker id.",
+        "At the initiator's instance the reply is recognized by its broker id.",
         at=server_a(*BALANCED, ACL),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
@@ -131,7 +132,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-25b", DOC, f"{POST}: load balancing",
-        "A route without broker id prevents balancing: it outranks those that have one.",
+        "A route without broker id prevents balancing: it has precedence over routes with a "
+        "broker id.",
         at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M2", by="Plain", to=GATE_A),
@@ -139,7 +141,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-27", DOC, f"{POST}: unfair load balancing",
-        "A route given twice counts once: a broker's share does not grow with its routes.",
+        "A duplicate route counts once: a broker's share does not grow with its routes.",
         at=server_a(*UNFAIR, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
@@ -155,8 +157,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28b", DRV, f"{POST}: load balancing (as printed: DatabaseB for both servers)",
-        "A LOCAL route that names another broker id does no harm: a message that carries the id of "
-        "a database here needs no route.",
+        "A LOCAL route that names another broker id does no harm: a message with the broker id of "
+        "a local database needs no route.",
         at=server("C", RETURN, msdb=(TO_B_IS_LOCAL,)),
         asks=from_outside(to="TargetService", broker="DatabaseC"),
         expects=delivered("M6", to="DatabaseC", broker="DatabaseC"),
@@ -164,7 +166,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28c", DRV, "Service Broker Routing, Finding Matching Routes, 6",
-        "With an empty msdb a message that carries the broker id of a database here is delivered.",
+        "With an empty msdb a message with the broker id of a local database is delivered.",
         at=server("B", RETURN, msdb=()),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=delivered("M6", to="DatabaseB", broker="DatabaseB"),
@@ -172,8 +174,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28d", DRV, f"{POST}: load balancing",
-        "The LOCAL route that the article asks for in the initiator's msdb is not needed by the "
-        "reply.",
+        "The reply does not need the LOCAL route that the article recommends for the initiator's "
+        "msdb.",
         at=server_a(*BALANCED, msdb=(TO_A_IS_LOCAL,)),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
@@ -181,7 +183,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28e", DRV, "Service Broker Routing, Reply Messages From a Target Service",
-        "With an empty msdb a reply arrives all the same: no route is consulted.",
+        "With an empty msdb a reply still arrives: no route is consulted.",
         at=server_a(*BALANCED, msdb=()),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
@@ -189,7 +191,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29a", DOC, f"{POST}: high availability",
-        "Several routes to one broker id: all their addresses go to the transport.",
+        "Several routes to one broker id: all their addresses are passed to the transport.",
         at=server_a(*TWO_GATEWAYS),
         asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB"),
         expects=sent(
@@ -210,7 +212,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29c", DOC, f"{POST}: high availability",
-        "The way back has both gateways too.",
+        "The return path has both gateways too.",
         at=server("B", *TWO_GATEWAYS_BACK, msdb=(TO_B_IS_LOCAL,)),
         asks=answered_in("DatabaseB", to="InitiatorService", broker="DatabaseA"),
         expects=sent(
@@ -220,7 +222,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-31", DOC, f"{POST}: high availability",
-        "Several routes without broker id go to the transport together as well.",
+        "Several routes without broker id are passed to the transport together too.",
         at=server_a(to_target("R1", None, GATE_A), to_target("R2", None, GATE_B)),
         asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{GATE_A} {GATE_B}"),
@@ -228,7 +230,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-32a", DOC, f"{POST}: putting it all together",
-        "Both at once: the hash chooses the broker id, then all routes to it go to the transport.",
+        "Both combined: the hash selects the broker id, then all routes to it are passed to the "
+        "transport.",
         at=server_a(*COMBINED),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent(
@@ -238,7 +241,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-32b", DOC, f"{POST}: putting it all together",
-        "A dialog for the other broker id only ever uses the other two gateways.",
+        "A dialog for the other broker id uses only the other two gateways.",
         at=server_a(*COMBINED),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent(
@@ -248,8 +251,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-33", DOC, f"{POST}: multiple target endpoint creation",
-        "Two routes without broker id to different copies: both addresses, and no id to tell them "
-        "apart.",
+        "Two routes without broker id to different copies: both addresses, and no broker id to "
+        "separate them.",
         at=server_a(*SEVERAL_TARGETS),
         asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{B} {C}"),
@@ -266,7 +269,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-35b", DOC, f"{POST}: multiple target endpoint creation",
-        "The copy that it was not meant for drops it.",
+        "The copy of the service that it is not meant for drops it.",
         at=server("C", RETURN, ACL),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=dropped("M5", 28017, by=ACL.name, broker="DatabaseB"),
@@ -274,7 +277,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-44a", DOC, "Service Broker Routing, Reply Messages From a Target Service",
-        "A reply at an instance that does not hold its broker id is routed like any message.",
+        "A reply at an instance without its broker id is routed like any message.",
         at=gateway(),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=forwarded("M1", by="ForwardingReturnRoute", to=A, broker="DatabaseA"),
@@ -290,7 +293,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-52a", DOC, "Routes",
-        "A second dialog of the same conversation group may go elsewhere than the first (EX-24a).",
+        "A second dialog of the same conversation group may go to another database than the first "
+        "(EX-24a).",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
@@ -298,7 +302,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-52b", DOC, "Routes",
-        "With a broker id given, the second dialog goes where the first one went.",
+        "With a given broker id, the second dialog goes to the same database as the first one.",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
         expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),

@@ -20,9 +20,7 @@ from streams.topology import (
     Topology,
 )
 
-_REMEDY = (
-    "Control access with Kafka ACLs (hopline acl), and encrypt connections with TLS."
-)
+_REMEDY = "Control access with Kafka ACLs (hopline acl), and encrypt connections with TLS."
 
 
 def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
