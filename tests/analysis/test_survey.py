@@ -104,7 +104,8 @@ def test_dialogs_with_an_unknown_broker_id(
     assert not any(message.startswith("the dialogs of A/D/S") for message in messages)
     [begin] = found.to_json()["unsettled"]
     assert (begin["procedure"], begin["to"]) == ("P", "T")
-    assert "the broker id of 1 BEGIN DIALOG is known only at run time: P of A/D" in survey_text(found)
+    text = "the broker id of 1 BEGIN DIALOG is known only at run time: P of A/D"
+    assert text in survey_text(found)
 
 
 def test_a_route_that_rests() -> None:

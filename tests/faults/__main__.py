@@ -54,7 +54,9 @@ def _run(scenario: Scenario, seconds: float, rate: float, seed: int, keep: str |
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=WHOLE, help="of load; each run gets its share")
+    parser.add_argument(
+        "--seconds", type=float, default=WHOLE, help="of load; each run gets its share"
+    )
     parser.add_argument("--messages", type=int, default=200_000, help="in the first run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=[s.name for s in SCENARIOS])

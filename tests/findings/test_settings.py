@@ -70,7 +70,7 @@ def priorities(here: str, there: str, to: str = "B", here_on: str = "on", there_
         (priorities("", ""), []),
         (priorities(OURS, THEIRS), []),
         (priorities(OURS, ""), ["warning A/D: priority P (level 8) exists on one side only: B/E"]),
-        (priorities("", THEIRS), ["warning B/E: priority Q (level 8) exists on one side only: A/D"]),
+        (priorities("", THEIRS), ["warning B/E: priority Q (level 8) exists on one side only: A"]),
         (priorities(OURS, THEIRS, here_on="off"), ["no effect when A/D sends"]),
         (priorities(OURS, THEIRS, there_on="off"), ["no effect when B/E sends"]),
         (priorities(OURS, THEIRS, to="G"), ["P (level 8) has no effect on forwarders: G",
