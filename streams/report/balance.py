@@ -42,15 +42,18 @@ def balance(
     begins = Begins() if begins is None else begins  # one that hides no messages is false
     balancing = _Balance(about, endings or Endings(), begins, span)
     sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
-    senders: dict[tuple[uuid.UUID, bool, uuid.UUID], EndpointKey] = {}
+    senders: defaultdict[tuple[uuid.UUID, bool], dict[uuid.UUID, EndpointKey]] = defaultdict(dict)
+    last: EndpointKey | None = None
     for message in accepted:
-        sender = message.sender
-        sent[sender].append(message)
-        senders[sender.conversation, sender.is_initiator, message.message_id] = sender
+        if (sender := message.sender) is not last:  # to hash it takes longer than all else here
+            last, messages = sender, sent[sender]
+            ids = senders[sender.conversation, sender.is_initiator]
+        messages.append(message)
+        ids[message.message_id] = sender
     arrived: defaultdict[EndpointKey, list[Delivered]] = defaultdict(list)
     nobodys: list[Delivered] = []
     for row in delivered:
-        known = senders.get((row.conversation, row.from_initiator, row.message_id))
+        known = senders[row.conversation, row.from_initiator].get(row.message_id)
         if known is None:
             nobodys.append(row)
         else:

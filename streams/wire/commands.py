@@ -12,7 +12,7 @@ from typing import Any
 from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command, CommandKind
 from streams.wire.bounds import LARGEST, LARGEST_STATEMENT, LONGEST
-from streams.wire.glance import guid, number
+from streams.wire.glance import guid, instant
 from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
@@ -117,7 +117,7 @@ def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
     if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
     at = 29 + (raw[27] >> 1)
-    issued_at = number(raw[at : at + 6])
+    issued_at = instant(raw[at : at + 6])
     return None if issued_at is None else (issued_at, raw[26:at], raw[at + 6 :])
 
 

@@ -12,7 +12,7 @@ from streams.errors import Number
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.times import LATEST
 from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST, SHORT
-from streams.wire.glance import guid, name, number
+from streams.wire.glance import guid, instant, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError
 
@@ -31,6 +31,9 @@ _PLAIN = Flag.NONE, 0, 1
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
 """So many pairs of services may converse at once, and so many paths differ, to be remembered."""
+_LATEST = LATEST.to_bytes(8, "big")
+_HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
+"""Where the fields of a journey begin that has no long numbers: see :mod:`streams.wire.hop`."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
 """Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
 
@@ -127,7 +130,7 @@ def _whole(raw: bytes) -> Header | None:
     if raw[end : end + 3] != _NO_FRAGMENT:
         return None
     kind, sequence = name(raw[26:begin]), number(raw[begin:end])
-    enqueued_at, ends_at = number(raw[end + 3 : end + 9]), number(raw[end + 9 :])
+    enqueued_at, ends_at = instant(raw[end + 3 : end + 9]), number(raw[end + 9 :])
     if kind is None or sequence is None or enqueued_at is None:
         return None
     if ends_at is None or ends_at > LATEST:
@@ -197,6 +200,48 @@ def decode_journey(raw: bytes | None) -> Journey:
 
 
 def _journey(raw: bytes | None) -> Journey:
+    return (raw is not None and _plain_journey(raw)) or _any_journey(raw)
+
+
+def _plain_journey(raw: bytes) -> Journey | None:
+    """Return a journey whose numbers and names are as short as nearly all are (see ``hop.py``)."""
+    if not (_PATH < len(raw) <= LARGEST_HOP and raw.startswith(HOP_CODEC.prefix)):
+        return None
+    if (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81 or raw[_EXPIRES:_ATTEMPT] > _LATEST:
+        return None
+    path = _plain_path(raw, _PATH, len(raw) - 1)
+    if path is None or raw[-1]:
+        return None
+    return Journey(
+        raw[_HOPS] >> 1,
+        int.from_bytes(raw[_EXPIRES:_ATTEMPT], "big"),
+        raw[_ATTEMPT] >> 1,
+        int.from_bytes(raw[_SENT:_FIRST_HOP], "big"),
+        raw[_FIRST_HOP] >> 1,
+        path,
+    )
+
+
+def _plain_path(raw: bytes, at: int, end: int) -> tuple[tuple[str, int], ...] | None:
+    """Return the visits in the blocks between two places."""
+    path: list[tuple[str, int]] = []
+    while at < end:
+        if raw[at] & 0x81 or not raw[at]:
+            return None
+        visits, at = raw[at] >> 1, at + 1
+        for _ in range(visits):
+            if at >= end:
+                return None
+            begin, at = at, at + 1 + (raw[at] >> 1)
+            visited, arrived_at = name(raw[begin:at]), instant(raw[at : at + 6])
+            if visited is None or arrived_at is None:
+                return None
+            path.append((visited, arrived_at))
+            at += 6
+    return tuple(path) if at == end else None
+
+
+def _any_journey(raw: bytes | None) -> Journey:
     record = HOP_CODEC.decode(raw)
     return Journey(
         record["hops_remaining"],

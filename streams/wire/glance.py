@@ -43,6 +43,26 @@ def number(raw: bytes) -> int | None:
     return value >> 1
 
 
+def instant(raw: bytes) -> int | None:
+    """Return the epoch milliseconds, from 1971 to 2039, that Avro writes with exactly these bytes.
+
+    Nearly each one is another one, so they are not remembered as those of :func:`number` are.
+    """
+    if len(raw) != 6 or not raw[5]:
+        return None
+    bits = int.from_bytes(raw, "little")
+    if bits & 0x8080_8080_8081 != 0x0080_8080_8080:
+        return None  # shorter or longer, or below zero
+    return (
+        (bits & 0x7F) >> 1
+        | (bits & 0x7F00) >> 2
+        | (bits & 0x7F_0000) >> 3
+        | (bits & 0x7F00_0000) >> 4
+        | (bits & 0x7F_0000_0000) >> 5
+        | (bits & 0x7F00_0000_0000) >> 6
+    )
+
+
 @lru_cache(_REMEMBERED)
 def name(raw: bytes) -> str | None:
     """Return the text of less than 64 bytes that Avro writes with exactly these bytes."""

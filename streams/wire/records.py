@@ -34,6 +34,7 @@ from streams.wire.frame_headers import (
     encode_journey,
     encode_parties,
 )
+from streams.wire.glance import guid
 from streams.wire.single_object import MalformedError
 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
@@ -190,9 +191,15 @@ def read_message(
 
     ``appended_at`` is the timestamp of a record of ``in``.
     """
+    return _message(conversation_of(key), value, headers, appended_at)
+
+
+def _message(
+    conversation: uuid.UUID, value: bytes | None, headers: Headers | None, appended_at: int = 0
+) -> Message:
     found = dict(headers or ()).get  # the last one of a name
     return Message(
-        conversation_of(key),
+        conversation,
         decode_parties(found(ROUTE)),
         decode_header(found(MESSAGE)),
         decode_journey(found(HOP)),
@@ -217,7 +224,7 @@ def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
     """Read a record of a queue topic; its conversation stands in a header."""
-    return read_message(str(queued_conversation(headers)), value, headers)
+    return _message(queued_conversation(headers), value, headers)
 
 
 def queued_conversation(headers: Sequence[tuple[str, bytes | None]] | None) -> uuid.UUID:
@@ -225,7 +232,7 @@ def queued_conversation(headers: Sequence[tuple[str, bytes | None]] | None) -> u
     raw = header_of(headers, CONVERSATION)
     if raw is None or len(raw) != _UUID_BYTES:
         raise MalformedError("a queue message without its conversation id")
-    return uuid.UUID(bytes=raw)
+    return guid(raw)
 
 
 def read_ack(

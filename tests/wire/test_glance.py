@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streams.wire as c
-from streams.protocol import Header
+from streams.protocol import Header, Journey
 from streams.wire import MalformedError, frame_headers
 from streams.wire import commands as s
-from streams.wire.glance import guid, name, number
+from streams.wire.glance import guid, instant, name, number
+from streams.wire.hop import visit
 from streams.wire.packing import pack_long, pack_string
 
 from . import values as v
@@ -68,6 +69,32 @@ def test_a_statement(command: Any, places: list[tuple[int, int]]) -> None:
     )
 
 
+journeys = st.builds(
+    lambda journey, path: journey._replace(path=tuple(path)),
+    v.journeys,
+    st.lists(st.tuples(v.names, instants), max_size=3),
+)
+
+
+@thoroughly
+@given(journeys | v.journeys, st.lists(places, max_size=2))
+def test_a_journey(journey: Journey, places: list[tuple[int, int]]) -> None:
+    raw = spoilt(c.encode_journey(journey), places)
+    assert read_or_none(c.decode_journey, raw) == read_or_none(frame_headers._any_journey, raw)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ServerA", "", "Ä"]), instants), max_size=3))
+def test_a_plain_journey_is_read_at_a_glance_also_in_several_blocks(
+    path: list[tuple[str, int]],
+) -> None:
+    journey = Journey(14, NOW, 1, NOW, 2, tuple(path))
+    raw = c.encode_journey(journey)
+    for instance, at in path:
+        raw = raw[:-1] + visit(instance, at) + b"\0"
+    assert frame_headers._plain_journey(raw) == journey._replace(path=(*path, *path))
+    assert frame_headers._plain_journey(raw[:-1]) is None
+
+
 @given(plain)
 def test_a_plain_header_is_read_at_a_glance_and_written_as_it_was(header: Header) -> None:
     raw = c.encode_header(header)
@@ -88,6 +115,12 @@ def test_numbers_and_names(value: int, text: str) -> None:
     assert number(pack_long(value)) == (value if value >= 0 and value < 2**62 else None)
     short = len(text.encode()) < 64
     assert name(pack_string(text)) == (text if short else None)
+
+
+@given(st.one_of(instants, v.longs))
+def test_instants(value: int) -> None:
+    raw = pack_long(value)
+    assert instant(raw) == (number(raw) if len(raw) == 6 else None)
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x80", b"\x02\x02", b"\x82\x00", b"\x01", b"\xff" * 10])
