@@ -19,6 +19,7 @@ from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.ledger import Fault, Ledger
 from streams.report.parts import Part, is_dialog, is_shared
 from streams.report.reasons import DISCARDED, WAITING, Fate
+from streams.report.refusals import Refusals
 
 _FAULTS = list(Fault)
 
@@ -37,6 +38,7 @@ class Account:
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[bytes] = field(default_factory=set)
+    refusals: Refusals = field(default_factory=Refusals)
     replayed: Counter[str] = field(default_factory=Counter)
     """Messages that were accepted from replays, by their jobs."""
 
@@ -48,6 +50,7 @@ class Account:
         self.drops.update(other.drops)
         self.delays.update(other.delays)
         self.refused |= other.refused
+        self.refusals.add(other.refusals)
         self.replayed.update(other.replayed)
 
     @property
@@ -78,6 +81,7 @@ class Account:
                 "dropped": {str(n): count for n, count in sorted(self.drops.items())},
                 "delayed": {str(n): count for n, count in sorted(self.delays.items())},
             },
+            "refused": self.refusals.to_json(),
             "faults": {fault.name.lower(): ledger.faults[fault] for fault in Fault},
             "listed": len(ledger.exceptions),
             "exceptions": [_exception(fault, m) for fault, m in self.exceptions],
@@ -121,7 +125,7 @@ class Judge:
         concerned = bool(ledger.accepted or ledger.unsaid or ledger.faults)
         replayed = Counter({job: ledger.accepted} if job and ledger.accepted else {})
         copies = facts.duplicates, facts.drops, facts.delays
-        return Account(ledger, int(concerned), *copies, replayed=replayed)
+        return Account(ledger, int(concerned), *copies, refusals=facts.refusals, replayed=replayed)
 
 
 def _fates(ledger: Ledger, fates: Iterable[Fate]) -> dict[str, int]:

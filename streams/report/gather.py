@@ -6,36 +6,34 @@ Parts come in any order; each says where its record stood.
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from streams.protocol import Dialog, Source
+from streams.protocol import Dialog
 from streams.report.balance import balance
 from streams.report.begins import Begins
+from streams.report.dialog_parts import DialogParts, in_order
 from streams.report.facts import ALWAYS, Accepted, Delivered, Ending, EndpointKey, Side, Span
 from streams.report.ledger import Ledger
 from streams.report.parts import (
-    Began,
     Copy,
     Delayed,
     Dropped,
     Duplicate,
     Ended,
-    Failed,
     Kept,
     Part,
-    Queued,
     QueuedEnd,
     Refused,
-    Sent,
     Shared,
-    Unaccepted,
 )
 from streams.report.reasons import Endings
+from streams.report.refusals import Refusal, Refusals
 from streams.report.sites import Sites
 from streams.routing import broker_key
 from streams.wire import MalformedError
+from streams.wire.glance import guid
 from streams.wire.state import unpack_dialog
 
 _ID = 16  # bytes
@@ -58,6 +56,7 @@ class Facts:
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[bytes] = field(default_factory=set)
+    refusals: Refusals = field(default_factory=Refusals)
     begins: Begins = field(default_factory=Begins)
 
     def balance(self, span: Span = ALWAYS) -> Ledger:
@@ -92,24 +91,26 @@ class Gatherer:
 
     def add(self, facts: Facts, dialog: bytes, parts: Iterable[Part]) -> None:
         """Add all parts of one dialog."""
-        found = _Parts()
+        found = DialogParts()
         for part in parts:
             found.take(part)
         self._count(facts, found.copies)
         if len(dialog) != _ID:
             return
         conversation = uuid.UUID(bytes=dialog)
-        found.refused.update(self.refused)
-        facts.refused |= found.refused
-        self._note_statements(facts, conversation, found)
+        refused = {*found.refused, *self.refused}
+        facts.refused |= refused
+        self._count_refusals(facts, conversation, found.refused.values())
+        self._note_statements(facts, conversation, found, refused)
         _note_queues(facts, conversation, found)
         for failed in sorted(found.failed):
             ended = EndpointKey(failed.place, conversation, failed.is_initiator)
             facts.ended.setdefault(ended, failed.error)
-        for place, from_initiator, sequence in found.unaccepted:
+        for place, from_initiator, sequence in sorted(found.unaccepted):
             target = EndpointKey(place, conversation, not from_initiator)
             facts.unaccepted[target] = max(sequence, facts.unaccepted.get(target, 0))
-        facts.sides += self._sides(conversation, found.kept.values())
+        kept = (found.kept[endpoint] for endpoint in sorted(found.kept))
+        facts.sides += self._sides(conversation, kept)
 
     def _count(self, facts: Facts, copies: Iterable[Copy]) -> None:
         for copy in copies:
@@ -123,27 +124,44 @@ class Gatherer:
                 case Delayed(number):
                     facts.delays[number] += 1
 
-    def _note_statements(self, facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
+    def _count_refusals(
+        self, facts: Facts, conversation: uuid.UUID, refused: Iterable[Refused]
+    ) -> None:
+        for each in refused:
+            if each.reported_at in self.span:
+                found = Refusal(
+                    each.reported_at,
+                    conversation,
+                    each.from_initiator,
+                    uuid.UUID(bytes=each.command_id),
+                    each.place,
+                )
+                facts.refusals.note(each.number, found)
+
+    def _note_statements(
+        self, facts: Facts, conversation: uuid.UUID, found: DialogParts, refused: Collection[bytes]
+    ) -> None:
         for begin in found.begins:
-            if begin.command_id not in found.refused and 0 < begin.expires_at <= self.now:
+            if begin.command_id not in refused and 0 < begin.expires_at <= self.now:
                 facts.expired.add(conversation)
-        numbers: defaultdict[EndpointKey, int] = defaultdict(int)
-        for statement in _once(found.statements):
-            if statement.command_id in found.refused:
+        sides: dict[tuple[str, bool], EndpointKey] = {}
+        numbers: Counter[tuple[str, bool]] = Counter()
+        for statement in in_order(found.statements):
+            if statement.command_id in refused:
                 continue
-            by = EndpointKey(statement.place, conversation, statement.from_initiator)
+            side = place, from_initiator = statement.place, statement.from_initiator
+            by = sides.get(side)
+            if by is None:
+                by = sides[side] = EndpointKey(place, conversation, from_initiator)
             if isinstance(statement, Ended):
                 # What WITH ERROR has discarded is not discarded once more.
                 if facts.end_kinds.get(by) is not Ending.WITH_ERROR:
                     facts.end_kinds[by] = statement.how
                 continue
-            message_id, number = uuid.UUID(bytes=statement.message_id), numbers[by]
-            facts.accepted.append(
-                Accepted(
-                    by, message_id, number, statement.digest, statement.read, statement.stored_at
-                )
-            )
-            numbers[by] += 1
+            number = numbers[side]
+            numbers[side] = number + 1
+            message = guid(statement.message_id), number, statement.digest
+            facts.accepted.append(Accepted(by, *message, statement.read, statement.stored_at))
 
     def _sides(self, conversation: uuid.UUID, kept: Iterable[Kept]) -> Iterator[Side]:
         """Yield what state there is; a broker id that no topology says may be the other side's."""
@@ -168,63 +186,8 @@ def refused_shared(parts: Iterable[Part]) -> bytes | None:
     return refused if shared else None
 
 
-@dataclass(slots=True)
-class _Parts:
-    """The parts of one dialog, by what they are."""
-
-    statements: list[Sent | Ended] = field(default_factory=list)
-    begins: list[Began] = field(default_factory=list)
-    queued: list[Queued] = field(default_factory=list)
-    ends: list[QueuedEnd] = field(default_factory=list)
-    kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
-    refused: set[bytes] = field(default_factory=set)
-    failed: list[Failed] = field(default_factory=list)
-    unaccepted: list[Unaccepted] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
-
-    def take(self, part: Part) -> None:
-        """Put a part to its like."""
-        match part:
-            case Sent() | Ended():
-                self.statements.append(part)
-            case Queued():
-                self.queued.append(part)
-            case Kept():
-                self._keep(part)
-            case QueuedEnd():
-                self.ends.append(part)
-            case Began():
-                self.begins.append(part)
-            case Refused():
-                self.refused.add(part.command_id)
-            case Failed():
-                self.failed.append(part)
-            case Unaccepted():
-                self.unaccepted.append(part)
-            case Duplicate() | Dropped() | Delayed():
-                self.copies.append(part)
-
-    def _keep(self, part: Kept) -> None:
-        """Of the state records of an endpoint the latest counts."""
-        key = part.home, part.database, part.is_initiator
-        before = self.kept.get(key)
-        if before is None or part.at >= before.at:
-            self.kept[key] = part
-
-
-def _once(statements: list[Sent | Ended]) -> Iterator[Sent | Ended]:
-    """Yield statements in their order, without those that an application repeated."""
-    last: dict[tuple[str, Source], tuple[int, int]] = {}
-    for statement in sorted(statements, key=lambda statement: (statement.place, statement.at)):
-        if (cause := statement.cause) is not None:
-            if cause.at <= last.get((statement.place, cause.source), (-1, -1)):
-                continue
-            last[statement.place, cause.source] = cause.at
-        yield statement
-
-
-def _note_queues(facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
-    for end in found.ends:
+def _note_queues(facts: Facts, conversation: uuid.UUID, found: DialogParts) -> None:
+    for end in sorted(found.ends, key=_end_order):
         receiver = EndpointKey(end.place, conversation, not end.from_initiator)
         if end.error is None:
             facts.end_dialogs.add(receiver)
@@ -237,7 +200,7 @@ def _note_queues(facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
             Delivered(
                 conversation,
                 row.from_initiator,
-                uuid.UUID(bytes=row.message_id),
+                guid(row.message_id),
                 row.sequence,
                 row.digest,
                 row.place,
@@ -249,6 +212,10 @@ def _note_queues(facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
                 row.sent_at,
             )
         )
+
+
+def _end_order(end: QueuedEnd) -> tuple[str, bool, int]:
+    return end.place, end.from_initiator, end.error or 0
 
 
 def _decoded(kept: Kept, conversation: uuid.UUID) -> Dialog | None:

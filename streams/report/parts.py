@@ -70,9 +70,13 @@ class Ended(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An event: a statement was refused."""
+    """An event: a statement was refused, with an error number."""
 
     command_id: bytes
+    number: int
+    place: str
+    from_initiator: bool
+    reported_at: int
 
 
 class Shared(NamedTuple):

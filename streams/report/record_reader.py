@@ -53,6 +53,10 @@ DialogPart = tuple[bytes, Part]
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
+ERROR_BEGIN, ERROR_HEAD = b"<Error ", 256
+"""How an Error's body begins, and how many bytes of it have its code: others may be cut off."""
+_NO_NAME = "\ufffd"
+"""What Java makes of bytes that are no UTF-8: a worker refuses a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
@@ -60,7 +64,8 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 class Record(NamedTuple):
     """A record of any topic, ``timestamp`` in epoch milliseconds; ``digest`` is its value's.
 
-    Of values of ``cmd`` topics nothing is read, of those of queues no more than an Error's code.
+    Of values of ``cmd`` topics nothing is read, of those of queues no more than :data:`ERROR_HEAD`
+    bytes of those that begin with :data:`ERROR_BEGIN`.
     """
 
     topic: str
@@ -80,7 +85,7 @@ class RecordReader:
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
     _places: dict[str, TopicPlace | None] = field(default_factory=dict)
-    _last: dict[tuple[str, int, Source], tuple[int, int]] = field(default_factory=dict)
+    _last: dict[tuple[str, int, Source], tuple[int, tuple[int, int]]] = field(default_factory=dict)
 
     def read_record(self, record: Record) -> Iterator[DialogPart]:
         """Yield what a record says; nothing where nobody of ours wrote it."""
@@ -88,7 +93,7 @@ class RecordReader:
         if topic not in self._places:
             self._places[topic] = self.sites.place_of(topic)
         place = self._places[topic]
-        if place is None:
+        if place is None or not _has_names(record.headers):
             return
         try:
             match dialog_record(place.kind, record):
@@ -142,9 +147,12 @@ class RecordReader:
         if cause is None:
             return False
         source = (record.topic, record.partition, cause.source)
-        if cause.at <= self._last.get(source, (-1, -1)):
+        offset, at = self._last.get(source, (-1, (-1, -1)))
+        if record.offset < offset:
+            return False  # of a file that is read later: the dialog's parts are sorted once more
+        if cause.at <= at:
             return True
-        self._last[source] = cause.at
+        self._last[source] = record.offset, cause.at
         return False
 
     # --- events ----------------------------------------------------------------------------------
@@ -170,14 +178,22 @@ class RecordReader:
         """Read of a statement that was refused, or of an end in error."""
         refused = _id(event["message_id"]) if error else NOBODY
         if refused:
-            yield dialog, Refused(refused)
-            yield shared_key(refused), Refused(refused)
+            about = self._home(event), bool(event["from_initiator"]), event["at"]
+            yield dialog, Refused(refused, error, *about)
+            yield shared_key(refused), Refused(refused, error, *about)
         elif error or event["subclass"] in _ERROR_RECEIVED:
             at = record.partition, record.offset
             yield dialog, Failed(at, self._home(event), bool(event["from_initiator"]), error)
 
     def _home(self, event: Event) -> str:
         return self.sites.home(str(event["instance"]), str(event["database"]))
+
+
+def _has_names(headers: Headers) -> bool:
+    for name, _ in headers:  # noqa: SIM110 -- for every record: a generator takes three times as long
+        if _NO_NAME in name:
+            return False
+    return True
 
 
 def _id(text: object) -> bytes:
@@ -194,13 +210,17 @@ def _how(command: Command) -> Ending:
     return Ending.PLAIN if command.error_code is None else Ending.WITH_ERROR
 
 
+def _code(body: bytes) -> int:
+    found = _CODE.search(body, 0, ERROR_HEAD) if body.startswith(ERROR_BEGIN) else None
+    return int(found[1]) if found else 0
+
+
 def _queued(record: Record, frame: Message, place: str) -> Iterator[DialogPart]:
     header, conversation = frame.header, frame.conversation.bytes
     from_initiator = frame.parties.from_initiator
     if header.type == ERROR:
-        code = _CODE.search(frame.body)
-        yield conversation, QueuedEnd(place, from_initiator, int(code[1]) if code else 0)
-    elif header.flags & Flag.END:
+        yield conversation, QueuedEnd(place, from_initiator, _code(frame.body))
+    elif header.is_a(Flag.END):
         yield conversation, QueuedEnd(place, from_initiator, None)
     elif header.sequenced:  # else a DialogTimer: nobody has sent it
         at, message_id = (record.partition, record.offset), header.message_id.bytes

@@ -40,6 +40,15 @@ class Snapshot:
     ranges: Mapping[tuple[str, int], Range]
     hung: tuple[Hung, ...] = ()
 
+    @property
+    def records(self) -> int:
+        """Return how many offsets there are to read: at least as many as records."""
+        return sum(end - begin for begin, end in self.ranges.values())
+
+    def of(self, beginning: str) -> Mapping[tuple[str, int], Range]:
+        """Return the ranges of the topics whose names begin so."""
+        return {where: r for where, r in self.ranges.items() if where[0].startswith(beginning)}
+
 
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from streams.errors import EventKind, Number
-from streams.protocol import DIALOG_TIMER, Cause, Command, CommandKind, Source
+from streams.protocol import DIALOG_TIMER, ERROR, Cause, Command, CommandKind, Source
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.report import ALWAYS, Fate, Fault, Span
 from streams.report.account import Account, Judge
@@ -18,6 +20,7 @@ from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter
 from streams.report.gather import Gatherer
 from streams.report.parts import Part
 from streams.report.record_reader import Record, RecordReader
+from streams.report.refusals import Refusal
 from streams.report.sites import Sites
 from streams.wire import encode_event
 from streams.wire.job import JOB, renewed, tag_of
@@ -144,6 +147,71 @@ def test_a_statement_on_several_conversations_is_refused_on_all() -> None:
     account = log.account()
     assert (account.ledger.verdict, account.ledger.delivered) == ("nothing lost", 3)
     assert account.dialogs == 2, "a statement is no dialog"
+
+
+def test_refused_statements_are_counted_by_number_with_the_first_of_each() -> None:
+    """One that is reported twice counts once, one on several conversations too."""
+    log = Log()
+    refused = [log.issue(SEND, body=b"x"), log.issue(SEND, body=b"y", also=(OTHER,))]
+    for command in (*refused, refused[0]):
+        log.emit(EventKind.CONVERSATION, ONE, error=8430, message_id=str(command.command_id))
+    ended = log.issue(END, on=OTHER)
+    log.emit(
+        EventKind.CONVERSATION, OTHER, error=int(Number.NOT_IN_THIS_STATE), at=4_000,
+        message_id=str(ended.command_id), from_initiator=False,
+    )  # fmt: skip
+    found = {number: (count, first) for number, count, first in log.account().refusals}
+    first = Refusal(5_000, ONE, True, refused[0].command_id, "ServerA/DatabaseA")
+    other = Refusal(4_000, OTHER, False, ended.command_id, "ServerA/DatabaseA")
+    assert found == {8430: (2, first), int(Number.NOT_IN_THIS_STATE): (1, other)}
+    assert log.account().to_json()["refused"]["8430"] == {
+        "count": 2,
+        "first": {
+            "conversation": str(ONE),
+            "from": "initiator",
+            "command_id": str(refused[0].command_id),
+            "place": "ServerA/DatabaseA",
+            "at": 5_000,
+        },
+    }
+    assert [number for number, *_ in log.account(Span(4_500)).refusals] == [8430]
+
+
+def test_a_header_whose_name_is_no_text_makes_a_record_nobodys() -> None:
+    """Java's client reads such a name as U+FFFD, and a worker refuses the record."""
+    log = Log()
+    key, value, headers = command_record(log.issue(SEND, body=b"x"))
+    log.add(CMD, (key, value, [*headers, ("\ufffd", b"x")]))
+    assert log.account().ledger.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "fate"),
+    [
+        (b"<Error x=''><Code>-8489</Code>", Fate.EXPIRED),
+        (b"<Error x=''>" + b" " * 300 + b"<Code>-8489</Code>", Fate.ERROR_RECEIVED),
+        (b"<Code>-8489</Code>", Fate.ERROR_RECEIVED),
+    ],
+)
+def test_the_code_of_an_error_is_read_from_its_beginning_only(body: bytes, fate: Fate) -> None:
+    """An engine need not bring more of a body."""
+    log = Log()
+    log.issue(SEND, body=b"x")
+    header = Header(uuid.UUID(int=9), ERROR, 0, 0, 9_999, Flag.ERROR)
+    parties = PARTIES._replace(from_initiator=False)
+    queue = "ssb.queue.ServerA.DatabaseA.InitiatorQueue"
+    log.add(queue, queue_record(ONE, ONE, parties, header, Journey(0, 0, 0, 0), body))
+    assert log.account().ledger.outcomes == {fate: 1}
+
+
+def test_statements_of_an_earlier_time_may_be_read_later() -> None:
+    """A capture's files come in any order."""
+    log = Log()
+    causes = [Cause(SOURCE, n) for n in range(3)]
+    for n, cause in enumerate(causes):
+        log.deliver(log.issue(SEND, body=b"%d" % n, id=cause.id, cause=cause), n)
+    log.records.reverse()
+    assert log.account().ledger.outcomes == {Fate.DELIVERED: 3}
 
 
 def test_copies_are_counted_beside_the_ledger_within_the_time() -> None:
