@@ -1,39 +1,26 @@
-"""Verify on Spark that nothing is lost: what there is to read, who listens to it, who judges."""
+"""Verify that nothing is lost: what there is to read, which engine reads it, who judges."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from streams.capture import readers_of
+from streams.capture import CaptureReader, readers_of
 from streams.errors import UsageError
 from streams.kafka import Cluster, Hung, read_catalog
 from streams.live.admin.statements import live_topology
-from streams.monitor import (
-    ClusterRecords,
-    Container,
-    Slice,
-    SparkSession,
-    Surveyed,
-    capture_records,
-    kafka_records,
-    source_options,
-    sum_dialogs,
-    survey_capture,
-    survey_slice,
-)
+from streams.live.engines import CaptureSource, Choose, ClusterSource, Engine, Positions, Source
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
 from streams.report.dialog_filter import EVERYBODY, DialogFilter
 from streams.report.facts import ALWAYS, Span
 from streams.report.gather import Gatherer
 from streams.report.read import begins_of
-from streams.report.record_reader import RecordReader
 from streams.report.sites import Sites
-from streams.report.snapshot import take_snapshots
+from streams.report.snapshot import Snapshot, take_snapshots
 from streams.topology import Topology
 from streams.wire import MalformedError
 from streams.wire.state import decode_positions
@@ -52,15 +39,17 @@ class Asked:
 class Verified:
     """The account, and what has to be known of it.
 
-    ``hung``: transactions on `event`; the events behind them are not in the account.
+    ``hung``: transactions on `event`; the events behind them are not in the account. ``engine`` has
+    read the records.
     """
 
     account: Account
     notes: tuple[str, ...] = ()
     hung: tuple[Hung, ...] = ()
+    engine: str = "local"
 
 
-def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Asked) -> Verified:
+def verify_clusters(choose: Choose, clusters: Sequence[Cluster], asked: Asked) -> Verified:
     """Verify what is in the topics of clusters between which dialogs may cross.
 
     Raises UsageError where a cluster has no catalog, or where dialogs may leave all of these.
@@ -70,56 +59,53 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
     _demand_all(topologies)
     snapshots = take_snapshots(list(zip(clusters, topologies, strict=True)))
     sites = reduce(Sites.joined, (snapshot.sites for snapshot in snapshots))
-    sources = []
-    for cluster, snapshot in zip(clusters, snapshots, strict=True):
-        read = Slice(source_options(cluster), snapshot.ranges)
-        if read.ranges:
-            state = survey_slice(spark, read.only(cluster.topics.dialog("")))
-            reader = RecordReader(snapshot.sites, _read((each, snapshot.sites) for each in state))
-            sources.append(
-                ClusterRecords(kafka_records(spark, read), cluster.topics.prefix, reader)
-            )
-
     hung = tuple(each for snapshot in snapshots for each in snapshot.hung)
 
     def begins() -> Begins:
         found = reduce(Begins.__or__, map(begins_of, clusters, topologies))
         return replace(found, events_end=bool(hung))
 
-    account = _judged(sources, sites, now, asked, begins)
-    return Verified(account, tuple(map(_hidden, hung)), hung)
+    with choose(sum(snapshot.records for snapshot in snapshots)) as engine:
+        parts = zip(clusters, snapshots, strict=True)
+        sources = [_of_cluster(engine, *part) for part in parts if part[1].ranges]
+        account = _judged(engine, sources, sites, now, asked, begins)
+        return Verified(account, tuple(map(_hidden, hung)), hung, engine.name)
 
 
-def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) -> Verified:
+def _of_cluster(engine: Engine, cluster: Cluster, snapshot: Snapshot) -> Source:
+    state = snapshot.of(cluster.topics.dialog(""))
+    positions = engine.survey_cluster(cluster, state)
+    read = _read([(positions, snapshot.sites)])
+    return ClusterSource(snapshot.sites, read, cluster, snapshot.ranges)
+
+
+def verify_captures(choose: Choose, files: Iterable[Path], asked: Asked) -> Verified:
     """Verify what is in captures, by the names of their topics; at their latest instant.
 
     Raises InputError for what is no complete capture.
     """
     readers = readers_of(files)
-    containers = [
-        Container(r.path, r.metadata.prefix, r.counts.records if r.counts else None)
-        for r in readers
-    ]
-    surveyed = [
-        (each, Sites(container.prefix))
-        for container in containers
-        for each in survey_capture(spark, container)
-    ]
-    read = _read(surveyed)
-    sources = []
-    for prefix in dict.fromkeys(c.prefix for c in containers):
-        same = [c for c in containers if c.prefix == prefix]
-        sources.append(
-            ClusterRecords(capture_records(spark, same), prefix, RecordReader(Sites(prefix), read))
-        )
-    latest = max((r.counts.last for r in readers if r.counts), default=0)
-    now = latest if latest > 0 else time.time_ns() // 1_000_000
-    account = _judged(sources, Sites(""), now, asked, Begins)
-    return Verified(account, tuple(_stateless(surveyed)))
+    counts = [reader.counts.records if reader.counts else None for reader in readers]
+    with choose(None if None in counts else sum(n or 0 for n in counts)) as engine:
+        surveyed = [(engine.survey_capture(r), Sites(r.metadata.prefix)) for r in readers]
+        sources = list(_of_captures(readers, _read(surveyed)))
+        latest = max((r.counts.last for r in readers if r.counts), default=0)
+        now = latest if latest > 0 else time.time_ns() // 1_000_000
+        account = _judged(engine, sources, Sites(""), now, asked, Begins)
+        return Verified(account, tuple(_stateless(surveyed)), engine=engine.name)
+
+
+def _of_captures(
+    readers: Sequence[CaptureReader], read: Mapping[tuple[str, int], int]
+) -> Iterator[Source]:
+    for prefix in dict.fromkeys(reader.metadata.prefix for reader in readers):
+        same = [reader for reader in readers if reader.metadata.prefix == prefix]
+        yield CaptureSource(Sites(prefix), read, same, prefix)
 
 
 def _judged(
-    sources: Sequence[ClusterRecords],
+    engine: Engine,
+    sources: Sequence[Source],
     sites: Sites,
     now: int,
     asked: Asked,
@@ -133,7 +119,7 @@ def _judged(
         judge = Judge(
             Gatherer(sites, now, asked.span, refused), trimmed, asked.limit, asked.dialog_filter
         )
-        account = sum_dialogs(sources, judge.judge, judge.plus)
+        account = engine.judge(sources, judge)
         before, trimmed = trimmed, begins()
         late = trimmed != before and not account.ledger.balanced
         if not late and account.refused <= refused:
@@ -145,26 +131,27 @@ def _hidden(hung: Hung) -> str:
     return f"{hung} Copies are counted up to there."
 
 
-_Placed = tuple[Surveyed, Sites]
-"""What there is of a partition, and who knows whose it is."""
+_Placed = tuple[Positions, Sites]
+"""How far workers had come by their state, and who knows whose partitions these are."""
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
     """Return up to where commands were read, as the state says."""
     found = {}
-    for each, sites in surveyed:
-        place = sites.place_of(each.topic)
-        if each.positions is not None and place is not None and place.kind == "dialog":
-            try:
-                found[place.instance or "", each.partition] = decode_positions(each.positions).cmd
-            except MalformedError:
-                continue  # no worker starts with it either
+    for positions, sites in surveyed:
+        for (topic, partition), raw in positions.items():
+            place = sites.place_of(topic)
+            if raw is not None and place is not None and place.kind == "dialog":
+                try:
+                    found[place.instance or "", partition] = decode_positions(raw).cmd
+                except MalformedError:
+                    continue  # no worker starts with it either
     return found
 
 
 def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
     """Say of which instances there are commands and no state."""
-    places = [sites.place_of(each.topic) for each, sites in surveyed]
+    places = [sites.place_of(topic) for positions, sites in surveyed for topic, _ in positions]
     homes = {
         kind: {place.instance for place in places if place is not None and place.kind == kind}
         for kind in ("cmd", "dialog")

@@ -27,7 +27,10 @@ _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
 """Whether a broker's certificate must bear its name."""
-_REMEDY = "Verify captures of its topics (--capture FILE), or use TLS with SCRAM, PLAIN or a key."
+_REMEDY = (
+    "Verify without Spark (--engine local) or captures of its topics (--capture FILE), or use TLS "
+    "with SCRAM, PLAIN or a key."
+)
 
 
 def source_options(cluster: Cluster) -> dict[str, str]:

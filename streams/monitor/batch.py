@@ -29,6 +29,8 @@ from streams.wire.evolution import learn_schemas, learned_schemas
 from streams.wire.state_keys import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
+Positions = dict[tuple[str, int], bytes | None]
+"""The latest record of positions of each partition, by topic and partition; None: it has none."""
 
 _ERROR, _HEAD = b"<Error ", 256
 """How an Error's body begins, and how much of it has its code."""
@@ -54,11 +56,6 @@ class Slice:
     access: Mapping[str, str] = field(repr=False)
     ranges: Mapping[tuple[str, int], tuple[int, int]]
 
-    def only(self, beginning: str) -> Slice:
-        """Return the topics whose names begin so."""
-        kept = {where: r for where, r in self.ranges.items() if where[0].startswith(beginning)}
-        return Slice(self.access, kept)
-
 
 @dataclass(frozen=True, slots=True)
 class Container:
@@ -67,16 +64,6 @@ class Container:
     path: Path
     prefix: str
     records: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """How many records of a partition there are, and how far its worker had come by its state."""
-
-    topic: str
-    partition: int
-    records: int
-    positions: bytes | None
 
 
 def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
@@ -107,34 +94,33 @@ def capture_records(spark: SparkSession, containers: Sequence[Container]) -> Dat
     return reading.load([escaped(container.path) for container in containers])
 
 
-def survey_slice(spark: SparkSession, read: Slice) -> list[Surveyed]:
-    """Return what there is of a slice's partitions."""
-    return _survey(kafka_records(spark, read)) if read.ranges else []
+def survey_slice(spark: SparkSession, read: Slice) -> Positions:
+    """Return how far workers had come, by the state in a slice."""
+    return _survey(kafka_records(spark, read))[0] if read.ranges else {}
 
 
-def survey_capture(spark: SparkSession, container: Container) -> list[Surveyed]:
-    """Return what a capture has; raises InputError where it cannot be read or lacks records."""
+def survey_capture(spark: SparkSession, container: Container) -> Positions:
+    """Return the same of a capture; raises InputError where it cannot be read or lacks records."""
     try:
-        found = _survey(capture_records(spark, [container]))
+        found, records = _survey(capture_records(spark, [container]))
     except (PySparkException, Py4JError) as error:
         raise InputError(
             f"The file cannot be read: {cause_of(error)}", file=str(container.path), remedy=REMEDY
         ) from error
-    demand_all(sum(each.records for each in found), container.records, container.path)
+    demand_all(records, container.records, container.path)
     return found
 
 
-def _survey(frame: DataFrame) -> list[Surveyed]:
+def _survey(frame: DataFrame) -> tuple[Positions, int]:
+    """Return the latest positions of each partition, and how many records there are."""
     noted = F.when(F.col("key") == F.lit(bytearray(POSITIONS_KEY)), F.col("offset"))
     rows = (
         frame.groupBy("topic", "partition")
         .agg(F.count("*").alias("records"), F.max_by("value", noted).alias("positions"))
         .collect()
     )
-    return [
-        Surveyed(topic, partition, records, None if raw is None else bytes(raw))
-        for topic, partition, records, raw in rows
-    ]
+    positions = {(topic, partition): _bytes(raw) for topic, partition, _, raw in rows}
+    return positions, sum(records for _, _, records, _ in rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from streams.kafka import Hung
 from streams.live.verify import Verified
 from streams.report import Fate, Fault, Missing
 from streams.report.account import Account
+from streams.report.refusals import Refusal
 from tests.monitor.records import SHORT_RUN
 
 DIALOG = uuid.UUID("6f1c0000-0000-4000-8000-000000000001")
@@ -38,6 +39,8 @@ def account(*faults: Fault) -> Account:
 def test_the_account_in_words() -> None:
     found = account()
     found.drops[11292] = 3
+    for at in (2_000, 1_000):
+        found.refusals.note(8430, Refusal(at, DIALOG, False, uuid.UUID(int=at), "ServerB/B"))
     assert verified_text(Verified(found, ("A note.",))).splitlines() == [
         "accepted                10 messages in 2 dialogs",
         "delivered               7 at the locked target",
@@ -46,6 +49,8 @@ def test_the_account_in_words() -> None:
         "copies removed          0",
         "copies dropped          3 x 11292, the transport could not send the message",
         "delayed                 0",
+        "statements refused      2 x 8430, the message body failed the validation of its type",
+        f"                          first 1970-01-01T00:00:01.000Z, {DIALOG}, target, ServerB/B",
         "dialogs locked          ServerB/DatabaseB 2",
         "  A note.",
         "verdict                 nothing lost",
@@ -96,6 +101,8 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
         (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
         (
             [
+                "--engine",
+                "spark",
                 "--kafka",
                 "security.protocol=ssl",
                 "--kafka",
@@ -110,7 +117,10 @@ def test_wrong_use_is_reported_before_anything_starts(arguments: list[str], mess
     assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
 
 
-def test_verify_from_a_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "engine"), [((), "local"), (("--engine", "spark", "--master", "local[2]"), "spark")]
+)
+def test_verify_from_a_terminal(tmp_path: Path, options: tuple[str, ...], engine: str) -> None:
     """A capture of all topics without one message of a queue: bad news, and JSON all the same."""
     whole = CaptureReader(capture(tmp_path / "whole.avro", 1, 200))
     with CaptureWriter(tmp_path / "spoiled.avro", whole.metadata) as writer:
@@ -119,7 +129,7 @@ def test_verify_from_a_terminal(tmp_path: Path) -> None:
             if number != queued[0]:
                 writer.write(record)
     command = [
-        *(sys.executable, "-m", "streams", "verify", "--master", "local[2]"),
+        *(sys.executable, "-m", "streams", "verify", *options),
         *("--capture", str(tmp_path / "spoiled.avro"), "--format", "json"),
     ]
     environment = {**os.environ, **dict([SHORT_RUN])}
@@ -128,6 +138,7 @@ def test_verify_from_a_terminal(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)
+    assert answer["engine"] == engine
     assert (answer["accepted"], answer["delivered"], answer["dialogs"]) == (200, 199, 20)
     assert (answer["verdict"], answer["listed"], answer["notes"]) == ("1 lost", 1, [])
     [lost] = answer["exceptions"]

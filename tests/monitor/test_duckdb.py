@@ -21,7 +21,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.kafka import Cluster
-from streams.live.verify import Asked, verify_clusters
 from streams.monitor import MonitorConfig
 from streams.report.account import Account
 from streams.store import (
@@ -40,6 +39,7 @@ from tests.faults.load import Load
 from tests.faults.plan import FaultKind, Wanted
 from tests.faults.run import run
 from tests.faults.scenarios import ENDPOINTS, FORWARDERS, Scenario
+from tests.monitor.agreed import agreed_clusters
 from tests.monitor.faulty import MINUTE, closing, traffic
 from tests.monitor.killed import Several, read_on
 from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
@@ -152,7 +152,7 @@ def test_of_a_real_run_with_faults_verify_finds_the_same(
         expected = recounted(
             cluster, tmp_path / "duckdb", window=config.window, horizon=config.horizon
         )
-        account = verify_clusters(spark, [cluster], Asked()).account
+        account = agreed_clusters(spark, [cluster]).account
         assert account.ledger.verdict == "nothing lost"
         with ExitStack() as stack:
             stores = [stack.enter_context(Store.open(url)) for url in urls]

@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 from streams.client import Conversation, StatementError
 from streams.embedded import Broker
 from streams.kafka import Hung, find_hung, read_ends
-from streams.live.verify import Asked, verify_clusters
 from streams.monitor import MonitorConfig, run
 from streams.report import Fate
 from streams.report.snapshot import take_snapshots
 from streams.store import Report, Store
 from tests.live.test_hung import LONG, opened
+from tests.monitor.agreed import agreed_clusters
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
@@ -89,7 +89,7 @@ def test_verify_accounts_for_all_but_what_a_hidden_event_may_excuse(
 ) -> None:
     monkeypatch.setattr("streams.live.verify.take_snapshots", partial(take_snapshots, timeout=0.5))
     cluster = blind.system.cluster
-    found = verify_clusters(spark, [cluster], Asked())
+    found = agreed_clusters(spark, [cluster])
     ledger = found.account.ledger
     assert found.hung == (blind.hung,)
     assert found.notes == (f"{blind.hung} Copies are counted up to there.",)
@@ -98,7 +98,7 @@ def test_verify_accounts_for_all_but_what_a_hidden_event_may_excuse(
 
     blind.producer.abort_transaction(60)
     eventually(lambda: not find_hung(cluster, [blind.hung.topic], 0.0) or pause(), "it has ended")
-    after = verify_clusters(spark, [cluster], Asked())
+    after = agreed_clusters(spark, [cluster])
     assert (after.hung, after.notes) == ((), ())
     assert after.account.ledger.outcomes == {Fate.DELIVERED: BEFORE + BEHIND}
     assert after.account.ledger.verdict == "nothing lost"

@@ -1,8 +1,10 @@
-"""``hopline verify``: is every message where it may be? Balances the ledgers with Spark."""
+"""``hopline verify``: is every message where it may be? Balances the ledgers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +19,8 @@ from streams.cli.options.together import together
 from streams.cli.text.values import lines
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
+from streams.live.engines import Engine, LocalEngine
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
-from streams.monitor import batch_session, source_options
 from streams.report import Span
 from streams.report.dialog_filter import LIVE, DialogFilter
 from streams.topology import Cluster as Stated
@@ -26,6 +28,8 @@ from streams.wire import Topics
 
 _BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
+_MOST_LOCAL = 200_000
+"""Records that one process reads and judges in about the time in which Spark starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class VerifyOptions:
     also: tuple[str, ...]
     captures: tuple[Path, ...]
     limit: int
+    engine: str
     master: str
     timeout: float
     format_: str
@@ -82,6 +87,13 @@ class VerifyOptions:
     help="Maximum number of exceptions to list; all are counted.",
 )
 @click.option(
+    "--engine",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "local", "spark"]),
+    help=f"Engine: this process, Spark, or (auto) Spark for more than {_MOST_LOCAL:,} records.",
+)
+@click.option(
     "--master", default="local[*]", show_default=True, metavar="URL", help="Spark master URL."
 )
 @timeout_option()
@@ -97,7 +109,8 @@ def verify(
 
     Compares the statements of applications with queues, endpoint state and events, message by
     message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
-    Workers may run meanwhile. Needs Java 17 or newer.
+    Refused statements are counted by error number. Workers may run meanwhile. Up to 200,000
+    records are read by this process, more by Spark, which needs Java 17 or newer (--engine).
 
     \b
     hopline verify --bootstrap localhost:9092
@@ -115,15 +128,17 @@ def verify(
     if given.captures and given.also:
         raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
     if given.captures:
-        with batch_session(master=given.master, log=_LOG, name="hopline verify") as spark:
-            verified = verify_captures(spark, given.captures, asked)
+        verified = verify_captures(_Choice(given), given.captures, asked)
     else:
-        verified = _clusters(
-            (given.bootstrap, *given.also), given.prefix, given.timeout, given.master, asked
-        )
+        verified = _clusters(given, asked)
     if given.format_ == "json":
         hung = [each._asdict() for each in verified.hung]
-        answer = {**verified.account.to_json(), "hung": hung, "notes": list(verified.notes)}
+        answer = {
+            **verified.account.to_json(),
+            "hung": hung,
+            "notes": list(verified.notes),
+            "engine": verified.engine,
+        }
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
         click.echo(lines(verified_text(verified)))
@@ -134,16 +149,48 @@ def verify(
     ctx.exit(SurroundingsError.exit_code if verified.hung else 0)
 
 
-def _clusters(
-    addresses: tuple[str, ...], prefix: str, timeout: float, master: str, asked: Asked
-) -> Verified:
-    own, *others = addresses
-    clusters = [cluster_of(own, prefix), *(_other(name, Topics(prefix)) for name in others)]
-    for cluster in clusters:  # before Spark starts, which takes longer
-        source_options(cluster)
-        cluster.wait(timeout, lambda text: click.echo(text, err=True))
-    with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
-        return verify_clusters(spark, clusters, asked)
+def _clusters(given: VerifyOptions, asked: Asked) -> Verified:
+    home = Topics(given.prefix)
+    clusters = [
+        cluster_of(given.bootstrap, given.prefix),
+        *(_other(name, home) for name in given.also),
+    ]
+    choice = _Choice(given, clusters)
+    choice.refuse()
+    for cluster in clusters:
+        cluster.wait(given.timeout, lambda text: click.echo(text, err=True))
+    return verify_clusters(choice, clusters, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which engine reads, by what was asked for and by how much there is."""
+
+    given: VerifyOptions
+    clusters: Sequence[Cluster] = ()
+
+    def refuse(self) -> None:
+        """Raise UsageError where Spark is asked for and could not reach a cluster."""
+        if self.given.engine == "spark":
+            from streams.live.engines.spark import demand_reachable
+
+            demand_reachable(self.clusters)
+
+    @contextmanager
+    def __call__(self, records: int | None) -> Iterator[Engine]:
+        """Start the engine for so many records."""
+        engine = self.given.engine
+        few = records is not None and records <= _MOST_LOCAL
+        if engine == "local" or (engine == "auto" and few):
+            yield LocalEngine()
+            return
+        if engine == "auto":
+            many = "an unknown number of records" if records is None else f"{records:,} records"
+            click.echo(f"Reading {many} with Spark; --engine local does without.", err=True)
+        from streams.live.engines.spark import spark_engine  # Spark is an extra
+
+        with spark_engine(self.given.master, _LOG, self.clusters) as spark:
+            yield spark
 
 
 def _other(named: str, home: Topics) -> Cluster:

@@ -1,0 +1,77 @@
+"""What `verify` asks of an engine, and what it gives it to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from streams.capture import CaptureReader
+from streams.kafka import Cluster
+from streams.report.account import Account, Judge
+from streams.report.record_reader import RecordReader
+from streams.report.sites import Sites
+from streams.report.snapshot import Range
+
+Positions = dict[tuple[str, int], bytes | None]
+"""What a partition's last record of positions holds, by topic and partition; None: it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How records are read: whose topics they are in, and up to where commands are read."""
+
+    sites: Sites
+    read: Mapping[tuple[str, int], int]
+
+    def reader(self) -> RecordReader:
+        """Return a reader that has read nothing yet."""
+        return RecordReader(self.sites, self.read)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSource(_Read):
+    """Records of a cluster, from one offset up to another of each partition."""
+
+    cluster: Cluster
+    ranges: Mapping[tuple[str, int], Range] = field(repr=False)
+
+    @property
+    def prefix(self) -> str:
+        """Return how the names of topics begin."""
+        return self.cluster.topics.prefix
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSource(_Read):
+    """Records of captures, whose topics have one prefix."""
+
+    files: Sequence[CaptureReader]
+    prefix: str
+
+
+Source = ClusterSource | CaptureSource
+
+
+class Engine(Protocol):
+    """What reads records and judges the dialogs that they are about."""
+
+    @property
+    def name(self) -> str:
+        """Return what it is called: `local` or `spark`."""
+
+    def survey_cluster(
+        self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
+    ) -> Positions:
+        """Return what positions the partitions of some ranges hold, which may be none."""
+
+    def survey_capture(self, capture: CaptureReader) -> Positions:
+        """Return the same of a capture; raises InputError where it cannot be read."""
+
+    def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
+        """Return the account of all dialogs in some sources, which must be one at least."""
+
+
+Choose = Callable[[int | None], AbstractContextManager[Engine]]
+"""Starts the engine for so many records; None: nothing says how many there are."""

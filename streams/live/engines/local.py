@@ -1,0 +1,104 @@
+"""Verify in this process: as fast as records can be read, and with no Java to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from streams.capture import CaptureReader
+from streams.kafka import Cluster, Message, Spans, headers_of
+from streams.live.engines.dialogs import Dialogs
+from streams.live.engines.engine import ClusterSource, Positions, Source
+from streams.report.account import Account, Judge
+from streams.report.read import digest_of
+from streams.report.record_reader import DialogPart, Record, RecordReader
+from streams.report.snapshot import Range
+from streams.wire import MalformedError
+from streams.wire.state_keys import POSITIONS_KEY
+from streams.workers.collector import collecting_rarely
+
+
+class LocalEngine:
+    """Reads one source after the other; the parts of dialogs are in memory, or on disk."""
+
+    name = "local"
+
+    def survey_cluster(
+        self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
+    ) -> Positions:
+        """Return the latest positions; of a compacted topic the latest record counts."""
+        found: Positions = dict.fromkeys(ranges)
+        for message in _messages(cluster, ranges):
+            if message.key() == POSITIONS_KEY:
+                found[message.topic() or "", message.partition() or 0] = message.value()
+        return found
+
+    def survey_capture(self, capture: CaptureReader) -> Positions:
+        """Return the latest positions by their offsets, in whatever order the file has them."""
+        found, at = Positions(), dict[tuple[str, int], int]()
+        for record in capture:
+            place = record.topic, record.partition
+            found.setdefault(place, None)
+            if record.key == POSITIONS_KEY and record.offset >= at.get(place, 0):
+                found[place], at[place] = record.value, record.offset
+        return found
+
+    def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
+        """Read everything, then judge the dialogs one by one."""
+        with collecting_rarely(), Dialogs() as dialogs:
+            for source in sources:
+                for dialog, part in _parts(source):
+                    dialogs.add(dialog, part)
+            return judge.judge(dialogs.grouped())
+
+
+def _parts(source: Source) -> Iterator[DialogPart]:
+    if isinstance(source, ClusterSource):
+        reader = source.reader()
+        for message in _messages(source.cluster, source.ranges):
+            yield from _of_message(reader, message, source.prefix)
+        return
+    for file in source.files:
+        reader = source.reader()  # what stands in another file may be older
+        for r in file:
+            digest = _digest(r.topic, r.value, source.prefix)
+            yield from reader.read_fields(
+                r.topic, r.partition, r.offset, r.timestamp, r.key, r.headers, r.value, digest
+            )
+
+
+def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator[DialogPart]:
+    try:
+        headers = headers_of(message)
+    except MalformedError:
+        return iter(())  # nobody of ours wrote it
+    topic, value, key = message.topic() or "", message.value(), message.key()
+    return reader.read_record(
+        Record(
+            topic,
+            message.partition() or 0,
+            message.offset() or 0,
+            message.timestamp()[1],
+            key if isinstance(key, bytes) else None,
+            headers,
+            value,
+            _digest(topic, value, prefix),
+        )
+    )
+
+
+def _digest(topic: str, value: bytes | None, prefix: str) -> bytes:
+    """Return what tells a body apart from others; only messages have one."""
+    has_body = topic.startswith((f"{prefix}cmd.", f"{prefix}queue."))
+    return digest_of(value or b"") if has_body else b""
+
+
+def _messages(cluster: Cluster, ranges: Mapping[tuple[str, int], Range]) -> Iterator[Message]:
+    if not ranges:
+        return
+    begins = {place: begin for place, (begin, _) in ranges.items()}
+    spans = Spans(cluster, begins, {place: end for place, (_, end) in ranges.items()})
+    try:
+        while not spans.done:
+            yield from spans.read()
+    finally:
+        spans.close()

@@ -1,0 +1,80 @@
+"""Verify on Spark: for more records than one process reads in seconds. Needs pyspark and Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.capture import CaptureReader
+from streams.kafka import Cluster
+from streams.live.engines.engine import CaptureSource, ClusterSource, Positions, Source
+from streams.monitor import (
+    ClusterRecords,
+    Container,
+    Slice,
+    SparkSession,
+    batch_session,
+    capture_records,
+    kafka_records,
+    source_options,
+    sum_dialogs,
+    survey_capture,
+    survey_slice,
+)
+from streams.report.account import Account, Judge
+from streams.report.snapshot import Range
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """Reads and judges on executors; what comes back are sums."""
+
+    spark: SparkSession
+    name: str = "spark"
+
+    def survey_cluster(
+        self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
+    ) -> Positions:
+        """Return the latest positions of each partition."""
+        return survey_slice(self.spark, Slice(source_options(cluster), ranges))
+
+    def survey_capture(self, capture: CaptureReader) -> Positions:
+        """Return the latest positions of each partition; raises InputError."""
+        return survey_capture(self.spark, _container(capture))
+
+    def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
+        """Bring the parts of each dialog together on an executor, and judge them there."""
+        return sum_dialogs([self._records(source) for source in sources], judge.judge, judge.plus)
+
+    def _records(self, source: Source) -> ClusterRecords:
+        match source:
+            case ClusterSource():
+                read = Slice(source_options(source.cluster), source.ranges)
+                records = kafka_records(self.spark, read)
+            case CaptureSource():
+                records = capture_records(self.spark, [_container(f) for f in source.files])
+        return ClusterRecords(records, source.prefix, source.reader())
+
+
+@contextmanager
+def spark_engine(master: str, log: Path, clusters: Sequence[Cluster] = ()) -> Iterator[SparkEngine]:
+    """Start Spark, and stop it; ``clusters`` are those that it will read.
+
+    Raises UsageError where Spark cannot reach one of them, SurroundingsError where it fails.
+    """
+    demand_reachable(clusters)  # before Spark starts, which takes longer
+    with batch_session(master=master, log=log, name="hopline verify") as spark:
+        yield SparkEngine(spark)
+
+
+def demand_reachable(clusters: Sequence[Cluster]) -> None:
+    """Raise UsageError where Spark's client cannot reach a cluster as its properties say."""
+    for cluster in clusters:
+        source_options(cluster)
+
+
+def _container(capture: CaptureReader) -> Container:
+    records = capture.counts.records if capture.counts else None
+    return Container(capture.path, capture.metadata.prefix, records)
