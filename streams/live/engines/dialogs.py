@@ -13,8 +13,8 @@ from zlib import crc32
 from streams.report.parts import Kept, Part
 
 BUDGET = 512 << 20
-"""Bytes of parts that are in memory: those of about a million records."""
-_PART = 450
+"""Bytes of parts that are in memory: those of about half a million records."""
+_PART = 1_000
 """Bytes that a part takes, Python's own objects included, without the state that it holds."""
 _FILES = 64
 """What does not fit is split by dialog into so many files, of which one is in memory at a time."""
