@@ -49,7 +49,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("streams.cli.run.demo:demo", "Run the main job on this machine."),
     "up": Entry("streams.cli.run.up:up", "Run a topology on this machine."),
     "down": Entry("streams.cli.run.up:down", "Stop what `hopline up` has started."),
-    "status": Entry("streams.cli.run.up:status", "Show the state of `hopline up`."),
+    "status": Entry("streams.cli.run.up:status", "Show workers, of `up` or any cluster."),
     "apply": Entry("streams.cli.run.apply:apply", "Write a topology into a cluster's catalog."),
     "sql": Entry("streams.cli.run.sql:sql", "Execute T-SQL on a running system."),
     "queue": Entry("streams.cli.run.queue:queue", "Turn a queue on or off."),

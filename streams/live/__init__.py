@@ -1,12 +1,11 @@
 """A system that runs: started and stopped as a whole, asked, and changed while it works."""
 
+from streams.live.cluster_status import CatalogStatus, Lag
+from streams.live.health import Health
 from streams.live.local.folder import System, UpFolder, WorkerProcess, default_folder
 from streams.live.local.start import Started, Wish, start
 from streams.live.local.start_parts import start_parts
 from streams.live.local.status import (
-    CatalogStatus,
-    Health,
-    Lag,
     Status,
     WorkerStatus,
     find_status,

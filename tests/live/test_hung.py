@@ -144,7 +144,7 @@ def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
 def test_status_is_broken_and_names_the_transaction(
     blind: Blind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.live.local.status.find_hung", partial(find_hung, patience=0.5))
+    monkeypatch.setattr("streams.live.cluster_status.find_hung", partial(find_hung, patience=0.5))
     folder = UpFolder(tmp_path)
     system = System(0, blind.cluster.bootstrap, "t.", "pair", ("A", "B"), False, time.time())
     folder.record_system(system)

@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from streams.cli.options.answer import format_option, timeout_option
-from streams.cli.options.settings import replication
-from streams.cli.options.shared import DEFAULT_PREFIX, prefix_option
+from streams.cli.options.settings import (
+    config_option,
+    properties_option,
+    replication,
+    setting_option,
+)
+from streams.cli.options.shared import DEFAULT_PREFIX, cluster_of, prefix_option
 from streams.cli.options.topology import find_folder
 from streams.cli.run.agents import refuse_agents
 from streams.cli.run.apply import refuse_broken
+from streams.cli.run.remote_text import remote_json, remote_lines
 from streams.cli.run.up_text import status_lines, statuses_json
 from streams.cli.text.values import one_line
+from streams.errors import UsageError
 from streams.live import (
     Health,
     Started,
@@ -29,6 +37,7 @@ from streams.live import (
     stop,
     worst,
 )
+from streams.live.remote import find_remote_status
 from streams.topology import Topology, load
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -146,14 +155,37 @@ def down(data: Path | None, format_: str) -> None:
 
 
 @click.command()
+@setting_option("", "bootstrap", "the system that `hopline up` runs here")
+@prefix_option
+@properties_option
+@config_option
 @timeout_option(10.0)
 @_common
 @click.pass_context
-def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) -> None:
-    """Show the system that `hopline up` runs; exit code 0 if every worker is ready, else 1.
+def status(
+    ctx: click.Context, bootstrap: str, prefix: str, timeout: float, data: Path | None, format_: str
+) -> None:
+    """Show a system's workers; exit code 0 if every worker is ready, else 1.
+
+    With --bootstrap: the system of any cluster, by the heartbeats of its workers and the
+    partitions that Kafka has assigned to them. Every partition must have a worker that lives.
+    Without: the processes that `hopline up` runs on this machine; HOPLINE_BOOTSTRAP and the
+    settings file name no other one.
 
     Lag is the number of offsets of its topics that a worker has not passed.
     """
+    if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
+        if data is not None:
+            raise UsageError("--data and --bootstrap name two systems.", "Leave one out.")
+        remote = find_remote_status(cluster_of(bootstrap, prefix), timeout)
+        if format_ == "json":
+            click.echo(json.dumps(remote_json(remote)))
+        else:
+            for line in remote_lines(remote):
+                click.echo(one_line(line))
+        ctx.exit(0 if remote.health is Health.RUNNING else 1)
+    if ctx.get_parameter_source("prefix") is ParameterSource.COMMANDLINE:
+        raise UsageError("--prefix is of a cluster, and none is named.", "Add --bootstrap.")
     folder = _folder(data)
     found = find_statuses(folder, timeout)
     if format_ == "json":

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streams.cli.text.values import utc
-from streams.live import Lag, Status, UpFolder, WorkerStatus, worst
+from streams.live import CatalogStatus, Lag, Status, UpFolder, WorkerStatus, worst
+from streams.live.remote import RemoteStatus
 from streams.prose import counted
 
 _MOST_LAGS = 10
@@ -22,31 +23,42 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
     yield f"{status.health.value}: {system.topology} at {system.bootstrap}, prefix {system.prefix}"
     if status.broker is not None:
         pid = f"process {status.broker_pid}" if status.broker_pid else ""
-        yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
+        yield row("broker", status.broker.value, pid, f"data in {folder.kafka}")
     supervisor = f"process {system.keeper}, since {_clock(system.started)}"
-    yield _row("keeper", _alive(status.supervisor_alive), supervisor)
-    for hung in status.hung:
-        yield _row("hung", str(hung))
-        yield _row("", hung.remedy)
-    for held in status.held_back:
-        yield _row("held back", str(held))
-        yield _row("", held.remedy)
+    yield row("keeper", _alive(status.supervisor_alive), supervisor)
+    yield from obstacle_lines(status)
     catalog = status.catalog
     served = len(catalog.instances if catalog else system.instances)
     for worker in status.workers:
-        yield _row(worker.process.agent or worker.process.role, *_worker(worker, served))
+        yield row(worker.process.agent or worker.process.role, *_worker(worker, served))
+    yield from cluster_lines(status)
+
+
+def obstacle_lines(status: Status | RemoteStatus) -> Iterator[str]:
+    """Yield the lines about what holds workers up."""
+    for hung in status.hung:
+        yield row("hung", str(hung))
+        yield row("", hung.remedy)
+    for held in status.held_back:
+        yield row("held back", str(held))
+        yield row("", held.remedy)
+
+
+def cluster_lines(status: Status | RemoteStatus) -> Iterator[str]:
+    """Yield the lines about the catalog, and what workers are behind."""
+    catalog = status.catalog
     if catalog is None:
-        yield _row("catalog", "Kafka does not answer")
+        yield row("catalog", "Kafka does not answer")
         return
-    yield _row("catalog", f"version {catalog.version}, {len(catalog.instances)} instances")
+    yield row("catalog", f"version {catalog.version}, {len(catalog.instances)} instances")
     if catalog.error:
-        yield _row("", f"not usable: {catalog.error}")
+        yield row("", f"not usable: {catalog.error}")
     behind = sorted((lag for lag in status.lags if lag.records), key=_most_first)
-    yield _row("lag", f"{sum(lag.records for lag in behind):,} records")
+    yield row("lag", f"{sum(lag.records for lag in behind):,} records")
     for lag in behind[:_MOST_LAGS]:
-        yield _row("", f"{lag.records:>9,}  {lag.instance} {lag.role}, {lag.topic}")
+        yield row("", f"{lag.records:>9,}  {lag.instance} {lag.role}, {lag.topic}")
     if len(behind) > _MOST_LAGS:
-        yield _row("", f"and {len(behind) - _MOST_LAGS} more")
+        yield row("", f"and {len(behind) - _MOST_LAGS} more")
 
 
 def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
@@ -69,7 +81,8 @@ def _alive(alive: bool) -> str:
     return "running" if alive else "gone"
 
 
-def _row(name: str, *values: str) -> str:
+def row(name: str, *values: str) -> str:
+    """Return a line: what it is about, and what there is to say."""
     return f"  {name:<10} {', '.join(v for v in values if v)}"
 
 
@@ -110,13 +123,25 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         else None,
         "workers": [_worker_json(w) for w in status.workers if not w.process.agent],
         "agents": [_agent_json(w) for w in status.workers if w.process.agent],
-        "catalog": {
-            "version": catalog.version,
-            "instances": len(catalog.instances),
-            "error": catalog.error or None,
-        }
-        if catalog
-        else None,
+        "catalog": catalog_json(catalog),
+        **cluster_json(status),
+    }
+
+
+def catalog_json(catalog: CatalogStatus | None) -> dict[str, Any] | None:
+    """Return what there is of a catalog, as plain values."""
+    if catalog is None:
+        return None
+    return {
+        "version": catalog.version,
+        "instances": len(catalog.instances),
+        "error": catalog.error or None,
+    }
+
+
+def cluster_json(status: Status | RemoteStatus) -> dict[str, Any]:
+    """Return what holds workers up, and what they are behind."""
+    return {
         "lag": [
             {"instance": g.instance, "role": g.role, "topic": g.topic, "records": g.records}
             for g in status.lags

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from streams.embedded import Broker, Condition
-from streams.kafka import Cluster, Hung, KafkaException, find_hung, read_catalog, read_lags
-from streams.kafka.listing import topic_names
-from streams.live.admin.unreadable import UnreadableStatement, find_held_back
+from streams.kafka import Cluster, Hung
+from streams.live.admin.unreadable import UnreadableStatement
+from streams.live.cluster_status import CatalogStatus, ClusterStatus, Lag, ask_cluster
+from streams.live.health import Health
 from streams.live.local.folder import System, UpFolder, WorkerProcess
 from streams.live.local.readiness import ready_instances
-from streams.topology import Topology, pair_names
 from streams.wire import Topics
-
-
-class Health(Enum):
-    """How a system is, in a word."""
-
-    RUNNING = "running"
-    STARTING = "starting"
-    """Everything lives, and not every worker is ready."""
-    BROKEN = "broken"
-    """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
-    is held back."""
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +22,6 @@ class WorkerStatus:
     process: WorkerProcess
     alive: bool
     ready: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogStatus:
-    """The catalog that the cluster has."""
-
-    version: int
-    instances: tuple[str, ...]
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How many records a worker has not passed yet."""
-
-    instance: str
-    role: str
-    topic: str
-    records: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,59 +66,17 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
         for w in folder.workers()
     )
     answers = condition in (None, Condition.RUNNING)
-    catalog, lags, hung, held_back = _ask(system, timeout) if answers else (None, (), (), ())
-    supervised = folder.keeps(system)
+    asked = ask_cluster(_cluster(system), timeout) if answers else ClusterStatus()
+    catalog, supervised = asked.catalog, folder.keeps(system)
     lives = supervised and catalog is not None and all(w.alive for w in workers)
-    alive = lives and not hung and not held_back
+    alive = lives and not asked.hung and not asked.held_back
     wanted = set(catalog.instances) if catalog else set()
     served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
-    return Status(
-        health, system, condition, pid, supervised, workers, catalog, lags, hung, held_back
-    )
+    rest = catalog, asked.lags, asked.hung, asked.held_back
+    return Status(health, system, condition, pid, supervised, workers, *rest)
 
 
-def _ask(
-    system: System, timeout: float
-) -> tuple[
-    CatalogStatus | None, tuple[Lag, ...], tuple[Hung, ...], tuple[UnreadableStatement, ...]
-]:
-    cluster = Cluster(system.bootstrap, Topics(system.prefix))
-    try:
-        cluster.admin().list_topics(timeout=timeout)
-    except KafkaException:
-        return None, (), (), ()
-    names = [name for name in topic_names(cluster) if name.startswith(system.prefix)]
-    hung = find_hung(cluster, names)
-    if any(each.topic == cluster.topics.catalog for each in hung):
-        return None, (), hung, ()
-    state = read_catalog(cluster)
-    topology = state.topology or Topology()
-    known = CatalogStatus(state.version, tuple(topology.instances), state.error)
-    lags = _lags(cluster, topology)
-    waiting = {lag.instance for lag in lags if lag.topic == "cmd" and lag.records}
-    held_back = find_held_back(cluster, sorted(waiting))
-    return known, lags, hung, held_back
-
-
-def _lags(cluster: Cluster, topology: Topology) -> tuple[Lag, ...]:
-    topics, reads = cluster.topics, dict[tuple[str, str], dict[str, list[str]]]()
-    for name in (*topology.instances, *sorted(pair_names(topology))):
-        inputs = {"cmd": [topics.cmd(name)], "in": [topics.inbox(name)], "ack": [topics.ack(name)]}
-        reads[name, "endpoint"] = inputs
-        reads[name, "forwarder"] = {"out": [topics.out(name)]}
-        if name in topology.instances:  # what is for a pair comes to a partner
-            reads[name, "forwarder"]["txq"] = [topics.txq(name)]
-    for each in topology.ingress:
-        entrance = topics.ingress(each.gateway, each.cluster)
-        reads[each.gateway, "forwarder"].setdefault("ingress", []).append(entrance)
-    groups = {place: f"{topics.prefix}{place[1]}.{place[0]}" for place in reads}
-    found = read_lags(
-        cluster, {groups[p]: [t for named in of.values() for t in named] for p, of in reads.items()}
-    )
-    return tuple(
-        Lag(instance, role, kind, sum(found.get((groups[instance, role], t), 0) for t in named))
-        for (instance, role), of in reads.items()
-        for kind, named in of.items()
-    )
+def _cluster(system: System) -> Cluster:
+    return Cluster(system.bootstrap, Topics(system.prefix))

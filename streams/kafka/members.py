@@ -1,0 +1,42 @@
+"""Which partitions the members of consumer groups have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import ConsumerGroupState
+
+from streams.kafka.cluster import Cluster
+
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The partitions that a group's members have, by topic and partition.
+
+    ``settled``: no rebalance goes on. A member that was killed has its partitions until its session
+    is over.
+    """
+
+    places: frozenset[tuple[str, int]]
+    settled: bool
+
+
+def read_assigned(cluster: Cluster, beginnings: Sequence[str]) -> dict[str, Assigned]:
+    """Return what is assigned in the groups whose names begin so; Kafka lists those it lets see."""
+    admin = cluster.admin()
+    listed = admin.list_consumer_groups(request_timeout=_TIMEOUT).result()
+    names = sorted(g.group_id for g in listed.valid if g.group_id.startswith(tuple(beginnings)))
+    if not names:
+        return {}
+    asked = admin.describe_consumer_groups(names, request_timeout=_TIMEOUT)
+    found = {}
+    for name, future in asked.items():
+        group = future.result()
+        places = frozenset(
+            (p.topic, p.partition) for m in group.members for p in m.assignment.topic_partitions
+        )
+        found[name] = Assigned(places, group.state == ConsumerGroupState.STABLE)
+    return found

@@ -1,0 +1,17 @@
+"""How a system is, in a word."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Health(Enum):
+    """How a system is, in a word."""
+
+    RUNNING = "running"
+    STARTING = "starting"
+    """Everything lives, and not every worker is ready."""
+    BROKEN = "broken"
+    """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
+    is held back."""
+    STOPPED = "stopped"

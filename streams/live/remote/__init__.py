@@ -1,0 +1,15 @@
+"""How a system is that runs anywhere, by what its cluster says: heartbeats, groups, catalog."""
+
+from streams.live.remote.heartbeats import LastHeartbeat, read_heartbeats
+from streams.live.remote.status import RemoteStatus, Unserved, find_remote_status
+from streams.live.remote.workers import RemoteWorker, workers_of
+
+__all__ = [
+    "LastHeartbeat",
+    "RemoteStatus",
+    "RemoteWorker",
+    "Unserved",
+    "find_remote_status",
+    "read_heartbeats",
+    "workers_of",
+]

@@ -1,0 +1,111 @@
+"""The last heartbeat of each worker, and how old it is by Kafka's clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from streams.kafka import Cluster, KafkaError, KafkaException, Message, TopicPartition
+from streams.node import FRESH, LEFT
+from streams.wire import MalformedError
+from streams.wire.heartbeats import HeartbeatReader
+
+_SLICE = 0.2
+"""Seconds in the client library at a time, so that an interrupt is served."""
+_END_WITHIN = 30.0
+
+
+class LastHeartbeat(NamedTuple):
+    """The last heartbeat in a name by one process; ``replica`` is that process.
+
+    ``age`` and ``period``, after which the next one is due, are in seconds. ``left``: the worker
+    has ended in order and said so.
+    """
+
+    name: str
+    replica: str
+    age: float
+    period: float
+    left: bool
+
+
+class _Seen(NamedTuple):
+    appended: int
+    period: float
+    left: bool
+
+
+def read_heartbeats(
+    cluster: Cluster,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    kafka_now: Callable[[], float] = time.time,
+) -> list[LastHeartbeat]:
+    """Return the last heartbeat by each process in each name.
+
+    Kafka's clock is read off a heartbeat that comes while this reads. Where none comes in the time
+    in which three are due, nobody sends any, and ``kafka_now`` (epoch seconds) must do.
+    """
+    watch = _Watch(cluster)
+    try:
+        watch.read_to_end(clock() + _END_WITHIN, clock)
+        until = clock() + watch.patience
+        while watch.now is None and clock() < until:
+            watch.read()
+    finally:
+        watch.close()
+    now = watch.now if watch.now is not None else int(1000 * kafka_now())
+    return [
+        LastHeartbeat(*who, max(0, now - seen.appended) / 1000, seen.period, seen.left)
+        for who, seen in sorted(watch.seen.items())
+    ]
+
+
+class _Watch:
+    """Reads heartbeats; ``now`` is Kafka's clock, in epoch milliseconds, once one has come."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.seen: dict[tuple[str, str], _Seen] = {}
+        self.now: int | None = None
+        self._reader, self._at_end = HeartbeatReader(), False
+        self._topic = cluster.topics.presence
+        self._consumer = cluster.consumer(
+            f"{cluster.topics.prefix}watch", auto_offset_reset="earliest", enable_partition_eof=True
+        )
+        self._consumer.assign([TopicPartition(self._topic, 0, 0)])
+
+    def read_to_end(self, until: float, clock: Callable[[], float]) -> None:
+        while not self._at_end and clock() < until:
+            self.read()
+
+    def read(self) -> None:
+        message = self._consumer.poll(_SLICE)
+        if message is None:
+            return
+        error = message.error()
+        if error is None:
+            self._note(message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._at_end = True
+        else:
+            raise KafkaException(error)
+
+    def _note(self, message: Message) -> None:
+        appended = message.timestamp()[1]
+        with suppress(MalformedError):  # anybody may write here
+            beat = self._reader.read(message.key(), message.value())
+            left = beat.number == LEFT
+            self.seen[beat.instance, beat.replica] = _Seen(appended, beat.period, left)
+            if self._at_end and not left:
+                self.now = appended
+
+    @property
+    def patience(self) -> float:
+        """Return for how many seconds at most nobody who lives is silent."""
+        periods = (seen.period for seen in self.seen.values() if not seen.left)
+        return FRESH / 1000 * max(periods, default=0)
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,99 @@
+"""From heartbeats to workers: of which instance, in which role and slot, and who lives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streams.live.remote.heartbeats import LastHeartbeat
+from streams.node import FRESH, SILENCE
+
+FORWARDER, ENDPOINT, STANDBY = "forwarder", "endpoint", "standby"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteWorker:
+    """A worker, by its last heartbeat, which is ``age`` seconds old; ``replica`` is its process.
+
+    ``slot`` is None where it has none. ``alive``: its heartbeats come.
+    """
+
+    role: str
+    instance: str
+    slot: str | None
+    replica: str
+    age: float
+    alive: bool
+
+
+def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) -> list[RemoteWorker]:
+    """Return the workers of these instances; names of others are nobody's.
+
+    Of those in one name that are silent only the last counts, and none where somebody is alive:
+    another process has taken the name over. One that has left in order is no worker any more, and
+    one that works is no stand-by.
+    """
+    known = frozenset(instances)
+    named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)
+    slots: dict[tuple[str, str], str] = {}
+    for beat in heartbeats:
+        place = _place(beat.name, known)
+        if place is None or beat.left:
+            continue
+        role, instance, slot = place
+        if role == FORWARDER and slot is not None:
+            slots[instance, beat.replica] = slot
+            place = role, instance, None
+        named[place].append(RemoteWorker(*place, beat.replica, beat.age, _is_alive(beat, slot)))
+    found = [worker for workers in named.values() for worker in _current(workers)]
+    works = {(w.instance, w.replica) for w in found if w.role == ENDPOINT}
+    return sorted(
+        (
+            _in_slot(worker, slots)
+            for worker in found
+            if worker.role != STANDBY or (worker.instance, worker.replica) not in works
+        ),
+        key=_order,
+    )
+
+
+def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] | None:
+    """Read the name of a forwarder, which is its instance's, or of a slot.
+
+    Both an instance's name and a slot's may have slashes.
+    """
+    if name in instances:
+        return FORWARDER, name, None
+    for role in (FORWARDER, ENDPOINT, STANDBY):
+        instance, middle, slot = name.partition(f"/{role}/")
+        if middle and instance in instances:
+            return role, instance, slot
+    return None
+
+
+def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
+    """Tell whether others take it for alive: a slot is free sooner than an instance is away."""
+    limit = SILENCE if slot is None else FRESH / 1000
+    return beat.age < limit * beat.period
+
+
+def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
+    """Yield one row for each process that lives; else one for the last that did."""
+    by_replica: dict[str, RemoteWorker] = {}
+    for worker in workers:
+        before = by_replica.get(worker.replica)
+        if before is None or worker.age < before.age:
+            by_replica[worker.replica] = worker
+    alive = [worker for worker in by_replica.values() if worker.alive]
+    yield from alive or [min(by_replica.values(), key=lambda worker: worker.age)]
+
+
+def _in_slot(worker: RemoteWorker, slots: dict[tuple[str, str], str]) -> RemoteWorker:
+    slot = slots.get((worker.instance, worker.replica)) if worker.role == FORWARDER else worker.slot
+    rest = worker.replica, worker.age, worker.alive
+    return RemoteWorker(worker.role, worker.instance, slot, *rest)
+
+
+def _order(worker: RemoteWorker) -> tuple[str, str, str, str]:
+    return worker.instance, worker.role, worker.slot or "", worker.replica
