@@ -46,13 +46,15 @@ class Spans:
 
     ``positions`` says where each goes on, at first where it begins; ``ends`` where it is to end
     (exclusive), and without them nothing ends. ``patience``: seconds without any record after which
-    a broker is asked whether it answers.
+    a broker is asked whether it answers. ``name``: of the group that it reads under, and never
+    joins; with access control it must be one that the reader may describe.
     """
 
     cluster: Cluster
     positions: Offsets
     ends: Mapping[Place, int] | None = None
     patience: float = 30.0
+    name: str = "capture"
     overtaken: list[Overtaken] = field(default_factory=list)
     """What was gone when it was to be read, in the order in which that was found."""
     _open: set[Place] = field(init=False)
@@ -60,8 +62,9 @@ class Spans:
     _consumer: Any = field(init=False)
 
     def __post_init__(self) -> None:
+        group = f"{self.cluster.topics.prefix}{self.name}"
         self._consumer = self.cluster.consumer(
-            f"{self.cluster.topics.prefix}capture",
+            group,
             enable_partition_eof=True,
             fetch_queue_backoff_ms=20,  # else a full queue is drained and then waited for
             queued_max_messages_kbytes=32 << 10,

@@ -23,12 +23,32 @@ def as_user(system: Guarded, user: str, folder: Path, *words: str) -> Done:
 
 def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: Path) -> None:
     """Spark's source is Java: it gets the same user, by other names."""
-    done = as_user(system, "verify", tmp_path, "verify", "--master", "local[1]", "--format", "json")
+    words = ("verify", "--engine", "spark", "--master", "local[1]", "--format", "json")
+    done = as_user(system, "verify", tmp_path, *words)
     assert done.code == 0, done.stderr
     assert json.loads(done.stdout)["verdict"].startswith("nothing lost")
     assert system.secured.refused("verify", system.prefix) == set()
     assert system.secured.unused(system.roles["verify"]) == set()
     assert [line for line in done.processes if "java" in line], "Spark's Java was looked at too"
+
+
+def test_verify_without_spark_asks_for_no_more(system: Guarded, tmp_path: Path) -> None:
+    done = as_user(system, "verify", tmp_path, "verify", "--format", "json")
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout)["engine"] == "local"
+    assert system.secured.refused("verify", system.prefix) == set()
+    assert not [line for line in done.processes if "java" in line]
+
+
+def test_an_observer_sees_all_workers_and_partitions(system: Guarded, tmp_path: Path) -> None:
+    """User, password and authority are from the environment, as for every command."""
+    where = ("--bootstrap", system.secured.sasl)
+    done = as_user(system, "observer", tmp_path, "status", *where, "--format", "json")
+    assert done.code == 0, done.stdout
+    shown = json.loads(done.stdout)
+    assert shown["unserved"] == [] and all(w["ready"] for w in shown["workers"] if w["alive"])
+    assert {w["role"] for w in shown["workers"]} == {"forwarder", "endpoint"}
+    assert system.secured.refused("observer", system.prefix) == set()
 
 
 def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path) -> None:
@@ -41,7 +61,8 @@ def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path
         "HOPLINE_KAFKA_SSL_CERTIFICATE_LOCATION": str(certificates / "verify.crt"),
         "HOPLINE_KAFKA_SSL_KEY_LOCATION": str(certificates / "verify.key"),
     }
-    done = run(tmp_path, variables, "verify", "--master", "local[1]", "--format", "json")
+    words = ("verify", "--engine", "spark", "--master", "local[1]", "--format", "json")
+    done = run(tmp_path, variables, *words)
     assert done.code == 0, done.stderr
     key = (certificates / "verify.key").read_text().splitlines()[1]
     for text in (done.stdout, done.stderr, *done.processes):

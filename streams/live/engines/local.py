@@ -96,7 +96,8 @@ def _messages(cluster: Cluster, ranges: Mapping[tuple[str, int], Range]) -> Iter
     if not ranges:
         return
     begins = {place: begin for place, (begin, _) in ranges.items()}
-    spans = Spans(cluster, begins, {place: end for place, (_, end) in ranges.items()})
+    ends = {place: end for place, (_, end) in ranges.items()}
+    spans = Spans(cluster, begins, ends, name="reader")
     try:
         while not spans.done:
             yield from spans.read()
