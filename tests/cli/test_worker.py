@@ -37,7 +37,7 @@ class Taken:
 def plan_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Plan:
     taken = Taken()
     monkeypatch.setattr(command, "Process", taken)
-    monkeypatch.setattr(command, "stop_on_signals", lambda _: None)
+    monkeypatch.setattr(command, "call_on_stop", lambda _: None)
     done = CliRunner().invoke(
         command.worker, ["endpoint", "--instance", "ServerA", *words], catch_exceptions=False
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from types import FrameType
 
 import click
 
@@ -16,6 +14,7 @@ from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.shown import refuse_store_password
 from streams.cli.options.together import together
 from streams.monitor import MonitorConfig, run
+from streams.signals import call_on_stop
 
 _DEFAULT = MonitorConfig(bootstrap="")
 
@@ -130,11 +129,5 @@ def monitor(
 def _stop_on_signal() -> Event:
     """Return what the first signal to end sets; the second one ends at once."""
     stop = Event()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
+    call_on_stop(stop.set, once=True)
     return stop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 
 import click
@@ -17,6 +16,7 @@ from streams.errors import UsageError
 from streams.outbox.ddl import ddl
 from streams.outbox.relay import Relay
 from streams.outbox.table import OutboxTable
+from streams.signals import call_on_stop
 
 
 @click.command()
@@ -87,6 +87,5 @@ def outbox(
 
 def _until_signalled() -> threading.Event:
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    call_on_stop(stop.set)
     return stop

@@ -22,8 +22,9 @@ from streams.cli.run.worker_agents import AGENT_HEADINGS, AgentOptions, agent_op
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
+from streams.signals import call_on_stop
 from streams.topology import Topology
-from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
+from streams.workers import ROLES, Pace, Plan, Process
 
 AGENTS = "agents"
 _HEADINGS = {
@@ -122,7 +123,7 @@ def worker(
         timeout=settings.timeout,
         credentials=credentials(click.get_current_context()),
     )
-    stop_on_signals(process)
+    call_on_stop(process.stop)
     with _serving(process, settings):
         try:
             process.run()

@@ -6,7 +6,6 @@ again. So does a killed one. SIGTERM lets all of them drain and leave, and then 
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from streams.embedded.process import spawn
 from streams.live.local.folder import UpFolder, WorkerProcess
 from streams.live.local.jobs import Job
+from streams.signals import call_on_stop
 
 LOOK_S = 0.2
 """Seconds between two looks at the processes."""
@@ -46,8 +46,8 @@ class Supervisor:
         self._folder, self._jobs = folder, jobs
         self._stop = threading.Event()
 
-    def stop(self, *_: object) -> None:
-        """Ask for the end: a signal handler."""
+    def stop(self) -> None:
+        """Ask for the end."""
         self._stop.set()
 
     def run(self) -> None:
@@ -103,6 +103,5 @@ def _drain(processes: list[subprocess.Popen[bytes]]) -> None:
 def keep(folder: UpFolder, jobs: Sequence[Job]) -> None:
     """Run a supervisor in this process until SIGTERM."""
     supervisor = Supervisor(folder, jobs)
-    signal.signal(signal.SIGTERM, supervisor.stop)
-    signal.signal(signal.SIGINT, supervisor.stop)
+    call_on_stop(supervisor.stop)
     supervisor.run()

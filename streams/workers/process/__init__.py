@@ -7,7 +7,7 @@ the topics that they read, and ``free_memory`` gives memory back.
 """
 
 from streams.workers.process.plan import ROLES, Plan
-from streams.workers.process.process import Process, stop_on_signals
+from streams.workers.process.process import Process
 from streams.workers.process.worker import Worker
 
-__all__ = ["ROLES", "Plan", "Process", "Worker", "stop_on_signals"]
+__all__ = ["ROLES", "Plan", "Process", "Worker"]

@@ -9,9 +9,7 @@ Kafka's client may never come back; a thread that waits in one is left behind, w
 from __future__ import annotations
 
 import logging
-import signal
 from collections.abc import Iterator
-from types import FrameType
 
 from streams.kafka import Cluster
 from streams.protocol import Limits
@@ -105,7 +103,7 @@ class Process:
         if self._threads.stop.is_set():
             yield "It is draining."
 
-    def stop(self, *_: object) -> None:
+    def stop(self) -> None:
         """Ask every worker to drain and leave."""
         self._threads.stop.set()
 
@@ -140,13 +138,3 @@ class Process:
             control.stop()
         if self.failure is not None:
             raise self.failure
-
-
-def stop_on_signals(process: Process) -> None:
-    """Drain on SIGTERM and SIGINT."""
-
-    def handle(_: int, __: FrameType | None) -> None:
-        process.stop()
-
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
