@@ -525,3 +525,29 @@ def test_what_one_send_on_many_handles_transmits_counts() -> None:
     (position, entry), *_ = net["ServerA"].cmd.unread()
     tx.command(position, net["ServerA"]._command(entry))
     assert tx.is_full
+
+
+def test_one_send_on_handles_of_which_one_is_unknown_touches_none_of_them() -> None:
+    """Else a statement that is refused costs the state of each dialog that it names."""
+    net, others = pair(), [conversation(n) for n in range(2, 6)]
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    net["ServerA"].transact()
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now)
+    net.send(A, D1, b"no", also=(*others, conversation(9)))
+    (position, entry), *_ = net["ServerA"].cmd.unread()
+    tx.command(position, net["ServerA"]._command(entry))
+    assert [key[1] for key in tx.machines] == [D1]
+
+
+def test_one_send_names_a_thousand_handles_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id takes 16 bytes of the statement, and a dialog, a frame and state of the transaction."""
+    monkeypatch.setattr("streams.node.endpoint.execute.MOST_CONVERSATIONS", 3)
+    net, others = pair(), [conversation(n) for n in range(2, 5)]
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    net.send(A, D1, b"no", also=tuple(others))
+    net.send(A, D1, b"yes", also=tuple(others[:2]))
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == [b"yes"] * 3
+    assert [n for n in net["ServerA"].errors(EventKind.CONVERSATION) if n] == [8459]

@@ -18,6 +18,7 @@ from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
+from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.partition import Partition
 from tests.running import running
 from tests.workers.rig import Hook, Rig, Running, eventually, pair, pause, rig
@@ -154,6 +155,23 @@ def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
     assert [three.committed("endpoint", cmd, partition=n) for n in range(COUNT)] == [
         ends[cmd, n] for n in range(COUNT)
     ]
+
+
+def test_what_partitions_write_together_is_bounded(
+    three: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much each may write: one that has written that much is committed before the next."""
+    five = property(lambda _: 5, lambda *_: None)
+    monkeypatch.setattr(Allowance, "records", five, raising=False)
+    begins, parts = begin_dialogs(three, 20), list[int]()
+
+    def send(method: Hook, offsets: list[TopicPartition], *args: Any) -> Any:
+        parts.append(len({where.partition for where in offsets}))
+        return method(offsets, *args)
+
+    three.endpoint(hooks={"send_offsets_to_transaction": send})
+    assert sorted(answered(three, len(begins))) == sorted(begins)
+    assert len([count for count in parts if count == 1]) >= 6, "five and five of each partition"
 
 
 def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> None:

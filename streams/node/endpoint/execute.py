@@ -10,6 +10,9 @@ from streams.node.endpoint.commands import begin, check_end, check_send
 from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, DialogKey, Machine
 
+MOST_CONVERSATIONS = 1_000
+"""Conversations that one SEND may name: each is a dialog more in one transaction, for 16 bytes."""
+
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:
     """Apply a statement that is at ``position`` of ``cmd``; returns why it is refused."""
@@ -50,12 +53,17 @@ def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -
     size, limits = len(command.body or b""), tx.endpoint.limits
     if size * (1 + len(command.also)) > limits.body:  # one record, and copies without end
         return Number.MESSAGE_TOO_LARGE
-    machines, named = [first], {command.conversation}
-    for conversation in command.also:
-        machine = tx.machine((command.database, conversation, command.from_initiator))
-        if machine is None or conversation in named:
-            return Number.HANDLE_UNKNOWN  # each at most once
-        named.add(conversation)
+    if len(command.also) >= MOST_CONVERSATIONS:
+        return Number.MESSAGE_TOO_LARGE
+    keys = [(command.database, also, command.from_initiator) for also in command.also]
+    if len({command.conversation, *command.also}) <= len(keys):  # each at most once
+        return Number.HANDLE_UNKNOWN
+    if not all(tx.knows(key) for key in keys):  # before any of them is touched
+        return Number.HANDLE_UNKNOWN
+    machines = [first]
+    for key in keys:
+        machine = tx.machine(key)
+        assert machine is not None
         tx.heed(machine)
         machines.append(machine)
     for machine in machines:

@@ -146,6 +146,10 @@ class Overlay:
             machine = self.adopt(key, dialog.copy())
         return machine
 
+    def knows(self, key: DialogKey) -> bool:
+        """Tell whether there is a dialog, without taking it into the overlay."""
+        return key in self.machines or key in self.endpoint.dialogs
+
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
         """Return the service that a conversation group belongs to; ``None``: there is no such."""
         if self._by_group is None:

@@ -65,7 +65,7 @@ class WorkCommitter:
         """Apply all in one transaction, or in few; returns what has failed: it is done alone."""
         failed: list[Todo] = []
         group: list[Applied] = []
-        size, began = 0, time.monotonic()
+        size, planned, began = 0, 0, time.monotonic()
         for owned, work in todo:
             try:
                 applied = self._works.apply(owned, work, self._read_at)
@@ -76,10 +76,10 @@ class WorkCommitter:
                 failed.append((owned, work))
                 continue
             group.append(applied)
-            size += applied.size
-            if size >= BYTES:
+            size, planned = size + applied.size, planned + applied.tx.planned
+            if size >= BYTES or planned >= applied.tx.most:
                 failed += self._commit_group(group, began)
-                group, size, began = [], 0, time.monotonic()
+                group, size, planned, began = [], 0, 0, time.monotonic()
         return failed + self._commit_group(group, began)
 
     def _commit_group(self, group: Sequence[Applied], began: float) -> list[Todo]:
