@@ -161,7 +161,7 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
         consumer.close()
 
 
-CACHE_BYTES = 128 << 20
+CACHE_BYTES = 48 << 20
 """What the caches of all :class:`Fetcher` of a worker may hold together."""
 RECORD_BYTES = 1_024
 """What a record takes beside its key and value: headers, and Python's own objects."""

@@ -163,7 +163,11 @@ def test_a_key_is_kept_once_however_many_records_name_it() -> None:
         net.send(A, D1, *[b"more"] * 40)  # more than a window: some wait
         node.transact()
     endpoint = node.endpoint
-    kept = [*endpoint.dialogs._records, *endpoint.dialogs._chunks, *endpoint.dialogs._awake]
+    kept = [
+        *endpoint.dialogs,
+        *endpoint.dialogs._awake,
+        endpoint.dialogs.name((*next(iter(endpoint.dialogs)),)),
+    ]
     kept += [key for _, _, key in endpoint._timers._heap if key is not None]
     kept += [*endpoint._timers._due, *endpoint._timers._entered, *endpoint.flows._in_flight]
     kept += [
@@ -188,7 +192,21 @@ def test_a_backlog_of_any_number_of_chunks_comes_back() -> None:
         assert found is not None
         assert found.chunks == dialog.chunks
         dialogs._awake.clear()
-    assert not dialogs._chunks
+    assert dialogs._kept[key].chunks is None
+
+
+def test_chunks_may_come_back_before_their_dialog() -> None:
+    """Kafka's compaction may leave a dialog's record behind those of its chunks."""
+    dialogs = Dialogs(unpack_dialog, awake=0)
+    key, dialog = a_dialog(1)
+    dialog.chunks = {3: Chunk([3]), 4: Chunk([4])}
+    dialogs.put_chunk(key, 2, encode_chunk(Chunk([2])))
+    for number, chunk in dialog.chunks.items():
+        dialogs.put_chunk(key, number, encode_chunk(chunk))
+    dialogs.put_chunk(key, 2, None)
+    assert (len(dialogs), key in dialogs) == (0, False)
+    assert dialogs.load(key, encode_dialog(dialog)).chunks == dialog.chunks
+    assert not dialogs._early
 
 
 def test_without_a_record_a_dialog_stays_a_value() -> None:
