@@ -224,11 +224,11 @@ class Broker:
             return _taken(port)
         if "Failed to deserialize record" in log:
             return SurroundingsError(
-                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another one has written it.",
-                "Remove the folder, or name another with --data.",
+                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another version wrote it.",
+                "Remove the folder, or choose another with --data.",
             )
         return SurroundingsError(
-            f"Kafka stopped while it was starting: {_why(log, code)}",
+            f"Kafka stopped during startup: {_why(log, code)}",
             f"Its log is {self.data.log_file}.",
         )
 
@@ -277,11 +277,11 @@ def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str
 
 def _why(output: str, code: int) -> str:
     found = _EXCEPTION.search(output)
-    return found[1] if found else f"exit code {code}, and it does not say why."
+    return found[1] if found else f"exit code {code}, without a reason in the log."
 
 
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop what listens there, or choose another with --port (0 takes a free one).",
+        "Stop the process that listens there, or choose another with --port (0 takes a free one).",
     )

@@ -61,5 +61,5 @@ def _ask(path: Path) -> Java:
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
         # macOS ships a java that only says where to download one.
-        raise SurroundingsError(f"Java at {path} does not tell its version.", _REMEDY)
+        raise SurroundingsError(f"Java at {path} does not report its version.", _REMEDY)
     return Java(path, match["full"], int(match["major"]))

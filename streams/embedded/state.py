@@ -118,7 +118,7 @@ class DataDir:
         with locked(self.path / "start.lock") as mine:
             if not mine:
                 raise UsageError(
-                    f"A broker is being started on {self.path} by somebody else.",
+                    f"A broker is being started on {self.path} by another process.",
                     "Wait for it: `hopline kafka status`.",
                 )
             yield

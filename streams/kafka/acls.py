@@ -50,8 +50,8 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
             raise SurroundingsError(
                 f"Kafka does not grant {binding.name} to {binding.principal}: "
                 f"{error.args[0].str()}.",
-                "It needs an authorizer (authorizer.class.name) and a user who may Alter the "
-                "cluster.",
+                "It needs an authorizer (authorizer.class.name) and a user with the right to "
+                "Alter the cluster.",
             ) from error
     return len(bindings)
 
@@ -72,7 +72,7 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
         except KafkaException as error:
             raise SurroundingsError(
                 f"Kafka does not set the password of {user}: {error.args[0].str()}.",
-                "Whoever sets it must be allowed to Alter the cluster.",
+                "The user needs the right Alter on the cluster.",
             ) from error
 
 

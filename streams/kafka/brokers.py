@@ -40,8 +40,8 @@ def find_long_transactions(cluster: Cluster) -> tuple[str, ...]:
         return ()
     return (
         f"Brokers leave a transaction open for up to {longest / 1000:g} s ({_SETTING}={longest}), "
-        "and nothing behind it is read meanwhile. "
-        f"Set {_SETTING}={TRANSACTION_TIMEOUT_MS} on the brokers.",
+        "which blocks read_committed consumers for that long. Set "
+        f"{_SETTING}={TRANSACTION_TIMEOUT_MS} on the brokers.",
     )
 
 

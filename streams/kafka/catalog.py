@@ -55,7 +55,7 @@ class CatalogState:
 
     def _complete(self, number: int, digest: str) -> bool:
         if digest != hash_of(self.objects):
-            self.error = f"version {number}: the hash does not fit the objects that were read"
+            self.error = f"version {number}: the hash does not match the objects that were read"
             return False
         self.topology = _topology_of(self.objects)
         self.version, self.error = number, ""
@@ -158,7 +158,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     state = read_catalog(cluster)
     if state.version != change.base:
         raise SurroundingsError(
-            f"The catalog is at version {state.version} by now, the plan was for {change.base}.",
+            f"The catalog is now at version {state.version}; the plan was made for {change.base}.",
             "Run the command again.",
         )
     version = change.base + 1
@@ -181,7 +181,7 @@ def _demand_usable(objects: Mapping[str, str]) -> None:
         _topology_of(objects)
     except Exception as error:  # whoever may write there may write anything
         raise UnusableCatalogError(
-            f"The catalog has an object that nobody can use: {error}. With it no worker would "
-            "take a new version, so none was published.",
-            "`hopline apply TOPOLOGY --prune` removes what the topology does not have.",
+            f"The catalog has an invalid object: {error}. Workers would not accept a new version "
+            "that contains it, so none was published.",
+            "`hopline apply TOPOLOGY --prune` removes objects that the topology does not have.",
         ) from error

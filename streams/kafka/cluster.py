@@ -42,7 +42,7 @@ def headers_of(message: Message) -> Headers:
         headers: Headers | None = _headers(message)
     except SystemError:
         message.set_headers([])
-        raise MalformedError("the name of a header is no UTF-8") from None
+        raise MalformedError("the name of a header is not UTF-8") from None
     return headers or []
 
 
@@ -150,7 +150,7 @@ class Cluster:
                     why = self.unreachable(error)
                     tell(" ".join(filter(None, (why.message, why.remedy, f"Trying for {left}"))))
                 else:
-                    tell(f"Kafka at {self.bootstrap} does not answer, trying for {left}")
+                    tell(f"Kafka at {self.bootstrap} does not answer; retrying for {left}")
             else:
                 return
 
@@ -158,7 +158,10 @@ class Cluster:
         """Return what to do where a topic is not there: Kafka hides what somebody may not see."""
         if "security.protocol" not in self.properties:
             return usual
-        return f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` says what a role may."
+        return (
+            f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` lists the rights of "
+            "each role."
+        )
 
     def unreachable(self, error: KafkaException, timeout: float | None = None) -> SurroundingsError:
         """Return what tells a user why nothing came of it, after ``timeout`` seconds if any."""
@@ -169,8 +172,9 @@ class Cluster:
         outage = self._outage()
         if outage.refused:
             return SurroundingsError(
-                f"{where} lets nobody in: {outage.refused}{waited}.",
-                "`hopline config show` says what security.protocol, sasl.* and ssl.* are, and why.",
+                f"{where} rejects the login: {outage.refused}{waited}.",
+                "`hopline config show` prints security.protocol, sasl.* and ssl.*, and their "
+                "sources.",
             )
         return worded(error, where, outage.reason, waited)
 

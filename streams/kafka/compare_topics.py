@@ -27,12 +27,12 @@ _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
 """A leader that lacks acknowledged records is never elected."""
 _MORE_REPLICAS = (
     "Add replicas with kafka-reassign-partitions.sh (with Strimzi: spec.replicas of the "
-    "KafkaTopic), then run 'hopline apply' again. If this is meant, say so by the setting "
-    "replication: {meant}, or as-is."
+    "KafkaTopic), then run 'hopline apply' again. If this is intended, set replication to "
+    "{meant}, or to as-is."
 )
 _FIXED_COUNT = (
-    "The number of partitions cannot change while dialogs live in it: `hopline repartition` adds "
-    "some to an instance that is stopped."
+    "The number of partitions cannot change while the topic has dialogs: stop the instance and "
+    "add partitions with `hopline repartition`."
 )
 _APPLY = "Run 'hopline apply TOPOLOGY', which creates and corrects topics."
 
@@ -91,7 +91,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                 raise SurroundingsError(
                     f"Topic {resource.name} exists, and its configuration cannot be read: "
                     f"{refusal(error, 'DescribeConfigs')}",
-                    "`hopline acl TOPOLOGY` says what each role may do.",
+                    "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
             # Else the broker that was asked does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -154,7 +154,7 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
     if not mismatches:
         return
     first, more = mismatches[0], len(mismatches) - 1
-    others = f" ({more} more like it)" if more else ""
+    others = f" ({more} more like this)" if more else ""
     remedy = first.remedy or cluster.remedy(_APPLY)
     raise SurroundingsError(f"Topic {first.topic} {first.what}{others}.", remedy)
 

@@ -80,7 +80,7 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
             how_many = "" if replicas is None else f", {replicas.count} replicas"
             raise SurroundingsError(
                 f"Topic {name} does not exist and cannot be created: {refusal(error, 'Create')}",
-                f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
+                f"Or have it created with {spec.partitions} partitions{how_many}, "
                 f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
             ) from error
 
@@ -102,7 +102,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
         except KafkaException as error:
             raise SurroundingsError(
                 f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
-                "Or let somebody else add them, then run the command again.",
+                "Or have them added, then run the command again.",
             ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 
@@ -144,5 +144,5 @@ def _correct(admin: AdminClient, mismatch: Mismatch) -> None:
             raise SurroundingsError(
                 f"Topic {mismatch.topic}: {mismatch.what}, and cannot be altered: "
                 f"{refusal(error, 'AlterConfigs')}",
-                f"Or let somebody else set {config}.",
+                f"Or have {config} set.",
             ) from error

@@ -80,7 +80,7 @@ def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
     found = [m for m in mismatches if _is_finding(m)]
     if not found:
         return ()
-    more = f" ({len(found) - 1} more like it)" if len(found) > 1 else ""
+    more = f" ({len(found) - 1} more like this)" if len(found) > 1 else ""
     first = found[0]
     return (f"Topic {first.topic}: {first.what}{more}; workers refuse to start. {first.remedy}",)
 

@@ -63,7 +63,7 @@ def is_forbidden(cause: KafkaError) -> bool:
 def refusal(error: KafkaException, right: str) -> str:
     """Return why Kafka has refused something, with the right that it needs where it is lacking."""
     cause = error.args[0]
-    lacking = f" It needs the right {right}." if is_forbidden(cause) else ""
+    lacking = f" The right {right} is required." if is_forbidden(cause) else ""
     return f"{_reason(cause)}.{lacking}"
 
 
@@ -84,12 +84,12 @@ def worded(
     reason = _reason(cause)
     if is_forbidden(cause):
         return SurroundingsError(
-            f"{where} does not allow it: {reason}.",
-            "`hopline acl TOPOLOGY` says what each role may do.",
+            f"{where} denied the request: {reason}.",
+            "`hopline acl TOPOLOGY` lists the rights of each role.",
         )
     if cause.retriable() or cause.code() in _SILENT:
         return SurroundingsError(
             f"{where} cannot be reached: {heard or reason}{waited}.",
-            "Start it (hopline kafka start), or name another with --bootstrap.",
+            "Start it (hopline kafka start), or give another address with --bootstrap.",
         )
     return SurroundingsError(f"{where}: {reason}.", "Start anew." if cause.fatal() else "")

@@ -31,14 +31,14 @@ class Hung(NamedTuple):
     def remedy(self) -> str:
         """Return how to end it."""
         return (
-            "If its producer is gone, end it: kafka-transactions.sh --bootstrap-server HOST:PORT "
+            "If its producer is gone, abort it: kafka-transactions.sh --bootstrap-server HOST:PORT "
             f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
         )
 
     def __str__(self) -> str:
         return (
-            f"A transaction hangs in {self.topic}/{self.partition} from offset {self.offset} on: "
-            "nothing behind it is read."
+            f"A transaction hangs in {self.topic}/{self.partition} at offset {self.offset}: "
+            "read_committed consumers cannot read beyond it."
         )
 
 
@@ -104,7 +104,7 @@ def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ..
 def still_open(hung: Hung, timeout: float) -> SurroundingsError:
     """Return what tells a user that a transaction stays open, and how to end it."""
     return SurroundingsError(
-        f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, from "
-        f"offset {hung.offset} on: nothing behind it can be read.",
-        f"Try again when it has timed out. {hung.remedy}",
+        f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, at "
+        f"offset {hung.offset}: read_committed consumers cannot read beyond it.",
+        f"Retry after its timeout. {hung.remedy}",
     )

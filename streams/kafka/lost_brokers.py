@@ -40,9 +40,9 @@ class LostBrokers:
         """Raise SurroundingsError where :meth:`finds` does, for who cannot make a client anew."""
         if self.finds(is_well, *clients):
             raise SurroundingsError(
-                f"Kafka at {self._cluster.bootstrap} is there, but its client here has "
-                "forgotten where (librdkafka issue 5301).",
-                "Start this again: another client goes on.",
+                f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
+                "all brokers (librdkafka issue 5301).",
+                "Restart this process: a new client can connect.",
             )
 
     def finds(self, is_well: bool, *clients: Asking) -> bool:

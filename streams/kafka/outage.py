@@ -77,14 +77,14 @@ class Outage:
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return
-            _told.error("Kafka at %s is away: %s", self._bootstrap, _reason(text))
+            _told.error("Kafka at %s is unavailable: %s", self._bootstrap, _reason(text))
             while not self._answers(EVERY):
                 now = time.monotonic()
                 if now - self._heard_at > _FORGET:
                     return  # the clients are gone, and the cluster with them
-                _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, now - began)
+                _told.error("Kafka at %s unavailable for %.0f s", self._bootstrap, now - began)
             away = time.monotonic() - began
-            _told.warning("Kafka at %s is back after %.0f s", self._bootstrap, away)
+            _told.warning("Kafka at %s is available again after %.0f s", self._bootstrap, away)
         finally:
             self._watched = False
 

@@ -78,10 +78,10 @@ def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
                 f"Topic {topic} cannot be read: no answer for {PATIENCE:.0f} s."
             ) from error
     raise SurroundingsError(
-        f"Topic {topic} cannot be read: Kafka answers, and has given nothing of it for "
+        f"Topic {topic} cannot be read: Kafka responds, but has returned no records for "
         f"{_STILL * PATIENCE:.0f} s.",
-        "Somebody may have left a transaction open; try again when it has timed out. "
-        "One that never does is found by `kafka-transactions.sh find-hanging`.",
+        "A transaction may be open; retry after its timeout. `kafka-transactions.sh "
+        "find-hanging` finds transactions that never time out.",
     )
 
 
@@ -226,7 +226,7 @@ class Fetcher:
                 self.close()
                 gone = error.code() == KafkaError._AUTO_OFFSET_RESET
                 raise (GoneError if gone else SurroundingsError)(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: {error}"
+                    f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -235,8 +235,8 @@ class Fetcher:
                 return message
             if offset > position:
                 raise GoneError(
-                    f"{self._topic}/{self._partition}@{position} is gone: "
-                    f"the log goes on at {offset}"
+                    f"{self._topic}/{self._partition}@{position} was deleted: the log continues "
+                    f"at {offset}"
                 )
 
     def _next_of(self, consumer: Consumer) -> Message:

@@ -72,7 +72,7 @@ class Returning:
         except KafkaException as error:
             self.is_due = not is_forbidden(error.args[0])
             self._look_at = self._clock() + _AGAIN
-            log.info("%s: what is assigned is not known: %s", self._group, error)
+            log.info("%s: the assignment is unknown: %s", self._group, error)
             return False
         self._asked += found is True
         self.is_due = found is None or (found and self._asked < _MOST)

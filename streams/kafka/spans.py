@@ -153,8 +153,8 @@ class Spans:
         at = self.positions[place]
         if low <= at:
             raise SurroundingsError(
-                f"{place[0]}/{place[1]} has no offset {at:,}: its log ends before.",
-                "The topic was made anew; record it into another folder.",
+                f"{place[0]}/{place[1]} has no offset {at:,}: its log ends earlier.",
+                "The topic was recreated; record it into another folder.",
             )
         end = low if self.ends is None else min(low, self.ends[place])
         self.overtaken.append(Overtaken(*place, at, end))

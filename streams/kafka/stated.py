@@ -36,7 +36,7 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
     address = properties.pop(ADDRESS, None)
     if address is None:
         raise UsageError(
-            f"Nothing says where the cluster {stated.name} is.", f"Set {_where(name, ADDRESS)}."
+            f"The cluster {stated.name} has no bootstrap servers.", f"Set {_where(name, ADDRESS)}."
         )
     return Cluster(address, Topics(stated.prefix or home.prefix), properties)
 
@@ -57,12 +57,13 @@ def _demand_stateable(stated: Stated) -> None:
     for key in stated.properties:
         if is_secret(key):
             raise UsageError(
-                f"{key} of the cluster {stated.name} stands in the topology, for everybody.",
+                f"{key} of the cluster {stated.name} is in the topology, where anybody can read "
+                "it.",
                 f"Set {_where(name, key)}.",
             )
         if key not in STATED:
             raise UsageError(
-                f"{key} of the cluster {stated.name} is nothing that a topology may state.",
+                f"{key} of the cluster {stated.name} is not allowed in a topology.",
                 f"Set {_where(name, key)}.",
             )
 
@@ -74,8 +75,8 @@ def _demand_said(stated: Stated, own: dict[str, str]) -> None:
     for key in stated.properties:
         if decides_trust(key) and key.removesuffix("s") not in said:
             raise UsageError(
-                f"{key} of the cluster {stated.name} stands in the topology alone: whoever writes "
-                f"the catalog would say who gets the credentials that are set for {name}.",
+                f"{key} of the cluster {stated.name} is set in the topology only: any writer of "
+                f"the catalog could redirect the credentials that are set for {name}.",
                 f"Set {_where(name, key)}.",
             )
 

@@ -100,8 +100,8 @@ class Transactor:
                 self._begin_anew()  # which ends what was open: nothing of it has happened
                 if time.monotonic() > until:
                     raise AbortedError(
-                        f"Kafka has taken nothing of a transaction: {error}.",
-                        "It can be tried again.",
+                        f"Kafka accepted nothing of a transaction: {error}.",
+                        "It is safe to retry.",
                     ) from error
 
     def _try(
@@ -122,10 +122,10 @@ class Transactor:
             self._abort()
             cause = error.args[0]
             raise AbortedError(
-                f"Kafka has taken nothing of a transaction: {cause.str()}.",
+                f"Kafka accepted nothing of a transaction: {cause.str()}.",
                 worded(error).remedy
                 if is_forbidden(cause)
-                else "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
+                else "It is safe to retry. If the topic is unknown: run 'hopline apply TOPOLOGY'.",
                 cause.str() if cause.code() in _REFUSED else "",
             ) from error
 
@@ -174,7 +174,7 @@ class Transactor:
                 if cause.code() in FENCED:
                     raise FencedError(
                         f"{self._name}: another process has taken over.",
-                        "Give each process a name of its own.",
+                        "Give each process its own name.",
                     ) from error
                 if cause.fatal() or (cause.retriable() and time.monotonic() > deadline):
                     raise self._cluster.unreachable(error, self._timeout) from error

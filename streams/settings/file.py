@@ -82,7 +82,9 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         at = _PLACE.search(reason)
         line, column = (int(at[1]), int(at[2])) if at else (len(text.splitlines()), 0)
         what = _END.sub("", _PLACE.sub("", reason))
-        raise InputError(f"This is no TOML: {what}.", file=path, line=line, column=column) from None
+        raise InputError(
+            f"This is not valid TOML: {what}.", file=path, line=line, column=column
+        ) from None
     except (ValueError, RecursionError):
         reason, remedy = (
             "A number has too many digits, or lists nest too deeply.",
@@ -130,11 +132,11 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
     section, name = ("", keys[0]) if len(keys) == 1 else (keys[0], ".".join(keys[1:]))
     known = {s.name: s for s in settings_of(section)}
     if section not in SECTIONS:
-        raise place.refuse(f"There is no table [{section}].", _suggest(section, _tables()))
+        raise place.refuse(f"Unknown table [{section}].", _suggest(section, _tables()))
     if name not in known:
         everywhere = [s.key for s in settings_of()]
         key = f"{section}.{name}" if section else name
-        raise place.refuse(f"There is no setting {key}.", _suggest(key, everywhere))
+        raise place.refuse(f"Unknown setting {key}.", _suggest(key, everywhere))
     setting = known[name]
     taken, wanted = _wanted(setting.default)
     if not isinstance(value, taken) or isinstance(value, bool) is not (taken is bool):
@@ -147,8 +149,8 @@ def _wanted(default: object) -> tuple[Any, str]:
     if isinstance(default, bool):
         return bool, "true or false"
     if isinstance(default, float):
-        return str | int | float, "a text or a number"
-    return str | int, "a text or a whole number"
+        return str | int | float, "a string or a number"
+    return str | int, "a string or an integer"
 
 
 def _tables() -> list[str]:
@@ -161,7 +163,7 @@ def _suggest(word: str, words: list[str]) -> str:
 
 def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:
     if not isinstance(value, str | int | float):
-        raise place.refuse(f"{table}.{name} is a text, a number, true or false.")
+        raise place.refuse(f"{table}.{name} must be a string, a number, true or false.")
     why = None if table != PROPERTIES and name == ADDRESS else refusal_of(name, str(value))
     if why is not None:
         raise place.refuse(f"{name} cannot be set: {why}", "Leave it out.")

@@ -113,9 +113,9 @@ _CREDENTIAL = re.compile(r"sasl\..*|ssl\.(key|certificate).*")
 def refusal_of(name: str, value: str = "") -> str | None:
     """Return why a property cannot be set, or not to such a value; ``None`` where it may."""
     if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
-        return "it is no text."
+        return "it is not a string."
     if _IN_A_SHELL.fullmatch(name) and not _PLAIN.fullmatch(value):
-        return "a shell reads it: letters, digits and @ . / : + - _ are fine."
+        return "a shell evaluates it; only letters, digits and @ . / : + - _ are allowed."
     return _CODE if name.startswith(_LOADING) else REFUSED.get(name)
 
 

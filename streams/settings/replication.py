@@ -42,8 +42,8 @@ class Replication:
         fixed = _FIXED.fullmatch(self.text)
         if fixed is None or int(fixed[1]) < int(fixed[2]):
             raise UsageError(
-                f"replication: '{self.text}' is neither auto, nor as-is, nor replicas and how many "
-                "of them must be in sync.",
+                f"replication: '{self.text}' must be auto, as-is, or REPLICAS/IN_SYNC, such as "
+                "3/2.",
                 "For example 3/2.",
             )
 
@@ -63,7 +63,7 @@ class Replication:
             return ""
         return (
             f"The cluster has {brokers} broker{'s' * (brokers != 1)}, so topics have "
-            f"{self.wanted(brokers)} (replicas/in sync): a broker whose disk is lost takes "
-            "acknowledged messages with it. Production needs three brokers; "
-            f'replication = "{self.wanted(brokers)}" says that this is meant.'
+            f"{self.wanted(brokers)} (replicas/in sync): a broker that loses its disk loses "
+            "acknowledged messages. Production needs three brokers; "
+            f'replication = "{self.wanted(brokers)}" accepts this.'
         )

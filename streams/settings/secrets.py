@@ -41,11 +41,10 @@ def read_secret(name: str, sourced: Sourced) -> Sourced:
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
             f"{sourced.source}: {path} cannot be read: {why}.",
-            f"It must hold {name.removesuffix(SUFFIX)}, and this process must be allowed to read "
-            "it.",
+            f"It must hold {name.removesuffix(SUFFIX)}, and this process must be able to read it.",
         ) from None
     if not text:
         raise UsageError(f"{sourced.source}: {path} is empty.", "Write the secret into it.")

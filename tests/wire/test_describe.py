@@ -231,7 +231,7 @@ def test_result_presence_and_catalog() -> None:
     result = encode_result(ResultRecord(uuid.UUID(int=3), DIALOG, 8426))
     found = describe(record(TOPICS.result("S"), result, key=b"reply"), TOPICS)
     assert (found["conversation"], found["result"]["number"]) == (str(DIALOG), 8426)
-    assert what(found).endswith(": 8426 the conversation is unknown here")
+    assert what(found).endswith(": 8426 the conversation does not exist here")
     seen = describe(record(TOPICS.presence, encode_presence("S", "r", 12, 3), key=b"S"), TOPICS)
     assert what(seen) == "heartbeat 12 of replica r"
     value = encode_catalog_object(4, json.dumps({"address": "LOCAL"}))

@@ -147,7 +147,7 @@ def test_a_catalog_that_cannot_be_read_is_no_health(announced: Rig) -> None:
         assert code == 503
         assert said == (
             "The newest version of the catalog cannot be used: "
-            "version 9: the hash does not fit the objects that were read.\n"
+            "version 9: the hash does not match the objects that were read.\n"
         )
         assert metrics(port)["hopline_catalog_version",] == 2
 
@@ -170,7 +170,7 @@ def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
             assert message.value() == b"arrives"
             [delayed] = made.events(1, error=int(Number.TARGET_UNREACHABLE))
             assert delayed["to_service"] == "FarService"
-            said = "Nothing says where the cluster there is."
+            said = "The cluster there has no bootstrap servers."
             for path in ("/readyz", "/healthz"):
                 code, text = get(port, path)
                 assert (code, said in text) == (503, True)
