@@ -90,8 +90,8 @@ class HoplineApp(ConnectedApp):
         for topic in topics:
             if topics.count(topic) > 1:
                 raise UsageError(
-                    f"Two agents have the queue {topic}.",
-                    "Give one agent the names of all services of a queue.",
+                    f"Two agents read the queue {topic}.",
+                    "Give one agent all services of the queue.",
                 )
         consumer_of(self).queues.update(topics)
         self._count_alike()
@@ -158,7 +158,8 @@ def hopline_app(
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
             "Faust's exactly_once fails on rebalance.",
-            "Leave processing_guarantee out: what an agent says has effect once without it.",
+            "Leave processing_guarantee out: statements of an agent take effect exactly once "
+            "without it.",
         )
     servers = bootstrap or _setting("bootstrap")
     known = _properties() if properties is None else properties

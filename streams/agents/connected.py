@@ -40,8 +40,8 @@ class ConnectedApp(faust.App):
             )
         except Exception as error:
             raise NotConfirmedError(
-                f"{topic}: Kafka has not taken a command: {error}.",
-                "It is said again at the next start.",
+                f"{topic}: Kafka did not accept a command: {error}.",
+                "It is sent again at the next start.",
             ) from error
 
     async def give_up(self, error: Exception) -> NoReturn:

@@ -59,7 +59,7 @@ class ConsumerThread(BoundedPolls):
 
         async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
             if not offsets:  # Faust has left out what is assigned no more; it knows this error
-                raise CommitFailedError("Nothing is committed: the group has already rebalanced")
+                raise CommitFailedError("Nothing was committed: the group has already rebalanced")
             await commit(
                 {
                     tp: OffsetAndMetadata(at.offset, closed(notes.get(TP(*tp), Note()).encode()))
@@ -171,7 +171,7 @@ class Consumer(WokenConsumer):
                 positions = {tp.partition: reached[tp] for tp in further if tp.topic == topic}
                 await asyncio.to_thread(self._beginnings[topic].note, positions)
         except (HoplineError, KafkaException) as error:
-            log.warning("%s: nothing is committed: %s", self.app.conf.id, error)
+            log.warning("%s: nothing was committed: %s", self.app.conf.id, error)
             return False
         return True
 

@@ -36,8 +36,8 @@ def _leave_behind(apps: Sequence[AppT]) -> None:
     """End the process: what was not committed is done again, and has effect once."""
     failed = [f"{app.crash_reason} " for app in apps if app.crash_reason is not None]
     log.error(
-        "%sNot all has ended within %.0f s: is Kafka away? What was not committed is done again at "
-        "the next start.", "".join(failed), LEAVE,
+        "%sNot everything stopped within %.0f s: is Kafka unavailable? Uncommitted messages are "
+        "processed again at the next start.", "".join(failed), LEAVE,
     )  # fmt: skip
     logging.shutdown()
     os._exit(SurroundingsError.exit_code)

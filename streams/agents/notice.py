@@ -69,7 +69,7 @@ def notice_app(
         try:
             await asyncio.to_thread(answers.purge)
         except (SurroundingsError, KafkaException) as error:
-            log.info("Expired routes are dropped later: %s", error)
+            log.info("Expired routes will be dropped later: %s", error)
 
     app.timer(purge_every)(purge)
     return app
@@ -82,6 +82,6 @@ async def _patiently(call: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(call)
         except (SurroundingsError, KafkaException) as error:
-            log.warning("%s\n  Tried again in %g s.", error, wait)
+            log.warning("%s\n  Next attempt in %g s.", error, wait)
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST)

@@ -38,8 +38,8 @@ class Producer(aiokafka.Producer):
             await self.wait_many(tuple(self._soon))
         for error in (fut.exception() for fut in self._soon if fut.done()):
             raise NotConfirmedError(
-                f"Kafka has not taken a row of a table: {error}.",
-                "Its message comes again at the next start.",
+                f"Kafka did not accept a row of a table: {error}.",
+                "Its message is redelivered at the next start.",
             )
         return not self._soon
 

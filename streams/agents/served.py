@@ -39,7 +39,7 @@ def locate(
     if len(names) > 1:
         raise UsageError(
             f"The services {', '.join(services)} have several queues: {', '.join(names)}.",
-            "Give each queue an agent of its own.",
+            "Give each queue its own agent.",
         )
     if contract is not None:
         _demand(held, services, contract)
@@ -62,7 +62,7 @@ def _database(cluster: Cluster, instance: str, database: str) -> Database:
     if held is None:
         raise UsageError(
             f"The catalog at {cluster.bootstrap} has no {instance}/{database}.",
-            "Run 'hopline apply TOPOLOGY' first, or name another.",
+            "Run 'hopline apply TOPOLOGY' first, or give another database.",
         )
     return held
 

@@ -145,8 +145,8 @@ class Server:
             changed = found != consumer.topics[self.topic]
         if changed:
             raise SurroundingsError(
-                f"{self.topic} is not the topic any more that it was at the start.",
-                "Start this again: it begins at the new one's beginning.",
+                f"{self.topic} was recreated since the start.",
+                "Restart: the new topic is read from its beginning.",
             )
 
     def _read(self, message: Message) -> Received | None:

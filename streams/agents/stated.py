@@ -39,7 +39,7 @@ def applications_of(
     if not places:
         raise agent.runs.error(
             f"No database of {', '.join(instances)} has a service {agent.service}.",
-            "Name another: service: in a topology, --name without one.",
+            "Choose another service: with service: in a topology, else with --name.",
         )
     make = {**_MAKERS, **makers}[agent.kind]
     return [make(agent, place, _options(cluster, place)) for place in places]
@@ -87,12 +87,12 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
     except Exception as error:  # whatever a module does when it is imported
         raise agent.runs.error(
             f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}.",
-            "Modules are looked for beside the topology and in this folder.",
+            "Modules are searched beside the topology and in the current folder.",
         ) from error
     apps = [found] if isinstance(found, HoplineApp) else found
     if isinstance(apps, Sequence) and apps and all(isinstance(a, HoplineApp) for a in apps):
         return list(apps)
     raise agent.runs.error(
-        f"{agent.runs.text} is no application of hopline_app, and no list of some.",
+        f"{agent.runs.text} is neither an application of hopline_app nor a list of them.",
         "Write app = hopline_app(...) there.",
     )

@@ -147,8 +147,8 @@ class ReadAhead:
             self._commit(behind)
         except KafkaException as error:
             raise SurroundingsError(
-                f"{self.topic}: what was received was not committed: {error.args[0].str()}.",
-                "It may come again.",
+                f"{self.topic}: received messages were not committed: {error.args[0].str()}.",
+                "They may be redelivered.",
             ) from error
         self.stored(behind)
 
@@ -225,22 +225,21 @@ class ReadAhead:
             )
         if is_forbidden(error):
             self._over = SurroundingsError(
-                f"{self.topic}: this user may not receive from it: {error.str()}.",
-                "`hopline acl TOPOLOGY` says what each role may do, and as which groups. When it "
-                "may, make this reader anew.",
+                f"{self.topic}: this user is not allowed to receive: {error.str()}.",
+                "`hopline acl TOPOLOGY` lists the rights and groups of each role. Grant them, "
+                "then create a new reader.",
             )
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._over = PositionLostError(
-                f"{self.topic}: the log has nothing at this group's position any more: "
-                f"{error.str()}.",
-                "It was trimmed behind another group, or made anew. Make this reader anew: it says "
-                "what is there, and what to do.",
+                f"{self.topic}: the group's committed offset is out of range: {error.str()}.",
+                "The topic was trimmed behind another group, or recreated. Create a new reader: "
+                "its error reports the offsets and the remedy.",
             )
         elif is_fatal(error):
             self._over = FencedError(
-                f"{self.topic}: this member of the group is heard no more: {error.str()}.",
-                "Another process has its name, or it has not received for long: make it anew. What "
-                "was received and not committed comes again.",
+                f"{self.topic}: this member was removed from the group: {error.str()}.",
+                "Another process has its name, or it has not polled for too long: create a new "
+                "reader. Uncommitted messages are redelivered.",
             )
         elif error.code() not in self._told:  # it may pass: Kafka's client goes on trying
             self._told.add(error.code())
@@ -258,9 +257,9 @@ class ReadAhead:
             self._over = error
         except KafkaException as error:
             self._over = SurroundingsError(
-                f"{self.topic}: Kafka does not say what was received before: "
+                f"{self.topic}: Kafka does not return the committed offsets: "
                 f"{error.args[0].str()}.",
-                "Make this reader anew.",
+                "Create a new reader.",
             )
         for number, stored in found.items():
             queue = ReadyQueue(stored)

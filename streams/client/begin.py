@@ -83,20 +83,21 @@ class Beginning:
             at = begin if partitions == 1 and isinstance(begin, int) else None
         if at is None:
             raise UsageError(
-                f"{self._topic}/{partition}: nothing says where to begin in this partition.",
-                f"Say {partition}:OFFSET too; the queue has {partitions} partitions.",
+                f"{self._topic}/{partition}: no start position for this partition.",
+                f"Give {partition}:OFFSET too; the queue has {partitions} partitions.",
             )
         if not low <= at <= high:
             raise UsageError(
-                f"{self._topic}/{partition} has no offset {at}: it goes from {low} to {high}.",
-                "Say one of these, or one between them.",
+                f"{self._topic}/{partition} has no offset {at}: offsets range from {low} to "
+                f"{high}.",
+                "Give an offset in this range.",
             )
         return at
 
     def _forgotten(self, reading: Reading) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{reading.partition}: the group {self._group} has received from this "
-            f"queue, and Kafka has no position of it any more. By {reading.when} it had received "
+            f"queue, and Kafka has lost its committed offsets. By {reading.when} it had received "
             f"everything below {reading.position}, and may have received more.",
             _REMEDY.format(f"{reading.partition}:{reading.position}"),
         )
@@ -104,15 +105,15 @@ class Beginning:
     def _trimmed(self, partition: int, position: int, low: int) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{partition}: the group {self._group} has received everything below "
-            f"{position}, but the queue begins at {low}: what is between was trimmed behind "
+            f"{position}, but the queue begins at {low}: the messages between were trimmed behind "
             "another group.",
             _REMEDY.format(f"{partition}:{low}"),
         )
 
 
 _REMEDY = (
-    "Say where it begins: --from {} (an offset), --from beginning (everything again) or --from end "
-    "(skip what waits); in a program begin=...; docs/operation.md says more."
+    "Give the start position: --from {} (an offset), --from beginning (everything again) or "
+    "--from end (skip waiting messages); in a program begin=... See docs/operation.md."
 )
 
 __all__ = ["Begin", "Beginning", "PositionLostError"]

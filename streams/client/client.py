@@ -84,8 +84,8 @@ class Client(Statements):
             return made
         if partition_of(wanted, count) != where:
             raise UsageError(
-                f"Conversation {wanted} cannot join the group of {related.id}: the one is in "
-                f"partition {partition_of(wanted, count)}, the other in {where}.",
+                f"Conversation {wanted} cannot join the group of {related.id}: its partition is "
+                f"{partition_of(wanted, count)}, the other in {where}.",
                 "Let the client choose the id.",
             )
         return wanted
@@ -149,7 +149,7 @@ class Client(Statements):
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
                     raise SurroundingsError(
-                        f"{len(self._producer)} statements wait for Kafka at "
+                        f"{len(self._producer)} statements are not confirmed by Kafka at "
                         f"{self._cluster.bootstrap}: no answer within {timeout:g} s.",
                         "Is the broker up?",
                     ) from None
@@ -173,11 +173,11 @@ class Client(Statements):
         with self._lock:
             if not self._refused:
                 self._why = error.str()
-                log.error("%s: Kafka has refused a statement: %s", message.topic(), self._why)
+                log.error("%s: Kafka rejected a statement: %s", message.topic(), self._why)
             self._refused += 1
 
     def _incomplete(self, left: int = 0) -> SurroundingsError:
-        then = " Then make this client anew: it says nothing more."
+        then = " Then create a new client: this one sends nothing more."
         return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:
@@ -192,5 +192,6 @@ class Client(Statements):
 def _not_delivered(count: int, why: str, then: str = "") -> SurroundingsError:
     return SurroundingsError(
         f"{count} statements did not reach Kafka: {why}.",
-        f"Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?{then}",
+        "If the topic is unknown, run 'hopline apply TOPOLOGY'. Otherwise: is the broker "
+        f"up?{then}",
     )

@@ -29,8 +29,8 @@ log = logging.getLogger("hopline.client")
 
 _ATTEMPTS = 5
 _HERE_ONLY = (
-    "%s/%s: the queue %s is poisoned, and is off here only: %s "
-    "Turn it off for all (hopline queue off), and on again when it is mended."
+    "%s/%s: the queue %s has a poison message and is disabled in this process only: %s Disable "
+    "it for all (hopline queue off), and enable it when its reader is fixed."
 )
 
 
@@ -98,7 +98,9 @@ class QueueSettings:
                 break
             except (SurroundingsError, KafkaException) as error:  # somebody else was faster
                 if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
-                    log.warning(_HERE_ONLY, *self._where, "this user may not write the catalog.")
+                    log.warning(
+                        _HERE_ONLY, *self._where, "this user is not allowed to write the catalog."
+                    )
                     break
                 if not left:
                     raise
@@ -128,7 +130,7 @@ class QueueSettings:
             "instance": instance,
             "database": database,
             "error": int(Number.QUEUE_DISABLED),
-            "detail": f"{queue}: five transactions in a row that had received were rolled back",
+            "detail": f"{queue}: five receiving transactions in a row were rolled back",
         }
         producer.produce(self._cluster.topics.event, value=encode_event(told))
         producer.flush(30)

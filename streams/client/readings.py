@@ -74,8 +74,8 @@ class Readings:
             except MalformedError as error:
                 raise SurroundingsError(
                     f"{self._log}: the record {key.decode()} cannot be read: {error}.",
-                    "If a newer version has written it, use that one; else take another name, or "
-                    "say where to begin (--from, in a program begin=...).",
+                    "If a newer version wrote it, use that version; else take another name, or "
+                    "give a start position (--from, in a program begin=...).",
                 ) from error
         return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
 
@@ -99,8 +99,8 @@ class Readings:
         if failed or left:
             why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
             raise AbortedError(
-                f"{self._log}: who reads was not written down: {why}.",
-                self._cluster.remedy("Nothing was committed: it comes again."),
+                f"{self._log}: the group's position was not recorded: {why}.",
+                self._cluster.remedy("Nothing was committed: the messages are redelivered."),
             )
 
     def _topic_id(self) -> uuid.UUID:

@@ -147,8 +147,9 @@ class Receiver:
         """
         if self._ahead.bereft:
             raise AbortedError(
-                f"{self._ahead.topic}: another member of the group has what was received.",
-                "Roll back: it comes again, here or there.",
+                f"{self._ahead.topic}: the received messages were reassigned to another member of "
+                "the group.",
+                "Roll back: they are redelivered to either member.",
             )
         if through is not None:
             self._commit_through(through)

@@ -76,7 +76,7 @@ class Statements(ABC):
         if related is not None:
             raise UsageError(
                 "Only a Client begins a dialog that is related to another one.",
-                "Name the conversation group: group=.",
+                "Give the conversation group: group=.",
             )
         return wanted or uuid.uuid4()
 
@@ -122,7 +122,7 @@ def refuse_to_wait(*, wait: bool) -> None:
     if wait:
         raise UsageError(
             "A statement in a transaction is applied after the commit, so wait=True cannot hold.",
-            "Leave wait out; a refusal is an event.",
+            "Leave wait out; an error is reported as an event.",
         )
 
 

@@ -168,7 +168,7 @@ class Relay:
                 absent.append(name[:_NAME_SHOWN])
         for name in absent:
             if warns or name not in self._absent:
-                log.warning("Nobody has applied %s: what is said there waits.", name)
+                log.warning("%s is not applied: its statements wait.", name)
         self._present, self._absent = frozenset(present), tuple(absent)
 
     def _has(self, instance: str) -> bool:
@@ -178,7 +178,7 @@ class Relay:
         found = self._outbox.too_large()
         if found and found != self._too_large:
             log.error(
-                "Rows of hopline_outbox are too large for Kafka, and stay there: positions %s.",
+                "Rows of hopline_outbox are too large for Kafka and are not relayed: positions %s.",
                 ", ".join(map(str, found)),
             )
         self._too_large = found
@@ -206,9 +206,9 @@ class Relay:
 def _forgotten(batch: Batch) -> SurroundingsError:
     since = datetime.fromtimestamp(batch.at, UTC).isoformat(timespec="seconds")
     return SurroundingsError(
-        f"{len(batch.statements)} statements are under way since {since}, and Kafka has forgotten "
-        "the relay's position: whether it has them is not known any more.",
-        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). "
-        "Is it there, delete the rows from hopline_outbox whose positions hopline_relay "
-        "names. Set batch, batch_at and positions there to NULL in either case.",
+        f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
+        "the relay's offset: they may have been written or not.",
+        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). If it "
+        "was written, delete the rows from hopline_outbox whose positions hopline_relay lists. "
+        "Set batch, batch_at and positions there to NULL in either case.",
     )

@@ -137,8 +137,8 @@ class OutboxTable:
             owner = connection.execute(sa.select(RELAY.c.owner).with_for_update()).scalar_one()
             if owner != self._owner:
                 raise SupersededError(
-                    f"Another relay works on the outbox of {self.address} by now.",
-                    "Run one for each outbox.",
+                    f"Another relay has taken over the outbox of {self.address}.",
+                    "Run one relay per outbox.",
                 )
             batch = self._in_flight(connection)
             if batch is None:
@@ -181,9 +181,9 @@ class OutboxTable:
                 raise ValueError("batch_at is no time")
         except ValueError as error:
             raise SurroundingsError(
-                f"hopline_relay in {self.address} does not say which batch is under way: {error}.",
-                "Set batch, batch_at and positions there to NULL; what Kafka has already of it "
-                "(hopline tail), delete from hopline_outbox first.",
+                f"hopline_relay in {self.address} does not say which batch is in flight: {error}.",
+                "First delete rows that Kafka already has (hopline tail) from hopline_outbox; "
+                "then set batch, batch_at and positions there to NULL.",
             ) from error
         mine = OUTBOX.c.position.in_(positions)
         found = connection.execute(sa.select(OUTBOX).where(mine).order_by(OUTBOX.c.position))

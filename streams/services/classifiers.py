@@ -69,7 +69,8 @@ _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
     Language.AVRO: (_in_avro, "Name a field of the record, and its schema beside the topology."),
     Language.PYTHON: (
         lambda stated: find_by_function(stated.expression.text),
-        "Write MODULE:FUNCTION; modules are looked for beside the topology and in this folder.",
+        "Write MODULE:FUNCTION; modules are searched beside the topology and in the current "
+        "folder.",
     ),
 }
 """How a finder is made of what is stated, and what to do where it cannot."""

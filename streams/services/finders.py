@@ -64,7 +64,7 @@ def find_in_avro(field: str, schema: Path) -> Finder:
         digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
         _demand_field(read, field)
         if not is_bounded(read):
-            raise ValueError(f"{schema}: bodies under it may cost more than their bytes")
+            raise ValueError(f"{schema}: its bodies may expand to more memory than their size")
     except (OSError, SchemaParseException, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema}: {error}") from error
     prefix = _SINGLE_OBJECT + bytes.fromhex(digest)
@@ -103,4 +103,4 @@ def _demand_field(schema: Any, path: str) -> None:
     names = [each["name"] for each in schema["fields"]]
     first = path.split(".")[0]
     if first not in names:
-        raise ValueError(f"it has no field {first}; it has {', '.join(names)}")
+        raise ValueError(f"it has no field {first}; its fields: {', '.join(names)}")

@@ -23,7 +23,7 @@ class Health:
         yield from self._process.failures()
         if not self._answers():
             where = self._process.cluster.bootstrap
-            yield f"Kafka at {where} has not answered within {self._within:g} s."
+            yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
         """Yield what keeps the process from working: what is broken, or not there yet."""

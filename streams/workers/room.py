@@ -33,5 +33,5 @@ class Room:
                 self._producer.poll(0.1)
                 if self._stop.is_set():
                     raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka took no records."
+                        f"{self._instance} was stopped while Kafka accepted no records."
                     ) from None

@@ -88,7 +88,7 @@ class Slot:
                 soon = not anew or time.monotonic() - began < _ONCE_IN
                 if soon or not self._is_alone(control, stop):
                     raise
-                log.warning("%s Nobody else works there: it begins anew.", error.message)
+                log.warning("%s No other process uses the slot: restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
         """Tell whether nobody else sends heartbeats in the slot while one's own come back."""
@@ -115,8 +115,8 @@ class Slot:
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",
-            "Another process has taken it, or this one has slept for long: start it again, with a "
-            "--slot of its own.",
+            "Another process took it, or this process was suspended for too long: restart it "
+            "with its own --slot.",
         )
 
 
@@ -137,9 +137,9 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
         for slot, state in found.items():
             if state is SlotState.TAKEN:
                 raise SurroundingsError(
-                    f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
+                    f"Another process uses slot {slot.name or UNNAMED} of the {slot.role} of "
                     f"{slot.instance}: it sent a heartbeat just now.",
-                    "Give each process a --slot of its own.",
+                    "Give each process its own --slot.",
                 )
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return

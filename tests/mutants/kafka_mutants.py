@@ -281,7 +281,7 @@ MUTANTS = (
     KafkaMutant(
         "skip state that cannot be read",
         _RESTORE,
-        'raise SurroundingsError(f"{self} cannot be understood: {error}.") from error',
+        'raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error',
         "continue",
         "workers/test_schemas.py",
     ),

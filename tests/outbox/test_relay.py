@@ -322,7 +322,7 @@ def test_who_was_replaced_takes_nothing_from_the_table(engine: Engine, url: str)
     old.claim()
     new.claim()
     begin_and_send(engine, b"one")
-    with pytest.raises(SupersededError, match="Another relay works on the outbox"):
+    with pytest.raises(SupersededError, match="Another relay has taken over the outbox"):
         old.take(0)
     batch = new.take(0)
     assert batch is not None
@@ -373,7 +373,7 @@ def test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_look
     forgotten(system, url)
     for _ in range(2):
         with (
-            pytest.raises(SurroundingsError, match=r"2 statements are under way since 20"),
+            pytest.raises(SurroundingsError, match=r"2 statements are unconfirmed since 20"),
             relaying(system.cluster, url),
         ):
             pass

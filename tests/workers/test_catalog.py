@@ -214,7 +214,7 @@ def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) 
     failure = worker.ended()
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message == "The catalog has A no longer."
+    assert failure.message == "The catalog no longer has A."
     reported = [decode_event(m.value()) for m in two.records(two.topics.event)]
     assert not [e for e in reported if e["error"]], "it has refused what it can know nothing about"
 

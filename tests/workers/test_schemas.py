@@ -170,7 +170,7 @@ def test_whose_schema_nobody_has_is_skipped_by_order(two: Rig) -> None:
     [reported] = two.events(1, event=CORRUPTED)
     assert (reported["topic"], reported["partition"], reported["offset"]) == (cmd, 0, 0)
     unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
-    assert reported["detail"] == f"{unknown}; skipped because somebody has ordered that"
+    assert reported["detail"] == f"{unknown}; skipped by 'hopline skip'"
     held_back(worker, 0)
 
 

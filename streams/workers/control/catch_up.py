@@ -63,8 +63,8 @@ class CatchUp:
             self._moved.wait_for(lambda: self._position >= end or self._ended, self._timeout)
             if self._position < end:
                 raise SurroundingsError(
-                    f"{self._topic} is read to {self._position} and ends at {end}.",
-                    "Try again when Kafka answers quickly enough.",
+                    f"{self._topic} was read up to {self._position} of {end}.",
+                    "Retry when Kafka responds faster.",
                 )
 
     def close(self) -> None:

@@ -110,7 +110,7 @@ class Control:
     def failures(self) -> Iterator[str]:
         """Yield why the catalog is not, or not wholly, followed any more."""
         if self._failure is not None:
-            yield f"The catalog is not read any more: {self._failure!r}."
+            yield f"The catalog is no longer read: {self._failure!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
         yield from self.remote.failures()
@@ -181,7 +181,7 @@ class Control:
             return self._failure
         if isinstance(self._failure, KafkaException):
             return self._cluster.unreachable(self._failure)
-        return SurroundingsError(f"The catalog is not read any more: {self._failure!r}.")
+        return SurroundingsError(f"The catalog is no longer read: {self._failure!r}.")
 
     @property
     def failure(self) -> SurroundingsError | None:
@@ -193,7 +193,7 @@ class Control:
             self._run()
         except Exception as error:  # without heartbeats and catalog no worker may go on
             known = isinstance(error, (KafkaException, SurroundingsError))
-            log.error("control has failed: %s", error, exc_info=not known)
+            log.error("the control thread failed: %s", error, exc_info=not known)
             self._failure = error
             self._settled.set()
             self._catalog_end.end()

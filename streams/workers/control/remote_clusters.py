@@ -95,7 +95,7 @@ class RemoteClusters:
                 errors[name] = f"Cluster {name}: {error.args[0].str()}."
             if name in errors:
                 wanted.pop(name, None)
-                log.error("%s What is for it waits.", errors[name])
+                log.error("%s Messages for that cluster wait.", errors[name])
         return wanted, errors
 
     def failures(self) -> Iterator[str]:
@@ -214,7 +214,7 @@ class _Watch:
                 if messages:
                     self._stop.wait(_GATHER)
         except Exception:  # the neighbours fall silent, and what is for them is held
-            log.exception("the cluster %s is not watched any more", self._name)
+            log.exception("the cluster %s is no longer watched", self._name)
         finally:
             consumer.close()
 
@@ -251,7 +251,7 @@ class _Watch:
             announced = header_of(headers, ANNOUNCED)
             admits = read_admission(header_of(headers, ADMITS))
         except MalformedError as error:
-            log.warning("presence of the cluster %s: %s", self._name, error)
+            log.warning("a heartbeat of the cluster %s cannot be read: %s", self._name, error)
             return
         self.claims[seen.instance] = seen.claims
         if announced is not None:  # it has not read its catalog yet

@@ -118,9 +118,9 @@ class WorkCommitter:
                 failure = error
         halves = work.halves()
         if halves is not None:
-            log.info("%s: %s was not applied: %r; halving it", self._home, work, failure)
+            log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
-        log.error("%s: %s was not applied", self._home, work, exc_info=failure)
+        log.error("%s: %s failed", self._home, work, exc_info=failure)
         return self._transact(owned, work, refusal=number_of(failure))
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:

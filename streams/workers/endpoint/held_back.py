@@ -28,9 +28,9 @@ class HeldBackStatements:
         offset = message.offset() or 0
         if owned.held_back is None or owned.held_back.offset != offset:
             log.error(
-                "%s: %s: it and what is behind it waits, all else goes on. Another version has "
-                "written it: run the 'hopline apply TOPOLOGY' of that version, which announces its "
-                "schemas, or 'hopline skip' with this place to give the statement up",
+                "%s: %s: this statement and those behind it wait. Another version wrote it: run "
+                "'hopline apply TOPOLOGY' of that version, which announces its schemas, or give "
+                "the statement up with 'hopline skip PLACE'",
                 self._home,
                 why,
             )
@@ -50,4 +50,4 @@ class HeldBackStatements:
     def resume(self, owned: Partition) -> None:
         """Note that the statement is read, and what is behind it, too."""
         owned.held_back = None
-        log.warning("%s: %s/%d goes on", self._home, self._cmd, owned.number)
+        log.warning("%s: %s/%d continues", self._home, self._cmd, owned.number)

@@ -140,7 +140,7 @@ class Intake:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
                 if not self.skips(_place(message)):
                     raise HeldBackError(f"{_place(message)}: {error}") from error
-                return MalformedError(f"{error}; skipped because somebody has ordered that")
+                return MalformedError(f"{error}; skipped by 'hopline skip'")
             return error
 
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
@@ -188,7 +188,7 @@ class Intake:
 
     def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
         """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""
-        detail = f"refused, applying it failed twice: {text_of(number)}"
+        detail = f"rejected, it failed twice: {text_of(number)}"
         if message.topic() != self.inputs.cmd:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
@@ -226,7 +226,7 @@ def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
         database=database,
         from_initiator=is_initiator,
         error=number,
-        detail=f"its timer waits, applying it failed twice: {text_of(number)}",
+        detail=f"its timer is postponed, it failed twice: {text_of(number)}",
     )
 
 

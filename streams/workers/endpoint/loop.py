@@ -172,7 +172,7 @@ class EndpointLoop:
 
     def _follow_catalog(self, owned: Partition) -> None:
         if self._ownership.instance not in self._control.catalog.instances:
-            raise SurroundingsError(f"The catalog has {self._ownership.instance} no longer.")
+            raise SurroundingsError(f"The catalog no longer has {self._ownership.instance}.")
         catalog = self._ownership.catalog()
         if catalog is not owned.endpoint.catalog:
             owned.switch(catalog)

@@ -41,11 +41,11 @@ def move_bodies(
         bodies = owned.bodies.to_move(moves)
         committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
     except (GoneError, KafkaException) as error:
-        log.warning("bodies were not moved: %s", error)
+        log.warning("bodies cannot be moved: %s", error)
     if committed is None:
         owned.endpoint.abandon(tx)
         return False
     owned.merge(tx, committed[owned.number], positions)
     moved = len(moves.commands) + len(moves.frames)
-    log.info("%s: %d bodies were moved", ", ".join(positions), moved)
+    log.info("%s: moved %d bodies", ", ".join(positions), moved)
     return True

@@ -59,8 +59,8 @@ class Work:
 
     def __str__(self) -> str:
         return (
-            f"a batch of {len(self.messages)} records, {len(self.due)} timers, "
-            f"{len(self.probes)} dialogs that look again and {len(self.room)} that have room"
+            f"a batch of {len(self.messages)} records, {len(self.due)} timers, {len(self.probes)} "
+            f"dialogs to re-evaluate and {len(self.room)} with room in the window"
         )
 
 

@@ -142,11 +142,11 @@ class Replay:
             except UnknownSchemaError as error:
                 raise SurroundingsError(
                     f"{self}: {error}.",
-                    "Another version has written it: run the 'hopline apply TOPOLOGY' of that "
-                    "version, which announces its schemas.",
+                    "Another version wrote it: run 'hopline apply TOPOLOGY' of that version, "
+                    "which announces its schemas.",
                 ) from error
             except MalformedError as error:
-                raise SurroundingsError(f"{self} cannot be understood: {error}.") from error
+                raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error
         self._gathered.clear()
 
     def _take(self, raw: bytes, value: bytes | None) -> None:
@@ -190,13 +190,13 @@ def start_position(
     low, high = watermarks(aside, topic, partition)
     if low > position:
         raise SurroundingsError(
-            f"{topic}/{partition} begins at {low}, but only what is below {position} was applied.",
+            f"{topic}/{partition} begins at {low}, but only records below {position} were applied.",
             "Records are lost: restore the topic, or start the instance on a new prefix.",
         )
     if position > high:
         raise SurroundingsError(
-            f"{topic}/{partition} ends at {high}, but {position} was applied already.",
-            "The topic was made anew under its state: start the instance on a new prefix.",
+            f"{topic}/{partition} ends at {high}, but records up to {position} were applied.",
+            "The topic was recreated, and its state is older: start the instance on a new prefix.",
         )
     return position
 
@@ -217,7 +217,7 @@ def lost_bodies(
         count, first = endpoint.retention.below(which, low, 1)
         if count:
             yield (
-                f"{topic}/{partition} begins at {low}, but messages from {needed[which]} on are "
-                f"needed: {count:,} of {len(endpoint.dialogs):,} dialogs miss some, the first is "
-                f"{first[0][1]}. Restore the topic, or end these dialogs"
+                f"{topic}/{partition} begins at {low}, but messages from offset {needed[which]} "
+                f"are needed: {count:,} of {len(endpoint.dialogs):,} dialogs lack messages, the "
+                f"first is {first[0][1]}. Restore the topic, or end these dialogs"
             )

@@ -101,7 +101,7 @@ class Transactions:
             self._send_offsets(parts, member)
             self._guard(lambda: self._producer.commit_transaction(15))
         except StuckError as error:
-            log.warning("%s: sending offsets: %s, beginning anew", self._instance, error)
+            log.warning("%s: sending offsets: %s; starting a new producer", self._instance, error)
             self._begin_anew()
             return None
         except KafkaException as error:
@@ -161,7 +161,7 @@ class Transactions:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.INVALID_TXN_STATE:
                 raise
-            log.warning("%s: %s, beginning anew", self._instance, error.args[0].str())
+            log.warning("%s: %s; starting a new producer", self._instance, error.args[0].str())
             self._begin_anew()
 
     def _guard(self, call: Callable[[], object]) -> None:
@@ -181,9 +181,9 @@ class Transactions:
                 if self._stop.is_set():
                     # Nothing is committed by leaving now: the next owner fences the transaction.
                     raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
+                        f"{self._instance} was stopped while Kafka did not respond: {cause.str()}."
                     ) from error
-                log.warning("%s: %s, trying again", self._instance, cause.str())
+                log.warning("%s: %s; retrying", self._instance, cause.str())
                 lost_brokers = lost_brokers or LostBrokers(self._cluster)
                 lost_brokers.look(False, self._producer)
 

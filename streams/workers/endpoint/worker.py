@@ -61,7 +61,7 @@ class EndpointWorker:
             except Exception as error:
                 if self.ownership.confirm():
                     raise
-                log.info("%s: the role has gone: %s", self.ownership, error)
+                log.info("%s: the principal role was lost: %s", self.ownership, error)
             finally:
                 rest()
 

@@ -146,7 +146,7 @@ class LocalProducer:
         It has ended where Kafka has it, or will never take it and that is reported.
         """
         if self._producer.flush(timeout) > 0:
-            log.info("%s: not everything is confirmed yet; nothing is committed", self._instance)
+            log.info("%s: some records are unconfirmed; no offsets are committed", self._instance)
             return False
         failed, self._failed = self._failed, []
         for error, message, source in failed:

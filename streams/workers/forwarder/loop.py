@@ -175,12 +175,12 @@ class ForwarderLoop:
         try:
             commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
             if not self._committing.call(commit, timeout):
-                log.info("%s: Kafka has not committed positions within time", self._instance)
+                log.info("%s: committing offsets timed out", self._instance)
                 return
         except KafkaException as error:
             # The next commit takes them along. If a rebalance has taken the partitions, they are
             # dropped with these, and whoever has them now reads the records again.
-            log.info("%s: positions were not committed: %s", self._instance, error)
+            log.info("%s: offsets were not committed: %s", self._instance, error)
             return
         self._tracker.committed(offsets)
 
@@ -208,7 +208,7 @@ class ForwarderLoop:
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._tracker.forget(partitions)
         self.ownership.assigned = False
-        log.warning("%s has lost %s", self._instance, _named(partitions))
+        log.warning("%s lost %s", self._instance, _named(partitions))
         consumer.unassign()
 
 

@@ -126,7 +126,7 @@ class Processor:
         if catalog is self._forwarder.catalog:
             return False
         if self._instance not in catalog.instances:
-            raise SurroundingsError(f"The catalog has {self._instance} no longer.")
+            raise SurroundingsError(f"The catalog no longer has {self._instance}.")
         self._forwarder.switch(catalog)
         self._limit()
         return True
@@ -164,8 +164,8 @@ class Processor:
             except (HoplineError, KafkaException):
                 raise
             except Exception as error:  # it would fail again after every restart, for all others
-                log.exception("%s: %s was not passed on", self._instance, source_of(message))
-                text = f"it cannot be handled: {type(error).__name__}"
+                log.exception("%s: %s was not forwarded", self._instance, source_of(message))
+                text = f"it cannot be processed: {type(error).__name__}"
                 self._outcomes.write_corrupted(message, MalformedError(text), now)
             source.last = message
             self._lasting.decided += 1
@@ -203,7 +203,7 @@ class Processor:
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self._instance}: {error.str()}",
-                "Records before the committed position are gone, or the topic was made anew.",
+                "Records before the committed offset were deleted, or the topic was recreated.",
             )
         elif is_fatal(error):
             raise KafkaException(error)

@@ -52,7 +52,7 @@ class RemoteProducers:
             return False
         strange = unannounced(headers, copy.message.value(), known)
         if strange is not None:
-            self._unread.append((copy, f"The cluster there has not announced {strange}."))
+            self._unread.append((copy, f"The other cluster has not announced {strange}."))
             return True
         message, ahead = copy.message, self._remote.ahead(copy.instance)
         return producer.take(

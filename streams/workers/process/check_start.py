@@ -19,7 +19,7 @@ def check_start(cluster: Cluster, plan: Plan, control: Control) -> None:
     unknown = [name for name in plan.instances if name not in catalog.instances]
     if unknown:
         raise UsageError(
-            f"The catalog knows no instance {unknown[0]}.",
+            f"The catalog has no instance {unknown[0]}.",
             f"It has: {', '.join(sorted(catalog.instances))}.",
         )
     used = checked_kinds(plan.roles)
@@ -27,7 +27,7 @@ def check_start(cluster: Cluster, plan: Plan, control: Control) -> None:
     if not all(map(control.has, written_schemas())):
         raise SurroundingsError(
             "The catalog does not have the schemas that this version writes.",
-            "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
+            "Run 'hopline apply TOPOLOGY' first: it announces them to all readers.",
         )
 
 

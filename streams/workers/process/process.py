@@ -87,23 +87,23 @@ class Process:
     def failures(self) -> Iterator[str]:
         """Yield a sentence for each thing that is broken; nothing where all is well so far."""
         if self.failure is not None:
-            yield f"A worker has failed: {self.failure}"
+            yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
             yield from self._control.failures()
 
     def missing(self) -> Iterator[str]:
         """Yield a sentence for each thing that it still waits for before all workers work."""
         if self._control is None or not self._control.is_ready:
-            yield "The catalog is not read yet."
+            yield "The catalog has not been read yet."
         elif not self.workers:
-            yield "The workers are not started yet."
+            yield "The workers have not started yet."
         if self._control is not None and abs(self._control.skew) > self._clocks_differ:
-            yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
+            yield f"The clock differs from Kafka's by {self._control.skew:+.0f} s."
         for worker in self.workers:
             if not worker.assigned:
                 yield f"The {worker.role} of {worker.ownership} has no partitions yet."
         if self._threads.stop.is_set():
-            yield "It is draining."
+            yield "The process is draining."
 
     def stop(self, *_: object) -> None:
         """Ask every worker to drain and leave."""

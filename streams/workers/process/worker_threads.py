@@ -70,9 +70,11 @@ class WorkerThreads:
                 self._fail(control.failure)
             hung = pulses.hung(_LOOK)
             if hung is not None and not self.stop.is_set():
-                why = f"{hung.name} has done nothing for {self._hung_after:g} s."
+                why = f"{hung.name} has made no progress for {self._hung_after:g} s."
                 log.error("%s", why)
-                remedy = "Kafka's client hangs. Start this again: another one goes on."
+                remedy = (
+                    "Kafka's client hangs. Restart this process; another one takes over meanwhile."
+                )
                 self._fail(SurroundingsError(why, remedy))
             if not self.stop.is_set():
                 continue
@@ -84,7 +86,7 @@ class WorkerThreads:
     def _leave_behind(self, threads: list[threading.Thread]) -> None:
         self.left_behind = tuple(thread.name for thread in threads)
         why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
-        log.error("%sit waits for Kafka's client, and is left behind", why)
+        log.error("%sit waits for Kafka's client and is abandoned", why)
         self._fail(SurroundingsError(f"{why}Kafka's client is stuck."))
 
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
