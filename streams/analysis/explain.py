@@ -90,7 +90,7 @@ def answer_question(
     """Answer a question at an instance that is compiled, or is once the question is in order."""
     if question.database is None and not question.outside:
         raise UsageError(
-            f"'{question.instance.name}' names no database.",
+            f"'{question.instance.name}' does not name a database.",
             "Name INSTANCE/DATABASE, or say --outside for a message from the network (msdb).",
         )
     home = None if question.outside or question.database is None else question.database.name

@@ -67,7 +67,7 @@ def find_sender(topology: Topology, text: str, to: str) -> Place:
     instance = find_instance(topology, name)
     if rest is None:
         raise UsageError(
-            f"'{text}' names no database.",
+            f"'{text}' does not name a database.",
             f"Write {instance.name}/DATABASE[/SERVICE]; it has: "
             f"{', '.join(sorted(instance.databases)) or 'none'}.",
         )

@@ -120,7 +120,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        _fail(ctx, f"Not everything could be written: {error.strerror}.", 3)
+        _fail(ctx, f"The output is incomplete: {error.strerror}.", 3)
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise

@@ -373,7 +373,7 @@ def test_the_sender_s_service(tmp_path: Path) -> None:
     assert find_sender(topology, "A/One///x/I", "S").service == "//x/I"
     assert find_sender(topology, "A/Two", "S").service == "I"
     for text, message in [
-        ("A/Many", "A/Many/I, A/Many/J"), ("A/None", "no service"), ("A", "names no database"),
+        ("A/Many", "A/Many/I, A/Many/J"), ("A/None", "no service"), ("A", "not name a database"),
         ("A/Two/K", "no service 'K'"), ("B/D", "no instance 'B'"),
     ]:  # fmt: skip
         with pytest.raises(UsageError, match=message):

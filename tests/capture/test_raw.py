@@ -167,7 +167,7 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     create(copy, specs(copy.topics))
     there = "--prefix", copy.topics.prefix
     code, out, err = hopline(*words, *there, "--dry-run")
-    assert (code, f"{count} records would be put back into 3 topics:" in out) == (0, True), err
+    assert (code, f"{count} records would be restored into 3 topics:" in out) == (0, True), err
     for now in (count, 0):
         code, out, err = hopline(*words, *there, "--job", "once", "--format", "json")
         assert code == 0, err
@@ -175,9 +175,9 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
         assert (answer["records"], answer["done"], answer["now"]) == (count, count, now)
     code, out, _ = hopline(*words, *there, "--job", "once")
     assert code == 0
-    assert f"{count} records are put back into 3 topics (job once)." in out
-    assert "with the time of now: their topic stamps them." in out
-    assert "Left out, because a cluster has its own:" in out
+    assert f"{count} records were restored into 3 topics (job once)." in out
+    assert "with the current time: their topic uses LogAppendTime." in out
+    assert "Left out, because every cluster has its own:" in out
     captured(copy, tmp_path / "copy", "--topic", "cmd.*")
     renamed = [
         replace(one, topic=one.topic.replace(unique, copy.topics.prefix))

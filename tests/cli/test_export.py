@@ -57,8 +57,8 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "args, message",
     [
-        ([], "one of --at and --output"),
-        (["--at", "ServerA", "--output", "x"], "one of --at and --output"),
+        ([], "either --at or --output"),
+        (["--at", "ServerA", "--output", "x"], "either --at or --output"),
         (["--at", "ServerZ"], "no instance 'ServerZ'"),
         (["--at", "ServerA/DatabaseZ"], "no database 'DatabaseZ'"),
     ],

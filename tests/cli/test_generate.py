@@ -59,7 +59,7 @@ def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
         (["--duration", "soon"], "500ms, 60s, 2m or 1h"),
         (["--duration", "0s"], "not positive"),
         (["--duration", "0.2ms"], "less than a millisecond"),
-        (["--duration", "9" * 400], "is no duration"),
+        (["--duration", "9" * 400], "is not a duration"),
     ],
 )
 def test_wrong_use(tmp_path: Path, args: list[str], message: str) -> None:

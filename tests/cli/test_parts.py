@@ -65,7 +65,7 @@ def test_each_cluster_gets_its_share_and_only_that(folder: str, kafka: str, uniq
     }  # fmt: skip
 
     checked = run("topics", folder, "--check")
-    assert (checked.exit_code, checked.stdout.count("topics are as they must be")) == (0, 2)
+    assert (checked.exit_code, checked.stdout.count("topics match")) == (0, 2)
     only = run("topics", folder, "--check", "--cluster", "seller", "--format", "json")
     assert list(json.loads(only.stdout)["clusters"]) == ["seller"]
 
@@ -94,7 +94,7 @@ def _topics(kafka: str) -> list[str]:
 def test_one_bootstrap_is_not_two_clusters(folder: str) -> None:
     refused = run("apply", folder, "--bootstrap", "127.0.0.1:1")
     assert refused.exit_code == 2
-    assert "--bootstrap is one cluster, and the topology names 2." in refused.stderr
+    assert "--bootstrap is one cluster; the topology has 2." in refused.stderr
     refused = run("up", folder, "--bootstrap", "127.0.0.1:1", "--data", f"{folder}/up")
     assert refused.exit_code == 2
     assert "The topology names 2 clusters, and --bootstrap is one." in refused.stderr

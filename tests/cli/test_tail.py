@@ -142,7 +142,7 @@ def test_a_shortened_id_will_do_unless_it_means_several(tailed: TailedSystem) ->
     assert {r["conversation"] for r in short} == {str(tailed.conversation)}
     code, _, err = run(tailed.system, "--conversation", "6f1c2a04")
     assert code == 2
-    assert "'6f1c2a04' begins several conversations" in err
+    assert "'6f1c2a04' matches several conversations" in err
     assert str(tailed.other) in err
 
 
@@ -157,7 +157,7 @@ def test_a_conversation_that_nobody_knows_is_bad_news(tailed: TailedSystem) -> N
 def test_what_is_no_id_is_refused(text: str) -> None:
     code, _, err = tail("--conversation", text)
     assert code == 2
-    assert f"'{text}' is no conversation id" in err
+    assert f"'{text}' is not a conversation id" in err
 
 
 # --- topics --------------------------------------------------------------------------------------

@@ -24,8 +24,11 @@ def agents(*words: str) -> Result:
     [
         ((), "Give --topology TOPOLOGY, or --service data-dependent-routing or"),
         (NOTICE, "no directory is named"),
-        ((*NOTICE, "--directory", "d.yaml", "--redirect", "T"), "Leave out what is for the other."),
-        ((*ROUTING, "--directory", "d.yaml"), "Leave out what is for the other."),
+        (
+            (*NOTICE, "--directory", "d.yaml", "--redirect", "T"),
+            "Leave out the options of the other service.",
+        ),
+        ((*ROUTING, "--directory", "d.yaml"), "Leave out the options of the other service."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
         ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
         ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),

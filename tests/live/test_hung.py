@@ -138,7 +138,7 @@ def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
     where = ("--bootstrap", blind.cluster.bootstrap, "--prefix", "t.")
     _, out, err = hopline("tail", "event", "--format", "json", *where)
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [0]
-    assert "t.event/0: a transaction is open from offset 1 on; nothing behind it is shown." in err
+    assert "t.event/0: a transaction is open at offset 1; later records are not shown." in err
 
 
 def test_status_is_broken_and_names_the_transaction(

@@ -163,7 +163,7 @@ def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' names no database; write"),
+        (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' has no database; write"),
         (("--at", "ServerX/D", "DROP ROUTE R"), "has no ServerX/D"),
     ],
 )

@@ -444,7 +444,7 @@ def test_the_command_tells_what_must_wait(system: System, engine: Engine, url: s
         Outbox(connection).begin("ServerC", "DatabaseC", *SERVICES)
     result = invoke("--store", url, "--once", *system.options)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "What is said to ServerC waits: nobody applied it." in result.stderr
+    assert "Statements for ServerC wait: not applied." in result.stderr
 
 
 def test_the_tables_can_be_made_from_what_the_command_prints(url: str) -> None:
@@ -459,4 +459,4 @@ def test_the_tables_can_be_made_from_what_the_command_prints(url: str) -> None:
 def test_without_a_database_the_command_says_so() -> None:
     result = invoke()
     assert result.exit_code == 2
-    assert "Name the application's database." in result.stderr
+    assert "Give the application's database." in result.stderr

@@ -185,7 +185,7 @@ def test_a_status_is_told_from_an_acknowledgement() -> None:
     assert "status of the initiator, attempt 2: 9750 no route" in what(found)
     asking = status._replace(number=9770, service="New")
     found = describe(record(TOPICS.ack("S"), encode_status(asking)), TOPICS)
-    assert what(found).startswith("a route to New is to be asked for: 9770")
+    assert what(found).startswith("a route to New must be requested: 9770")
 
 
 def test_a_status_is_no_frame() -> None:
@@ -258,7 +258,7 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
     key, value = reading_record(reading)
     found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
     assert (found["kind"], found["instance"]) == ("reading", "S")
-    assert what(found) == "group billing has received below 70 of t.queue.S.D.Q/2"
+    assert what(found) == "group billing has received all before 70 of t.queue.S.D.Q/2"
     assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
 
 
@@ -273,7 +273,7 @@ def test_state_records_say_what_they_are_about() -> None:
     positions = describe(
         record(topic, encode_positions(Positions(3, 2, 1)), key=POSITIONS_KEY), TOPICS
     )
-    assert what(positions) == "has applied everything below cmd 3, in 2, ack 1"
+    assert what(positions) == "has applied everything before cmd 3, in 2, ack 1"
     asked = Request("a/b", 1, 2, DIALOG, 0)
     request = describe(
         record(topic, encode_request(asked), key=RequestKey("D", "a/b").encode()), TOPICS

@@ -80,9 +80,7 @@ def diff(
     than OLD sends them to.
     """
     if engine == "spark" and not captures:
-        raise UsageError(
-            "--engine spark has nothing to read without a capture.", "Add --capture FILE."
-        )
+        raise UsageError("--engine spark needs a capture.", "Add --capture FILE.")
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)
     tally = _tally(captures, old, changed, now, engine, master) if captures else None

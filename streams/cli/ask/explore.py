@@ -52,7 +52,7 @@ def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:
 
 def _report_failure(failure: Failure, output: Path) -> None:
     comment = (
-        f"Explored with seed {failure.seed}, made small.\n{failure.small_violation}\n"
+        f"Found with seed {failure.seed}, minimized.\n{failure.small_violation}\n"
         f"hopline simulate THIS FILE --seed {failure.seed}"
     )
     folder = output / f"seed-{failure.seed}"

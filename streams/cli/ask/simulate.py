@@ -108,13 +108,13 @@ def simulate(
     duplicated, or an invariant was violated.
     """
     if (scenario is None) == (given.count is None):
-        raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
+        raise click.UsageError("Give either a scenario file or --explore N.")
     choice = Choice(given.dialog, _virtual(given.first), _virtual(given.last))
     if given.diagram is None and choice != Choice():
-        raise click.UsageError("--dialog, --from and --to say what --diagram draws: name a file.")
+        raise click.UsageError("--dialog, --from and --to need --diagram FILE.")
     if given.count is not None:
         if given.diagram or given.capture:
-            raise click.UsageError("--explore draws no diagram and writes no capture.")
+            raise click.UsageError("--explore excludes --diagram and --capture.")
         ctx.exit(
             0
             if run_exploration(given.seed, given.count, given.processes, given.output)

@@ -106,9 +106,9 @@ def receive(
     if given.next_group and (
         given.conversation or given.conversation_group or given.limit or given.end_when_ended
     ):
-        raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
+        raise click.UsageError("--next-group excludes options about messages.")
     if given.target and given.conversation is None:
-        raise click.UsageError("--target says which side --conversation means.")
+        raise click.UsageError("--target needs --conversation.")
     start = begin_of(given.begin)
     cluster = reached(given.bootstrap, given.prefix, max(given.timeout, 5.0))
     instance, database = database_at(cluster, given.at)

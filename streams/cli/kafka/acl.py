@@ -83,19 +83,18 @@ def acl(
     """
     if not chosen_roles and "{role}" not in principal and "{kind}" not in principal:
         raise UsageError(
-            f"--principal '{principal}' gives all roles one user.",
-            "Write {role} where it belongs, or {kind} where a user works for all instances; or say "
-            "with --role which roles are meant.",
+            f"--principal '{principal}' gives all roles the same user.",
+            "Use {role}, or {kind} for one user per kind of role; or select roles with --role.",
         )
     if passwords is not None and not wanted:
-        raise UsageError("--passwords are set with --apply.", "Add --apply.")
+        raise UsageError("--passwords needs --apply.", "Add --apply.")
     found = [
         _Found(part, principal, _fitting(part, prefix, chosen_roles))
         for part in parts_of(topology, chosen)
     ]
     if not any(each.roles for each in found):
         raise UsageError(
-            f"No role is called {chosen_roles[0]}.", "`hopline acl TOPOLOGY` names them all."
+            f"There is no role {chosen_roles[0]}.", "`hopline acl TOPOLOGY` lists them all."
         )
     if format_ == "json":
         click.echo(json.dumps(_as_json(found), indent=2))
@@ -148,8 +147,8 @@ def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
              if (folder / user).is_file()}  # fmt: skip
     if not files:
         raise UsageError(
-            f"{folder} has the password of no user: {', '.join(sorted(users)[:3])} ...",
-            "A file is called like the user, without User:.",
+            f"{folder} has no password of any user: {', '.join(sorted(users)[:3])} ...",
+            "Name each file after the user, without User:.",
         )
     return {user: str(read_secret(user, file).value) for user, file in files.items()}
 

@@ -126,10 +126,10 @@ def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:
     for mismatch in found.mismatches:
         yield f"  {'+' if mismatch.missing else '~'} {mismatch.topic} {mismatch.what}"
     for name in found.spare:
-        yield f"  ? {name} belongs to nothing in the topology"
+        yield f"  ? {name} does not belong to the topology"
     yield from (f"  ! {finding}" for finding in found.findings)
     right = len(specs) - len({m.topic for m in found.mismatches})
-    yield f"{right} of {len(specs)} topics are as they must be"
+    yield f"{right} of {len(specs)} topics match"
 
 
 def _as_json(found: list[_Found]) -> dict[str, object]:

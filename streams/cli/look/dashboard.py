@@ -63,7 +63,7 @@ _DEFAULT = DashboardConfig()
     callback=refuse_token,
     help="Token that browsers must present; generated if other hosts can connect.",
 )
-@setting_option("", "bootstrap", "no cluster is read")
+@setting_option("", "bootstrap", "without a cluster")
 @prefix_option
 @replication_option
 @properties_option

@@ -32,7 +32,7 @@ def predict(
         try:
             cluster.wait(timeout, tell)
         except SurroundingsError as error:
-            remedy = "Give --topology, which needs no Kafka; or start the cluster."
+            remedy = "Give --topology, which needs no Kafka, or start the cluster."
             raise SurroundingsError(error.message, remedy) from error
         topology = catalog_topology(cluster)
     forecast = None

@@ -32,7 +32,7 @@ def home_of_job(
         return place.instance
     if report is not None:
         report(
-            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
-            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
+            f"replay: there is no topic {record}: if Kafka loses the progress of this job (after "
+            "a week), the job starts over. 'hopline apply' creates the topic."
         )
     return None

@@ -73,10 +73,10 @@ def _list(title: str, counts: Mapping[str, int]) -> Iterator[str]:
 def _odd(survey: Survey) -> Iterator[str]:
     """Yield what should not be, or should be known."""
     found = {
-        "offsets missing within a partition (a transaction's end takes one, too)": survey.offsets,
+        "offsets missing within a partition (transaction markers count too)": survey.offsets,
         "numbers missing among a queue's messages": survey.sequences,
-        "records that are in the capture twice": survey.repeated_records,
-        "commands given again under their id": survey.repeated_commands,
+        "records captured twice": survey.repeated_records,
+        "commands repeated with the same id": survey.repeated_commands,
         "messages delivered twice to one queue": survey.repeated_deliveries,
         "records that cannot be read": survey.malformed,
     }

@@ -99,15 +99,15 @@ def _report_trimmed(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None
     later = sorted({topic for (topic, _), begin in begins.items() if begin})
     if later:
         several = f" and {len(later) - 1} more" if len(later) > 1 else ""
-        text = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
+        text = f"{later[0]}{several}: the first records were trimmed after processing."
         click.echo(text, err=True)
 
 
 def _report_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
     for each in find_hung(cluster, [name for name, _ in chosen], _OPEN):
         click.echo(
-            f"{each.topic}/{each.partition}: a transaction is open from offset {each.offset} on; "
-            "nothing behind it is shown.",
+            f"{each.topic}/{each.partition}: a transaction is open at offset {each.offset}; later "
+            "records are not shown.",
             err=True,
         )
 
@@ -125,7 +125,7 @@ def choose(
         if not chosen:
             raise UsageError(
                 f"There are no topics with the prefix '{topics.prefix}'.",
-                "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+                "Run 'hopline apply TOPOLOGY', or give another prefix with --prefix.",
             )
     elif wanted in existing:
         chosen = [wanted]
@@ -157,8 +157,8 @@ def _conversation(text: str | None) -> str | None:
     digits = "".join(c for c in text.lower() if c not in "-{}")
     if not SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         raise UsageError(
-            f"'{text}' is no conversation id.",
-            f"Write 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
+            f"'{text}' is not a conversation id.",
+            f"Give 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
         )
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return "-".join(part for part in parts if part)
@@ -220,8 +220,8 @@ def _only_one(records: Iterator[Description], asked: str) -> Iterator[Descriptio
         first = first or record["conversation"]
         if record["conversation"] != first:
             raise UsageError(
-                f"'{asked}' begins several conversations: {first}, {record['conversation']}.",
-                "Write more of the id.",
+                f"'{asked}' matches several conversations: {first}, {record['conversation']}.",
+                "Give more of the id.",
             )
         yield record
 

@@ -108,12 +108,12 @@ def verify(
     method and its limits.
     """
     if given.live and given.job:
-        raise UsageError("--job and --live contradict each other.", "Give one of them.")
+        raise UsageError("--job and --live exclude each other.", "Give one of them.")
     asked = Asked(
         Span(given.first, given.end), given.limit, DialogFilter(LIVE if given.live else given.job)
     )
     if given.captures and given.also:
-        raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
+        raise UsageError("--capture and --also exclude each other.", "Leave one out.")
     if given.captures:
         with batch_session(master=given.master, log=_LOG, name="hopline verify") as spark:
             verified = verify_captures(spark, given.captures, asked)

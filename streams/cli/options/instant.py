@@ -31,7 +31,7 @@ class Instant(click.ParamType):
             return value
         moment = moment_of(str(value))
         if moment is None:
-            self.fail(f"{value!r} is no moment; write it like 2026-11-03T12:03:04.", param, ctx)
+            self.fail(f"{value!r} is not a time; write it like 2026-11-03T12:03:04.", param, ctx)
         return moment
 
 

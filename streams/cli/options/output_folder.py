@@ -16,9 +16,9 @@ def output_folder(path: Path, *, force: bool) -> None:
 def ensure_usable(path: Path, *, force: bool) -> None:
     """Raise UsageError unless a folder may be written: it is new, empty, or forced."""
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is no folder.", "Name a folder.")
+        raise UsageError(f"{path} is not a folder.", "Give a folder.")
     if not force and path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"The folder {path} is not empty.", "Name another one, or give --force.")
+        raise UsageError(f"The folder {path} is not empty.", "Choose another one, or give --force.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -23,7 +23,7 @@ class Finite(click.FloatRange):
         """Return the number of a text such as ``0.5``."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to count with.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -100,7 +100,7 @@ class TopicPrefix(click.ParamType):
         """Return the text, if a topic's name can begin with it."""
         text = str(value)
         if not is_prefix(text):
-            self.fail(f"No topic's name can begin with '{text}': {PREFIX_RULE}", param, ctx)
+            self.fail(f"Topic names cannot begin with '{text}': {PREFIX_RULE}", param, ctx)
         return text
 
 
@@ -134,7 +134,7 @@ class PlaceText(click.ParamType):
         parts = text.split("/", len(_PARTS) - 1)  # a service may have slashes of its own
         for index, what in enumerate(_PARTS):
             if (index < self.least) if index >= len(parts) else not parts[index]:
-                self.fail(f"'{text}' names no {what}; write {self.name}.", param, ctx)
+                self.fail(f"'{text}' has no {what}; write {self.name}.", param, ctx)
         return text
 
 

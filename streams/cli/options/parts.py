@@ -37,8 +37,8 @@ def clusters_of_parts(
     parts = parts_of(topology, chosen)
     if len(parts) > 1 and source is ParameterSource.COMMANDLINE:
         raise UsageError(
-            f"--bootstrap is one cluster, and the topology names {len(parts)}.",
-            f"Say which it is: --cluster {parts[0].name}, say.",
+            f"--bootstrap is one cluster; the topology has {len(parts)}.",
+            f"Choose one, such as --cluster {parts[0].name}.",
         )
     for part in parts:
         if not part.name or (chosen and source is not ParameterSource.DEFAULT):

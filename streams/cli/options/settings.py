@@ -174,7 +174,7 @@ def _read(path: Path) -> SettingsFile:
     try:
         return read_settings(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError as error:
-        raise InputError("This is no UTF-8.", file=str(path)) from error
+        raise InputError("The file is not UTF-8.", file=str(path)) from error
 
 
 def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
@@ -196,7 +196,7 @@ def _refuse_shown(name: str) -> None:
         return
     file = f", or --kafka {name}{SUFFIX}=FILE" if is_filed(f"{name}{SUFFIX}") else ""
     raise UsageError(
-        f"--kafka: {name} would be in the list of processes, for everybody to see.",
+        f"--kafka: {name} would be visible to all users in the process list.",
         f"Set {property_variable(name)}{file}, or write it into [kafka] of {DEFAULT_FILE}.",
     )
 

@@ -18,7 +18,7 @@ def refuse_store_password(
     """Raise UsageError for a store's URL with a password, where it is an argument."""
     if value and _PASSWORD.search(value) and _is_argument(context, parameter):
         raise UsageError(
-            "--store: its password would be in the list of processes, for everybody to see.",
+            "--store: its password would be visible to all users in the process list.",
             "Leave it out of the URL, and set PGPASSWORD, or PGPASSFILE to a file that has it.",
         )
     return value
@@ -30,7 +30,7 @@ def refuse_token(
     """Raise UsageError for a token that is an argument."""
     if value and _is_argument(context, parameter):
         raise UsageError(
-            "--token: it would be in the list of processes, for everybody to see.",
+            "--token: it would be visible to all users in the process list.",
             "Set HOPLINE_DASHBOARD_TOKEN.",
         )
     return value

@@ -58,7 +58,7 @@ def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     instance, database = find_at(topology, at)
     if database is None:
         raise UsageError(
-            f"'{at}' names no database.",
+            f"'{at}' does not name a database.",
             f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
         )
     return instance, database

@@ -46,7 +46,7 @@ def ensure_something(topology: Topology) -> Topology:
         what = "0 instances" if not count else f"{count} without any object"
         raise UsageError(
             f"The topology is empty ({what}): nothing was checked.",
-            "Name the folder that is meant; hopline import says what it understood of scripts.",
+            "Check the folder; hopline import reports what it understood of scripts.",
         )
     return topology
 

@@ -21,7 +21,7 @@ def refuse_agents(topology: Topology) -> None:
             continue
         if not any(agent.service in database.services for database in databases):
             raise agent.settings.get("service", agent.runs).error(
-                f"no database has a service {agent.service}", "Name one of the topology: service:."
+                f"no database has a service {agent.service}", "Give service: one of the topology."
             )
         refuse_settings(agent)
 
@@ -40,7 +40,7 @@ def agents_named(topology: Topology, names: Sequence[str]) -> tuple[Agent, ...]:
         if name not in topology.agents:
             raise UsageError(f"The topology has no agent {name}.", f"It has: {known}.")
     if not topology.agents:
-        raise UsageError("The topology states no agents.", "Write agents: into topology.yaml.")
+        raise UsageError("The topology has no agents.", "Write agents: into topology.yaml.")
     return tuple(topology.agents[name] for name in names or topology.agents)
 
 

@@ -87,7 +87,9 @@ def apply(
     if format_ == "json":
         click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
-        click.echo(f"nothing was done: {count} open dialogs would break; --force does it")
+        click.echo(
+            f"nothing was done: {count} open dialogs would break; use --force to apply anyway"
+        )
     if refused or any(each.plan.findings for each in planned):
         ctx.exit(_BAD_NEWS)
 

@@ -96,7 +96,7 @@ def worker(
     instances = given.instances
     every = given.every or (given.topology is not None and not instances)
     if bool(instances) == every:
-        raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
+        raise UsageError("Give the instances to serve.", "Give --instance NAME ... or --all.")
     cluster = cluster_of(given.bootstrap, given.prefix)
     if every:
         cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))

@@ -50,7 +50,7 @@ class AgentOptions:
         shipped = self.service or routing or self.directory
         if not wanted and (shipped or self.topology or self.names or self.begin is not None):
             raise UsageError(
-                "--topology, --service, --from and what goes with them are for agents.",
+                "--topology, --service, --from and their options are for agents only.",
                 "ROLE agents",
             )
         if wanted and (self.service is None) == (self.topology is None):
@@ -58,14 +58,15 @@ class AgentOptions:
             raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")
         if (wanted and self.topology and shipped) or (self.service and self.names):
             raise UsageError(
-                "--topology has --agent beside it, --service the rest.", "Give one or the other."
+                "--agent needs --topology; the other options need --service.",
+                "Give one or the other.",
             )
         notice = self.service == ShippedService.CONFIGURATION_NOTICE.value
         if (notice and routing) or (self.service and not notice and self.directory):
             raise UsageError(
                 "--name, --classifier and --redirect are for data-dependent-routing, --directory "
                 "for configuration-notice.",
-                "Leave out what is for the other.",
+                "Leave out the options of the other service.",
             )
 
     def agents(self) -> tuple[Agent, ...]:

@@ -95,7 +95,7 @@ def content_text(
 def _acknowledged(record: Description) -> str:
     ack, status = record.get("ack"), record.get("status")
     if status is not None and status["service"] is not None:
-        return f"a route to {status['service']} is to be asked for: {_number(status)}"
+        return f"a route to {status['service']} must be requested: {_number(status)}"
     if status is not None:
         side = "initiator" if status["from_initiator"] else "target"
         return f"status of the {side}, attempt {status['attempt']}: {_number(status)}"
@@ -189,7 +189,7 @@ def _reading(record: Description) -> str:
     if reading is None:
         return "no group"
     where = f"{reading['topic']}/{reading['partition']}"
-    return f"group {reading['group']} has received below {reading['position']} of {where}"
+    return f"group {reading['group']} has received all before {reading['position']} of {where}"
 
 
 def _claimed(role: Mapping[str, Any]) -> str:
@@ -216,7 +216,7 @@ def _state(record: Description) -> str:
     positions, about, chunk = (record.get(n) for n in ("positions", "about", "chunk"))
     if positions is not None:
         shown = f"cmd {positions['cmd']}, in {positions['inbox']}, ack {positions['ack']}"
-        return f"has applied everything below {shown}"
+        return f"has applied everything before {shown}"
     if about is None:
         return "state"
     if "service" in about:
@@ -240,7 +240,7 @@ def _request(service: str, request: Mapping[str, Any] | None) -> str:
 
 def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:
     if stored is None:
-        return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
+        return f"{side} keeps no messages from {number * CHUNK} on"
     kept = [f"{number * CHUNK + i} at {at}" for i, (at, _) in enumerate(stored) if at >= 0]
     return f"{side} keeps in cmd: message {listed(kept, 4)}"
 
