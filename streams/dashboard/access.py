@@ -44,8 +44,8 @@ _GUARDS = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
 )
-_WHO = "This dashboard wants its token: open the address that `hopline dashboard` has printed.\n"
-_ELSEWHERE = "This dashboard answers only requests of its own pages.\n"
+_WHO = "This dashboard requires its token: open the address that `hopline dashboard` printed.\n"
+_ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
 
 
 class Access:

@@ -55,9 +55,9 @@ class Counts:
         with self._lock:
             looks, failures = Counter(self._looks), Counter(self._failures)
             seconds = dict(self._seconds)
-        yield _series("looks_total", "Contents that were computed for a page.", looks)
-        yield _series("look_seconds_total", "How long that took, in seconds.", seconds)
-        yield _series("failures_total", "Contents that could not be computed.", failures)
+        yield _series("looks_total", "Page contents that were computed.", looks)
+        yield _series("look_seconds_total", "Time to compute page contents, in seconds.", seconds)
+        yield _series("failures_total", "Page contents that could not be computed.", failures)
 
 
 def _series(name: str, says: str, figures: Mapping[str, float]) -> Series:
@@ -78,7 +78,7 @@ def figures_of(context: Context, counts: Counts) -> Iterator[Series]:
     as_of = context.figures.ask(as_of_store, Span(), None)
     yield Series(
         "hopline_dashboard_figures_age_seconds",
-        "How old the newest figures of the store are.",
+        "Age of the newest figures in the store.",
         [] if as_of is None else [((), (context.now() - as_of) / 1_000)],
     )
     yield Series(

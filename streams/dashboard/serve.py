@@ -112,7 +112,7 @@ def _listening(config: DashboardConfig) -> socket.socket:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
             f"Nothing can be served at {config.host}:{config.port}: {why}.",
-            "Choose another one with --port; 0 takes a free one.",
+            "Choose another port with --port; 0 takes a free one.",
         ) from error
 
 

@@ -106,7 +106,7 @@ class Slow:
         except HoplineError as error:
             answer = self._failed(reading.answer, error.message)
         except Exception as error:  # any error is reported, and the next look tries again
-            log.exception("what a page asked for could not be read")
+            log.exception("a page's content could not be read")
             why = f"It could not be read ({type(error).__name__}), see the log."
             answer = self._failed(reading.answer, why)
         with self._lock:

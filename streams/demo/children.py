@@ -58,7 +58,7 @@ class Children:
         code = self._running[name].poll()
         if code:
             lines = self.log(name).read_text(errors="replace").strip().splitlines()
-            last = lines[-1] if lines else "it said nothing"
+            last = lines[-1] if lines else "no output"
             raise SurroundingsError(
                 f"{name} ended with code {code}: {last}", f"Its log is {self.log(name)}."
             )

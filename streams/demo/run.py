@@ -268,7 +268,7 @@ def _wait(
         stage.progress(what if isinstance(what, str) else what())
         if time.monotonic() > deadline:
             raise SurroundingsError(
-                f"Nothing more happens: {what if isinstance(what, str) else what()}.",
+                f"No progress: {what if isinstance(what, str) else what()}.",
                 f"The logs are in {stage.options.data / 'logs'}.",
             )
         time.sleep(0.1)

@@ -38,7 +38,7 @@ def workers(topology: Topology, victim: str) -> str:
     """Say which workers run."""
     return (
         f"Forwarders of {len(topology.instances)} instances run ({victim} in a process of its own),"
-        "\nendpoint workers of ServerA, ServerB and ServerC, and a Spark stream that watches."
+        "\nendpoint workers of ServerA, ServerB and ServerC, and the Spark monitor."
     )
 
 
@@ -82,7 +82,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
         _row("delayed", _by_number(facts.delays)),
         _row("dialogs locked", _locked(ledger.locked)),
         _row(f"latency, {killed.instance} alive", _latency(facts.delivered, until=killed.at)),
-        _row("latency, all in all", _latency(facts.delivered)),
+        _row("latency, total", _latency(facts.delivered)),
         _row("  as Spark saw it", _spark(seen)),
         _row("hops", _hops(facts.delivered)),
         _row(f"when {killed.instance} died", _moved(facts.delivered, killed)),
@@ -142,10 +142,10 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
     """Say where to look at a system that runs on."""
-    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
+    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that failed over"
     return "\n".join(
         [
-            "\nThe system runs on: Kafka, workers, the monitor, and",
+            "\nStill running: Kafka, workers, the monitor, and",
             f"  {dashboard}",
             *([] if conversation is None else [dialog]),
             "Give it something to do, and stop it:",
@@ -225,11 +225,11 @@ def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uui
 def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
     moved = list(_first_elsewhere(delivered, killed).values())
     if not moved:
-        return "no dialog had to move"
+        return "no dialog failed over"
     where = Counter(d.path[1] for d in moved)
-    counts = ", ".join(f"{n:,} dialogs moved to {name}" for name, n in where.items())
+    counts = ", ".join(f"{n:,} dialogs failed over to {name}" for name, n in where.items())
     times = sorted((d.arrived_at - killed.at) / 1000 for d in moved)
-    return f"{counts}, half of them within {times[len(times) // 2]:.1f} s"
+    return f"{counts}, median {times[len(times) // 2]:.1f} s"
 
 
 def _refusal(places: Sequence[str]) -> str:

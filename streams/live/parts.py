@@ -46,7 +46,7 @@ def refuse_another(part: Part, cluster: Cluster, state: CatalogState) -> None:
     if part.name and there and part.name not in there:
         named = ", ".join(sorted(name or "none" for name in there))
         raise UsageError(
-            f"The catalog at {cluster.bootstrap} is not that of {part.name}: its instances say "
-            f"{named}.",
-            "Name the cluster's own address, or another prefix.",
+            f"The catalog at {cluster.bootstrap} belongs to another cluster than {part.name}: its "
+            f"instances name {named}.",
+            "Give this cluster's address, or another prefix.",
         )

@@ -146,7 +146,7 @@ class Tracer:
                 leg = self._read(message, parties.from_initiator)
                 if leg is not None:
                     return _since(leg, sent)
-        return Leg((), None, f"nothing was heard of it within {self._timeout:g} s")
+        return Leg((), None, f"no report within {self._timeout:g} s")
 
     def _read(self, message: Message, from_initiator: bool) -> Leg | None:
         """Return the leg that a record of the probe reports; ``None`` for the other leg's."""

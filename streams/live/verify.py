@@ -142,7 +142,7 @@ def _judged(
 
 
 def _hidden(hung: Hung) -> str:
-    return f"{hung} Copies are counted up to there."
+    return f"{hung} Copies are counted up to that offset."
 
 
 _Placed = tuple[Surveyed, Sites]
@@ -170,7 +170,9 @@ def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
         for kind in ("cmd", "dialog")
     }
     silent = sorted(home or "" for home in homes["cmd"] - homes["dialog"])
-    return [f"No state of {home} is captured: its commands count as not read." for home in silent]
+    return [
+        f"The capture has no state of {home}: its commands count as not read." for home in silent
+    ]
 
 
 def _demand_all(topologies: Sequence[Topology]) -> None:
@@ -182,5 +184,5 @@ def _demand_all(topologies: Sequence[Topology]) -> None:
                 raise UsageError(
                     f"Routes lead to {neighbour.name} in the cluster {neighbour.cluster}: "
                     "the other half of such dialogs is there.",
-                    "Name that cluster too: --also HOST:PORT.",
+                    "Add that cluster: --also HOST:PORT.",
                 )

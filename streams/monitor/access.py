@@ -54,7 +54,7 @@ def java_properties(cluster: Cluster) -> dict[str, str]:
         given = {n: v for n, v in given.items() if not n.startswith("ssl.")}
     known = _OF_LOGIN | _OF_KEY | _OF_STORE | _AUTHORITY | {"ssl.endpoint.identification.algorithm"}
     for name in sorted(given.keys() - known):
-        raise _refuse(f"Spark's Kafka client knows no {name}")
+        raise _refuse(f"Spark's Kafka client does not support {name}")
     return found
 
 
@@ -62,7 +62,7 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
     mechanism = given.get("sasl.mechanisms", given.get("sasl.mechanism", "GSSAPI"))
     module = _MODULES.get(mechanism.upper())
     if module is None:
-        raise _refuse(f"Spark is given no credentials of the mechanism {mechanism}")
+        raise _refuse(f"Spark does not support the SASL mechanism {mechanism}")
     values = {
         "username": given.get("sasl.username", ""),
         "password": given.get("sasl.password", ""),
@@ -77,7 +77,9 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
 def _quoted(value: str) -> str:
     """Write a text as JAAS reads it: it knows a backslash, and ends at a quote."""
     if "\n" in value or "\r" in value:
-        raise UsageError("A user or password of two lines is none.", "Look at its file.")
+        raise UsageError(
+            "User names and passwords must not contain line breaks.", "Look at its file."
+        )
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -92,7 +94,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
         # As a text Java knows a key by its first line: it must be PKCS #8.
         if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
             raise UsageError(
-                "Spark's Kafka client reads keys of PKCS #8 only.",
+                "Spark's Kafka client reads PKCS #8 keys only.",
                 "Write ssl.key.location anew: openssl pkcs8 -topk8 -in KEY -out NEW.",
             )
         found |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": key,
@@ -118,7 +120,7 @@ def _pem(given: Mapping[str, str], name: str) -> str:
     try:
         return Path(location).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no PEM"
+        why = error.strerror if isinstance(error, OSError) else "it is not PEM"
         raise UsageError(
             f"{name}.location: {location} cannot be read: {why}.",
             "Spark's Kafka client needs one file in PEM.",

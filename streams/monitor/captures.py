@@ -121,7 +121,7 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
     """Raise InputError if a file does not have the number of records that it states."""
     if stated is not None and found != stated:
         raise InputError(
-            f"The file has {found} records and says that it has {stated}.",
+            f"The file has {found} records; its header says {stated}.",
             file=str(path),
             remedy=REMEDY,
         )

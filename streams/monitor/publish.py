@@ -49,4 +49,4 @@ class Publisher:
         left = self._producer.flush(self._wait)
         if failures or left:
             why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
-            raise SurroundingsError(f"Kafka does not take figures in {self._topic}: {why}.")
+            raise SurroundingsError(f"Kafka does not accept metrics in {self._topic}: {why}.")

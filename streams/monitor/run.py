@@ -158,7 +158,7 @@ def _check(query: Query, running: StreamingQuery) -> None:
     if query.sink.failure is not None:
         raise query.sink.failure
     failure = running.exception()
-    text = str(failure).splitlines()[0] if failure else "nobody knows why"
+    text = str(failure).splitlines()[0] if failure else "unknown cause"
     raise SurroundingsError(f"The query '{query.name}' ended: {text}")
 
 

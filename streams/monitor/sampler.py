@@ -119,7 +119,7 @@ class Sampler:
         # The next look is another client's: this one may be stuck (streams/kafka/lost_brokers.py).
         self._eye.close()
         if why != self._reported:
-            self._say(f"nothing is sampled: {why}")
+            self._say(f"sampling failed: {why}")
         self._reported = why
 
     def _held_on(self, row: Sample) -> Sample:

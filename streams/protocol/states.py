@@ -49,9 +49,9 @@ class Input(Enum):
     PEER_ENDED = "EndDialog received in order"
     PEER_ERROR = "Error received"
     LAST_ACKNOWLEDGED = "the peer has acknowledged our EndDialog or Error"
-    EXPIRED = "the lifetime is over"
+    EXPIRED = "the lifetime has expired"
     REFUSED = "a message of the peer breaks the contract or fails its validation"
-    BROKER_ERROR = "the database was told to end its conversations with an error"
+    BROKER_ERROR = "the database was set to end its conversations with an error"
 
 
 _S, _I = State, Input

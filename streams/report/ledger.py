@@ -29,9 +29,9 @@ class Fault(Enum):
     LOST = "lost"
     TWICE = "delivered twice"
     DISORDERED = "out of order"
-    CHANGED = "changed on the way"
+    CHANGED = "changed in transit"
     UNKNOWN = "never sent"
-    MISCOUNTED = "miscounted by a side"
+    MISCOUNTED = "miscounted by one side"
 
 
 @dataclass(slots=True)

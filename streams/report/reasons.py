@@ -23,13 +23,13 @@ class Fate(Enum):
     UNREAD = "not read by the endpoint worker yet"
     PARKED = "parked for a queue that is off"
     EXPIRED = "expired with their dialog"
-    ERROR_RECEIVED = "by an Error of the other side"
-    PEER_ENDED = "by the receiver, which had ended or refused"
+    ERROR_RECEIVED = "by an Error from the other side"
+    PEER_ENDED = "by the receiver, which had ended or rejected the dialog"
     ENDED_WITH_ERROR = "by END WITH ERROR"
     CLEANED_UP = "by END WITH CLEANUP"
-    NEW_BROKER = "by NEW_BROKER or the like, of their own database"
-    TRIMMED = "received once, or not: the logs that could say so begin later"
-    UNDECIDED = "undecided: an event that cannot be read yet may say why"
+    NEW_BROKER = "by NEW_BROKER or similar, in the sender's database"
+    TRIMMED = "unknown: the logs that could show it were trimmed"
+    UNDECIDED = "undecided: an event that cannot be read yet may explain it"
     LOST = "lost"
 
 

@@ -25,7 +25,7 @@ _CONNECT_S = 5
 
 
 def engine_for(
-    url: str, *, create: bool = True, remedy: str = "The monitor makes one: hopline monitor."
+    url: str, *, create: bool = True, remedy: str = "The monitor creates one: hopline monitor."
 ) -> Engine:
     """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
 
@@ -50,7 +50,7 @@ def reading_engine_for(url: str) -> Engine:
     if address.get_backend_name() != "sqlite":
         patience = {"connect_timeout": _CONNECT_S}
         return _engine(address, pool_pre_ping=True, connect_args=patience)
-    _prepare_file(address, False, "The monitor makes one: hopline monitor.")
+    _prepare_file(address, False, "The monitor creates one: hopline monitor.")
     file = Path(str(address.database)).absolute()
 
     def connect() -> sqlite3.Connection:
@@ -82,12 +82,12 @@ def _address(url: str) -> URL:
         address = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise UsageError(
-            f"{_without_password(url)!r} is no address of a store.",
+            f"{_without_password(url)!r} is not a store URL.",
             "For example sqlite:///monitor.sqlite.",
         ) from error
     if address.get_backend_name() not in _BACKENDS:
         raise UsageError(
-            f"A store cannot be kept in {address.get_backend_name()}.",
+            f"{address.get_backend_name()} is not supported as a store.",
             "SQLite (sqlite:///FILE) and PostgreSQL (postgresql+psycopg://...) are possible.",
         )
     if address.get_backend_name() == "sqlite" and address.database in (None, "", ":memory:"):

@@ -47,12 +47,12 @@ class Missing:
 
 _REMEDIES: Mapping[Whereabouts, str] = {
     Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
-    "--conversation' of it; the application must send it again.",
-    Whereabouts.WAITING: "Nothing, if what it waits for comes back; 'hopline query "
-    "sys.transmission_queue' says what that is.",
-    Whereabouts.DISCARDED: "Begin a new dialog and send it again, if it is still wanted.",
-    Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it came; 'hopline verify' "
-    "holds it against the state of its dialog.",
+    "--conversation'; the application must send the message again.",
+    Whereabouts.WAITING: "Nothing, if the cause goes away; 'hopline query "
+    "sys.transmission_queue' shows the cause.",
+    Whereabouts.DISCARDED: "Begin a new dialog and send the message again, if it is still needed.",
+    Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it got; 'hopline verify' "
+    "compares it with the dialog's state.",
 }
 
 
@@ -81,11 +81,11 @@ def locate(
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
     if message.expires_at <= now:
-        return Whereabouts.DISCARDED, "The lifetime of its dialog is over."
+        return Whereabouts.DISCARDED, "The lifetime of its dialog has expired."
     if any(side.error_at is not None for side in sides):
         return Whereabouts.DISCARDED, "Its dialog has ended in error."
     if sender is None:
-        return Whereabouts.UNKNOWN, "Nothing is known of its sender's side."
+        return Whereabouts.UNKNOWN, "The sender's side is unknown."
     if sender.ended_at is None and message.sequence >= sender.acknowledged:
         why = f" ({sender.status}: {text_of(sender.status)})" if sender.status else ""
         return Whereabouts.WAITING, f"It is in the transmission queue of {sender.instance}{why}."
@@ -95,7 +95,7 @@ def locate(
         return Whereabouts.DISCARDED, "Its target does not accept the contract."
     if any(side.ended_at is not None or side.state in _ENDING for side in sides):
         return Whereabouts.DISCARDED, "An application has ended its dialog."
-    return Whereabouts.LOST, "It was acknowledged, and is in no queue."
+    return Whereabouts.LOST, "It was acknowledged, but is in no queue."
 
 
 _ENDING = ("DI", "DO", "CD")

@@ -80,9 +80,9 @@ class Store:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
                 elif known[name] != value:
                     raise UsageError(
-                        f"The store {self.address} holds other figures: "
+                        f"The store {self.address} has different settings: "
                         f"{name} is {known[name]} there, not {value}.",
-                        "Name another store, or remove this one.",
+                        "Choose another store, or remove this one.",
                     )
 
     def settings(self) -> dict[str, str]:
@@ -218,7 +218,7 @@ class Store:
             yield
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(f"The store {self.address} does not work: {cause}.") from error
+            raise SurroundingsError(f"The store {self.address} failed: {cause}.") from error
 
 
 def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:

@@ -84,7 +84,7 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
         f"  lost       {DIALOG}  initiator's 1 of 1970-01-01T00:00:01.000Z, ServerA/DatabaseA"
     )
     assert lines[-1] == "  ... and 11 more: --format json"
-    assert verdict == "verdict                 30 lost, 1 miscounted by a side"
+    assert verdict == "verdict                 30 lost, 1 miscounted by one side"
     alone = verified_text(Verified(account(Fault.MISCOUNTED)))
     assert "initiator counts 0 sent, its commands differ, ServerA/DatabaseA" in alone
 

@@ -23,14 +23,14 @@ def agents(*words: str) -> Result:
     ("words", "message"),
     [
         ((), "Give --topology TOPOLOGY, or --service data-dependent-routing or"),
-        (NOTICE, "no directory is named"),
+        (NOTICE, "no directory is set"),
         (
             (*NOTICE, "--directory", "d.yaml", "--redirect", "T"),
             "Leave out the options of the other service.",
         ),
         ((*ROUTING, "--directory", "d.yaml"), "Leave out the options of the other service."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
-        ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
+        ((*NOTICE, "--directory", "mysql://host/db"), "mysql is not supported as a store"),
         ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),
     ],
 )

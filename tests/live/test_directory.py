@@ -88,7 +88,7 @@ def test_a_deleted_file_leaves_the_last_offers(write: Write) -> None:
 
 @pytest.mark.parametrize("text", ["", "lifetime: 5"])
 def test_who_names_nobody_is_refused_at_the_start(write: Write, text: str) -> None:
-    with pytest.raises(UsageError, match="names nobody"):
+    with pytest.raises(UsageError, match="is empty"):
         open_directory(str(write(text)))
 
 
@@ -137,7 +137,7 @@ def execute(url: str, *statements: str) -> None:
 def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """It may be empty at the start: services enter themselves."""
     directory = open_directory(url)
-    assert "names nobody yet" in caplog.text
+    assert "is empty" in caplog.text
     assert directory.find("S") == ()
     execute(
         url,

@@ -217,8 +217,8 @@ def test_the_cause_of_a_duplicate_follows_from_the_paths() -> None:
     repeated = BrokerEvent(decode_event(encode_event(twice)), "ssb.event/0@1")
     again = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, G, ("ServerB", 11))]
     copies_by_path = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
-    assert "passed the first copy on twice" in why(life_of([*again, repeated]))
-    assert "several ways" in why(life_of([*copies_by_path, repeated]))
+    assert "forwarded the first copy twice" in why(life_of([*again, repeated]))
+    assert "several paths" in why(life_of([*copies_by_path, repeated]))
 
 
 def why(life: Life) -> str:

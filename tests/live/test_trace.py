@@ -75,5 +75,5 @@ def test_a_probe_that_nobody_takes_is_lost(kafka: str, unique: str) -> None:
         assert code == 1
         assert out.splitlines() == [
             "ServerA/DatabaseA/InitiatorService -> TargetService: 1 probes, 1 lost",
-            "there: nothing was heard of it within 1 s",
+            "there: no report within 1 s",
         ]

@@ -113,7 +113,7 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
 
     other = invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
     assert other.exit_code == 2
-    assert f"runs already, at {kafka} with the prefix {unique}." in other.stderr
+    assert f"already runs, at {kafka} with the prefix {unique}." in other.stderr
 
 
 def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -> None:

@@ -128,7 +128,7 @@ def test_who_was_ready_once_stays_so(tmp_path: Path) -> None:
         serving("0", [watch], store) as port,
     ):
         assert port is not None
-        waits = "The query 'deliveries' has not looked at its topics yet.\n"
+        waits = "The query 'deliveries' has not read its topics yet.\n"
         assert get(port, "/readyz") == (503, waits)
         assert get(port, "/healthz") == (200, "ok\n")
         running.message = "Waiting for data to arrive"

@@ -13,7 +13,7 @@ _OUTCOMES = {
     Verdict.SEND: "sent to {hops}",
     Verdict.FORWARD: "forwarded to {hops}",
     Verdict.PROBE: "for the principal of a mirrored pair: {hops}",
-    Verdict.ASK: "delayed: a route is asked for",
+    Verdict.ASK: "delayed: a route was requested",
     Verdict.DELAY: "delayed ({number})",
     Verdict.DROP: "dropped ({number})",
 }
@@ -38,7 +38,7 @@ def decision_words(decided: Decided) -> DecisionWords:
     outcome = _outcome(decided)
     done = outcome
     if not decided.agrees:
-        done = f"went to {decided.went_to}" if decided.went_to else "went no further"
+        done = f"went to {decided.went_to}" if decided.went_to else "not forwarded"
     return DecisionWords(
         decided.instance,
         decided.at,

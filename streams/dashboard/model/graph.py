@@ -167,7 +167,7 @@ def nodes_of(known: Known) -> list[Node]:
 
 
 def _calm(rate: float) -> tuple[Health, str]:
-    return (Health.GOOD, "all is well") if rate else (Health.QUIET, "nothing came by")
+    return (Health.GOOD, "no problems") if rate else (Health.QUIET, "no traffic")
 
 
 _WORST = (Health.BAD, Health.WARN, Health.GOOD, Health.QUIET)
@@ -212,7 +212,7 @@ def health_of(link: Link) -> tuple[Health, str]:
     if link.up is False:
         return Health.BAD, f"{link.other} sends no heartbeat"
     if link.held_copies:
-        return Health.WARN, f"{link.instance} holds copies for it"
+        return Health.WARN, f"{link.instance} buffers copies for it"
     if link.up_share is not None and link.up_share < 0.995:
-        return Health.WARN, f"{link.other} was away for a part of this time"
-    return (Health.GOOD, "messages pass") if link.count else (Health.QUIET, "nothing came by")
+        return Health.WARN, f"{link.other} was down for part of this time"
+    return (Health.GOOD, "messages pass") if link.count else (Health.QUIET, "no traffic")

@@ -59,7 +59,7 @@ def layout(places: Places) -> None:
     with places.group("two-thirds stack"):
         places.html("graph", "panel graph")
         places.html("answer", "panel answer")
-        places.chart("link_chart", "Latency of the link", "from one instance to the other")
+        places.chart("link_chart", "Latency of the link", "between the two instances")
         places.html("views", "panel")
     places.html("side", "panel third side")
 
@@ -205,7 +205,7 @@ def _table(context: Context, topology: Known, instance: str, view: str) -> Cache
         except HoplineError as error:
             return CachedResult(trouble=Trouble(now, error.message))
     if cluster is None:
-        why = "This view is in Kafka: name the cluster with --bootstrap."
+        why = "This view reads Kafka: give the cluster with --bootstrap."
         return CachedResult(trouble=Trouble(now, why))
     return context.slow.get(
         ("view", instance, view),

@@ -52,8 +52,8 @@ def move_role(cluster: Cluster, pair: str, to: str, timeout: float) -> Moved:
     before = principal_of(live, found.name)
     if before is not None and before.name == target.name:
         raise UsageError(
-            f"{target.name} is the principal of {found.name} already.",
-            f"Name the other one: {', '.join(_others(found, target))}.",
+            f"{target.name} is already the principal of {found.name}.",
+            f"Choose another partner: {', '.join(_others(found, target))}.",
         )
     wanted = failover(live, found.name, target.name)
     with _presence(cluster) as consumer:
@@ -71,8 +71,8 @@ def _asked(live: Topology, pair: str, to: str) -> tuple[MirroredPair, Instance]:
     target = next((i for i in found.partners if i.name.casefold() == to.casefold()), None)
     if target is None:
         raise UsageError(
-            f"{to} is no partner of {found.name}.",
-            f"Name one of: {', '.join(sorted(i.name for i in found.partners))}.",
+            f"{to} is not a partner of {found.name}.",
+            f"Choose one of: {', '.join(sorted(i.name for i in found.partners))}.",
         )
     return found, target
 

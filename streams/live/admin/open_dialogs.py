@@ -107,9 +107,9 @@ def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
     here = after.instance(instance.name)
     database = here.database(dialog.database) if here else None
     if here is None:
-        return "its instance would be gone"
+        return "its instance would be removed"
     if database is None:
-        return "its database would be gone"
+        return "its database would be removed"
     return _ended(database, dialog)
 
 
@@ -119,9 +119,9 @@ def _ended(database: Database, dialog: Dialog) -> str:
     if database.error_epoch > dialog.error_epoch:
         return "its database would end its conversations with an error"
     if dialog.service not in database.services:
-        return "its service would be gone"
+        return "its service would be removed"
     if contract_of(database, dialog.contract) is None:
-        return f"its contract {dialog.contract} would be gone"
+        return f"its contract {dialog.contract} would be removed"
     return ""
 
 
@@ -141,7 +141,7 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     )
     fate = fates.fate(direction, dialog.conversation)
     if fate.change is Fate.STOPS:
-        return f"{dialog.far_service} could not be reached"
+        return f"{dialog.far_service} would be unreachable"
     if fate.change is not Fate.MOVES or (dialog.is_initiator and not dialog.locked):
         return ""
     known = {_owner(fates.old, at) for at in fate.before}

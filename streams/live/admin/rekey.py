@@ -78,7 +78,7 @@ class State:
                 state._take(live)
             except MalformedError as error:
                 raise SurroundingsError(
-                    f"{topic}/{number} cannot be understood: {error}.",
+                    f"{topic}/{number} cannot be decoded: {error}.",
                     "Run this with the version of the workers that wrote it.",
                 ) from error
         return state
@@ -165,7 +165,7 @@ class Rekey:
                 producer.abort_transaction(30)
             raise SurroundingsError(
                 f"{self.home}: a transaction was aborted: {error.args[0].str().rstrip('.')}.",
-                "If a worker has started, stop it; run the command again, which goes on from here.",
+                "If a worker has started, stop it; run the command again to continue.",
             ) from error
 
     def _copy_bodies(self, misplaced: Iterable[tuple[int, DialogKey]]) -> dict[int, _Places]:
@@ -197,7 +197,7 @@ class Rekey:
                     for at in some:
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
-                assert places.keys() >= set(some), "what is committed was confirmed before"
+                assert places.keys() >= set(some), "only confirmed records are committed"
                 self.report(
                     f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
                 )
@@ -237,8 +237,8 @@ class Rekey:
     def _flush(self) -> None:
         if self.producer.flush(60):
             raise SurroundingsError(
-                f"Kafka at {self.cluster.bootstrap} has not taken all records within 60 s.",
-                "Run the command again, which goes on from here.",
+                f"Kafka at {self.cluster.bootstrap} has not accepted all records within 60 s.",
+                "Run the command again to continue.",
             )
 
 

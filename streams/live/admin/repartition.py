@@ -78,8 +78,8 @@ def repartition(
     before = live.instances[hosts[0]].partitions
     if not before <= count <= MOST:
         raise UsageError(
-            f"{name} has {before} partitions, and cannot have {count}.",
-            f"Kafka adds partitions and never takes any away: {before} to {MOST}.",
+            f"{name} has {before} partitions and cannot be changed to {count}.",
+            f"Kafka can only add partitions: choose {before} to {MOST}.",
         )
     grown = [name for host in hosts for name in _topics(cluster, host, live)]
     grown += [name for home in homes if home not in hosts for name in _topics(cluster, home, live)]
@@ -142,7 +142,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
             consumer.poll(0.1)
             if time.monotonic() > deadline:
                 raise SurroundingsError(
-                    f"Endpoint workers of {home} run: the partitions belong to them.",
+                    f"Endpoint workers of {home} run and own the partitions.",
                     "Stop the workers of the instance and of its partners, and stand-bys too.",
                 )
         consumer.pause(consumer.assignment())
@@ -160,8 +160,7 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
         if left:
             raise SurroundingsError(
                 f"{left:,} records of {topic} are not applied yet.",
-                "Stop what sends, and let the workers run until they have no lag there; then stop "
-                "them too.",
+                "Stop the senders, let the workers run until their lag is 0, then stop them too.",
             )
 
 
@@ -213,8 +212,8 @@ def _move(
         wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
     if wrong:
         raise SurroundingsError(
-            f"{wrong:,} dialogs of {home} are on a wrong partition still.",
-            "Run the command again, which goes on from here.",
+            f"{wrong:,} dialogs of {home} are still on a wrong partition.",
+            "Run the command again to continue.",
         )
     return moved
 
@@ -246,6 +245,6 @@ def _demand_committed(
             raise SurroundingsError(
                 f"The agents of {clipped(application)} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
-                "Start them and the workers until they have, then stop both. If there is no such "
-                "application any more: --ignore-application.",
+                "Start them and the workers until they have, then stop both. If the application "
+                "no longer exists: --ignore-application.",
             )

@@ -23,12 +23,14 @@ def skip_statement(cluster: Cluster, place: str) -> int:
     """
     found = _PLACE.fullmatch(place)
     if found is None:
-        raise UsageError(f"{place} is no place of a statement.", _LOG_HINT)
+        raise UsageError(f"{place} is not the place of a statement.", _LOG_HINT)
     prefix = cluster.topics.prefix
     topic = prefix + found["topic"].removeprefix(prefix)
     named = place_of(topic, cluster.topics)
     if named is None or named.kind != "cmd":
-        raise UsageError(f"{topic} is no topic of statements: only these are held back.", _LOG_HINT)
+        raise UsageError(
+            f"{topic} is not a topic of statements; only statements are held back.", _LOG_HINT
+        )
     partition, offset = int(found["partition"]), int(found["offset"])
     read_catalog(cluster)  # which says the schemas
     first = None

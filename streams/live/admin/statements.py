@@ -114,7 +114,7 @@ def _refuse_skipped(skipped: tuple[Skipped, ...]) -> None:
     for each in skipped:
         if each.kind.upper() not in _WITHOUT_EFFECT:
             raise UsageError(
-                f"{each.file}:{each.line}:{each.column}: {each.kind} is no statement that changes "
+                f"{each.file}:{each.line}:{each.column}: {each.kind} does not change "
                 "the catalog; nothing was changed.",
                 "`hopline query` answers SELECT; begin, send, receive and end are commands.",
             )

@@ -37,13 +37,13 @@ class UnreadableStatement(NamedTuple):
     def remedy(self) -> str:
         """Return how partition and statement go on."""
         return (
-            "Run the `hopline apply TOPOLOGY` of the version that has written it, or give it up: "
+            "Run the `hopline apply TOPOLOGY` of the version that wrote it, or skip it: "
             f"hopline skip {self.place}."
         )
 
     def __str__(self) -> str:
         return (
-            f"Partition {self.partition} of {self.topic} ({self.instance}) waits at offset "
+            f"Partition {self.partition} of {self.topic} ({self.instance}) is blocked at offset "
             f"{self.offset}: {self.why}."
         )
 

@@ -55,7 +55,7 @@ class FileDirectory:
             self._offers = load_offers(self._path)
             log.info("%s: %d routes", self._path, len(self._offers))
         except (InputError, OSError) as error:
-            log.error("%s\n  What it said before still counts.", error)
+            log.error("%s\n  The previous version stays in use.", error)
 
 
 def open_directory(named: str) -> Directory:
@@ -70,7 +70,7 @@ def open_directory(named: str) -> Directory:
     directory = SqlDirectory.open(named)
     offers = directory.all()
     if not offers:
-        log.warning("The directory in %s names nobody yet.", directory.address)
+        log.warning("The directory in %s is empty.", directory.address)
     for offer in offers:
         for breach in offer.breaches:
             log.warning("%s: %s: %s", offer.source, offer.service, breach.detail)
@@ -87,7 +87,7 @@ def directory_of(agent: Agent) -> Directory:
     named = os.environ.get(VARIABLE) if stated is None else stated.text
     if not named:
         raise agent.runs.error(
-            "no directory is named", f"Add directory: a file or a URL, or set {VARIABLE}."
+            "no directory is set", f"Set directory: to a file or a URL, or set {VARIABLE}."
         )
     beside = "" if stated is None or "://" in named else Path(stated.source.file).parent
     return open_directory(str(Path(beside, named)) if beside else named)
@@ -95,7 +95,7 @@ def directory_of(agent: Agent) -> Directory:
 
 def _demand(path: Path, offers: tuple[Offer, ...]) -> None:
     if not offers:
-        raise UsageError(f"The directory {path} names nobody.", _SHAPE)
+        raise UsageError(f"The directory {path} is empty.", _SHAPE)
     for offer in offers:
         for breach in offer.breaches:
             at = offer.source

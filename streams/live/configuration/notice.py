@@ -48,7 +48,9 @@ class Notices:
         if refusal is None:
             refusal = self._create_routes(broker, asked, offers, now)
         else:
-            log.info("%s asks for %s: %s", clipped(broker), clipped(asked.service), refusal[1])
+            log.info(
+                "%s requests a route to %s: %s", clipped(broker), clipped(asked.service), refusal[1]
+            )
         for offer in offers:  # where it stands is nobody's business elsewhere
             for breach in offer.breaches:
                 log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
@@ -63,8 +65,8 @@ class Notices:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         found = answer(asked, offers, place[1].routes, now)
         refusal = self._execute(place, found.sql, now, state)
-        text = refusal[1] if refusal else found.sql or "there is a route by now"
-        log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, text)
+        text = refusal[1] if refusal else found.sql or "a route now exists"
+        log.info("%s/%s requests a route to %s: %s", place[0], place[1].name, asked.service, text)
         return refusal
 
     def purge(self) -> None:

@@ -172,7 +172,9 @@ class _Search:
                 )
             if now > self._deadline:
                 topics = listed(sorted({topic for topic, _ in left}), 3)
-                self._stop(f"what was not read within {self._bounds.seconds:g} s of {topics}")
+                self._stop(
+                    f"records of {topics} that were not read within {self._bounds.seconds:g} s"
+                )
                 return
             self._found.passed += len(batch)
             for message in batch:
@@ -199,7 +201,7 @@ class _Search:
             self._found.records.append(record)
         elif not self._full:
             most = counted(self._bounds.records, "record")
-            self._stop(f"all but the first {most} that were found")
+            self._stop(f"all but the first {most} found")
 
     def _stop(self, sentence: str) -> None:
         self._full = True
@@ -215,10 +217,8 @@ class _Search:
         }
         if gone and not self._full:
             names = listed(sorted(gone), 3)
-            when = "" if since is None else ", if it was there"
-            self._found.left_out.append(
-                f"what nobody needed any more and was trimmed of {names}{when}"
-            )
+            when = "" if since is None else ", if they existed"
+            self._found.left_out.append(f"processed records of {names}, which were trimmed{when}")
 
 
 def _is_over(events: Collection[Mapping[str, object]]) -> bool:

@@ -100,7 +100,7 @@ def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
     verb = "END" if message_words(header, frame.body)[0] in (Shape.END, Shape.ERROR) else "SEND"
     ends: tuple[Place, ...] = (place, (place[0],))
     sight = Sight(0, Shape.STATEMENT, ends, verb, header.sequence)
-    source = ("told by", "its first copy; the statement itself is in no log that was read")
+    source = ("told by", "its first copy; the statement itself is not in the logs that were read")
     return Step(header.enqueued_at, sight, frame.where, (source,), message=(side, header.sequence))
 
 
@@ -123,18 +123,18 @@ def passage(copy: Passage) -> Step:
 
 def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
     hops = frame_path(copy.frame)
-    yield "way so far", " > ".join(hops)
+    yield "path so far", " > ".join(hops)
     yield "hops left", str(copy.frame.journey.hops_remaining)
     if copy.arrived is None:
-        yield "not taken up", f"nothing that was read shows what {copy.receiver} made of it"
+        yield "not taken up", f"no record shows what {copy.receiver} did with it"
     else:
         yield "taken up", f"by {copy.receiver} {copy.arrived - copy.at} ms later"
     if copy.again:
         yield (
             "once more",
             (
-                f"{copy.sender} has passed this very copy on before: it was stopped, or lost its "
-                "partition, between writing it and committing its position"
+                f"{copy.sender} has already forwarded this copy: it was stopped, or lost its "
+                "partition, between writing it and committing its offset"
             ),
         )
 
@@ -266,7 +266,7 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
     if number == Number.DUPLICATE:
         yield "why", _why_again(event, copies)
     if number == Number.ANOTHER_INSTANCE_CONVERSES:
-        yield "why", "several targets: another instance had answered first and has the dialog"
+        yield "why", "several targets: another instance answered first and owns the dialog"
     for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
             label = "way" if name == "path" else name.replace("_", " ")
@@ -276,17 +276,17 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
 def _why_again(event: Event, copies: Copies) -> str:
     attempt, message_id = event["attempt"], event["message_id"]
     if attempt is None:
-        return "nobody knows which copy it was"
+        return "the copy is unknown"
     if attempt:
         return (
-            f"the sender retried ({attempt}): no acknowledgement had come in time, and an earlier "
+            f"the sender retried ({attempt}): no acknowledgement arrived in time, and an earlier "
             "copy arrived after all"
         )
     about = None if message_id is None else uuid.UUID(message_id)
     paths = copies.paths(about, 0)
     if len(paths) > 1:
-        return "its first copies came by several ways: more than one route leads here at once"
-    return "a forwarder on the way passed the first copy on twice: it was stopped in between"
+        return "its first copies took several paths: more than one route leads here"
+    return "a forwarder on the path forwarded the first copy twice: it was stopped in between"
 
 
 def broken(record: Broken, scene: Scene) -> Step:

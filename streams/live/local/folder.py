@@ -151,7 +151,7 @@ class UpFolder:
         with locked(self.path / "up.lock") as mine:
             if not mine:
                 raise UsageError(
-                    f"The system of {self.path} is being started or stopped by somebody else.",
+                    f"The system of {self.path} is being started or stopped by another process.",
                     "Wait for it: `hopline status`.",
                 )
             yield

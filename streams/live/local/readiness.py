@@ -30,4 +30,4 @@ def last_words(log: Path) -> str:
     except FileNotFoundError:
         lines = []
     own = [line for line in lines if not line.startswith(" ")]
-    return own[-1] if own else "it said nothing"
+    return own[-1] if own else "no output"

@@ -92,7 +92,7 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
     same_kafka = before.embedded if wish.bootstrap is None else before.bootstrap == wish.bootstrap
     if not same_kafka or before.prefix != wish.prefix:
         raise UsageError(
-            f"A system of {folder.path} runs already, at {before.bootstrap} with the prefix "
+            f"A system of {folder.path} already runs, at {before.bootstrap} with the prefix "
             f"{before.prefix}.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
@@ -104,10 +104,10 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
     broken = next(found, None)
     if broken is not None:
         raise UsageError(
-            f"Open dialogs could not go on with this topology, such as {broken.conversation} of "
+            f"This topology would break open dialogs, such as {broken.conversation} of "
             f"{broken.instance}/{broken.database}: {broken.why}.",
             f"`hopline apply --force --bootstrap {cluster.bootstrap} --prefix "
-            f"{cluster.topics.prefix}` applies it all the same.",
+            f"{cluster.topics.prefix}` applies it anyway.",
         )
 
 
@@ -176,8 +176,8 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
             raise SurroundingsError(
                 f"The workers are not ready within {timeout:g} s: "
                 f"{progress or 'none has started'}.",
-                f"Their logs are in {folder.log('keeper').parent}; `hopline status` goes on "
-                "looking, `hopline down` ends them.",
+                f"Their logs are in {folder.log('keeper').parent}; `hopline status` shows the "
+                "state, `hopline down` stops them.",
             )
         time.sleep(POLL_S)
 
@@ -187,8 +187,8 @@ def _refuse_failed(folder: UpFolder, system: System) -> None:
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(
-                f"The {_called(worker)} again and again: {last_words(folder.log(worker.name))}",
-                f"The log is {folder.log(worker.name)}; `hopline down` ends the attempts.",
+                f"The {_called(worker)} repeatedly: {last_words(folder.log(worker.name))}",
+                f"The log is {folder.log(worker.name)}; `hopline down` stops the restarts.",
             )
     if not folder.keeps(system):
         raise SurroundingsError(

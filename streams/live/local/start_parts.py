@@ -25,8 +25,8 @@ def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Sta
         return {"": start(folder, wish, report)}
     if wish.bootstrap is not None:
         raise UsageError(
-            f"The topology names {len(names)} clusters, and --bootstrap is one.",
-            "Leave it out for a broker each, or use `hopline apply` and `hopline worker`.",
+            f"The topology has {len(names)} clusters; --bootstrap gives one.",
+            "Leave it out to start a broker for each, or use `hopline apply` and `hopline worker`.",
         )
     ports = {name: wish.port and wish.port + n for n, name in enumerate(names)}
     with folder.alone():
@@ -50,7 +50,7 @@ def _refuse_other_shape(folder: UpFolder, names: list[str]) -> None:
         running.append("")
     if not set(running) <= set(names):
         raise UsageError(
-            f"A system of {folder.path} runs already, on other clusters.",
+            f"A system of {folder.path} already runs on other clusters.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
 

@@ -78,7 +78,7 @@ def dialogs_of(
                 dialogs = read_dialogs(cluster, topic, partition)
             except MalformedError as error:
                 raise SurroundingsError(
-                    f"{topic}/{partition} cannot be understood: {error}"
+                    f"{topic}/{partition} cannot be decoded: {error}"
                 ) from error
             found += [
                 (d, (home, partition)) for d in dialogs.values() if names.get(d.database) == home

@@ -57,8 +57,8 @@ def answer(asked: Asked, text: str, time: Show) -> SelectResult:
             return SelectResult(columns, tuple(dict(zip(columns, r, strict=True)) for r in cursor))
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise UsageError(
-                f"The SELECT cannot be answered: {error}.",
-                f"It is run by SQLite, over queues and over: {', '.join(VIEWS)}.",
+                f"The SELECT failed: {error}.",
+                f"SQLite executes it, over queues and: {', '.join(VIEWS)}.",
             ) from error
 
 
@@ -66,7 +66,7 @@ def _views(text: str) -> list[str]:
     found = dict.fromkeys(f"sys.{name.casefold()}" for name in _VIEW.findall(text))
     unknown = [name for name in found if name not in VIEWS]
     if unknown:
-        raise UsageError(f"There is no view {unknown[0]} here.", f"There are: {', '.join(VIEWS)}.")
+        raise UsageError(f"Unknown view {unknown[0]}.", f"There are: {', '.join(VIEWS)}.")
     return list(found)
 
 

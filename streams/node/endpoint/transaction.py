@@ -80,8 +80,8 @@ class Transaction(Overlay):
                 conversation=command.conversation,
                 database=command.database,
                 from_initiator=command.from_initiator,
-                detail=f"{command.kind.value} passed over: {cause.source} has said something else "
-                f"at {cause.offset}, {cause.n}",
+                detail=f"{command.kind.value} skipped: {cause.source} has sent a different "
+                f"statement at {cause.offset}, {cause.n}",
             )
         known = seen.find(cause)
         self._answer(command, known.number if known is not None else 0)
