@@ -69,7 +69,7 @@ def test_an_avro_file_has_no_items_without_bytes(tmp_path: Path, items: Any) -> 
     marker = file.getvalue()[-16:]
     path = tmp_path / "bomb.avro"
     path.write_bytes(file.getvalue() + pack_long(1) + pack_long(len(block)) + block + marker)
-    assert "a few bytes be billions of values" in refused("inspect", str(path))
+    assert "a few bytes to decode to billions of values" in refused("inspect", str(path))
     with pytest.raises(MalformedError, match="take no bytes"):
         Codec("Presence").announce(bomb(items))
 

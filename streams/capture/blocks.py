@@ -92,7 +92,7 @@ class Blocks:
             raise DamageError(at, "the file ends in the middle of a block")
         data = self._file.read(size)
         if self._file.read(MARKER) != self._marker:
-            raise DamageError(at, "the block does not end with the file's marker")
+            raise DamageError(at, "the block does not end with the file's sync marker")
         return Block(at, records, data)
 
     def _number(self, at: int) -> int:
@@ -104,7 +104,7 @@ class Blocks:
             value |= (byte[0] & 0x7F) << (7 * n)
             if byte[0] < 0x80:
                 return (value >> 1) ^ -(value & 1)
-        raise DamageError(at, "a number that does not end")
+        raise DamageError(at, "an unterminated number")
 
     def _records(self, block: Block) -> list[dict[str, Any]]:
         """Decode a block: behind their number and before a zero, its records are an Avro array."""
@@ -115,7 +115,7 @@ class Blocks:
             array = io.BytesIO(pack_long(block.records) + data + b"\0")
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
-                raise ValueError("its records are not as long as it says")
+                raise ValueError("its records do not have the stated length")
         except Exception as error:  # damaged bytes raise whatever the decoder happens to hit
             why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise DamageError(block.at, why, block.records) from error

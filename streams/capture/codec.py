@@ -43,15 +43,15 @@ def inflate(codec: str, data: bytes) -> bytes:
     if codec == Codec.NULL.value:
         return data
     if codec not in (Codec.DEFLATE.value, Codec.ZSTANDARD.value):
-        raise ValueError(f"its codec is {codec}, and known are null, deflate and zstandard")
+        raise ValueError(f"unsupported codec {codec}; supported are null, deflate and zstandard")
     if codec == Codec.ZSTANDARD.value:
         frame = zstd.ZstdDecompressor()
         found = bytes(frame.decompress(data, _INFLATED))
         if not frame.eof:
-            raise ValueError("it is no block of zstandard of a possible size")
+            raise ValueError("it is not a valid zstandard block")
         return found
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     found = stream.decompress(data, _INFLATED)
     if stream.unconsumed_tail or not stream.eof:
-        raise ValueError("it is no deflated block of a possible size")
+        raise ValueError("it is not a valid deflate block")
     return found

@@ -59,7 +59,7 @@ class CaptureReader:
             learn_schemas(self.metadata.schemas)
         except MalformedError as error:
             raise InputError(
-                f"The capture names a schema that is none: {error}.",
+                f"The capture has an invalid schema: {error}.",
                 file=str(self.path), remedy=DAMAGED,
             ) from error  # fmt: skip
 
@@ -110,7 +110,7 @@ def _whole(file: Path, part: Part | None) -> Iterator[Record]:
     header = read_header(file)
     if part is not None and digest(file) != part.sha256:
         raise InputError(
-            "The file is not what the manifest says: its checksum is another one.",
+            "The file does not match the manifest: its checksum differs.",
             file=str(file), remedy=f"{DAMAGED} Or read it with --salvage.",
         )  # fmt: skip
     return records_of(file, header)

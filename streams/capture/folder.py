@@ -167,7 +167,7 @@ class CaptureFolder:
         except OSError as error:
             raise UsageError(
                 f"{path}: the file cannot be written: {error.strerror}.",
-                "Give a folder with room and the right to write there.",
+                "Give a writable folder with enough space.",
             ) from error
 
     def __enter__(self) -> CaptureFolder:
@@ -187,12 +187,12 @@ class CaptureFolder:
 
 def _make(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
-        raise UsageError(f"{folder} holds something already.", "Name a new or an empty folder.")
+        raise UsageError(f"{folder} is not empty.", "Give a new or an empty folder.")
     try:
         make_folder(folder)
     except OSError as error:
         raise UsageError(
-            f"{folder}: the folder cannot be made: {error.strerror}.", "Name another one."
+            f"{folder}: the folder cannot be created: {error.strerror}.", "Choose another one."
         ) from error
 
 
@@ -207,6 +207,6 @@ def _locked(folder: Path) -> IO[bytes]:
         except OSError:
             file.close()
             raise UsageError(
-                f"{folder}: another process writes a capture there.", "Name another folder."
+                f"{folder}: another process is writing a capture there.", "Choose another folder."
             ) from None
     return file

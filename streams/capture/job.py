@@ -73,8 +73,8 @@ def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass  # nobody of ours wrote it
     raise UsageError(
-        f"The job {job} is known, and replays something else.",
-        "Give --job another name, or the same capture and the same options as before.",
+        f"The job {job} already exists and replays something else.",
+        "Choose another --job name, or give the same capture and options as before.",
     )
 
 
@@ -82,9 +82,8 @@ def demand_name(name: str) -> str:
     """Return the name of a job; raises UsageError for one that cannot be."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"'{name}' is no name of a job.",
-            "Take letters, digits, '.', '_' and '-', beginning with a letter or a digit, "
-            "100 at most.",
+            f"'{name}' is not a valid job name.",
+            "Use up to 100 letters, digits, '.', '_' and '-'; the first is a letter or a digit.",
         )
     return name
 
@@ -128,9 +127,9 @@ class Job:
         before = self._readings and self._readings.known([0]).get(0)
         if before:
             raise SurroundingsError(
-                f"The job {self.name} was begun, and Kafka has forgotten how far it is. By "
-                f"{before.when} {before.position:,} records were settled, perhaps more.",
-                "To send everything again, in conversations of their own, give --job another name.",
+                f"The job {self.name} was started, but Kafka has lost its progress. By "
+                f"{before.when} {before.position:,} records were done, perhaps more.",
+                "To send everything again in new conversations, choose another --job name.",
             )
 
     def _known(self) -> Standing | None:

@@ -97,7 +97,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found[_MARK] != _VERSION:
-            raise ValueError(f"its version is {found[_MARK]!r}, and {_VERSION} is known")
+            raise ValueError(f"its version is {found[_MARK]!r}; supported is {_VERSION}")
         return _decoded(found)
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
@@ -105,7 +105,7 @@ def read_manifest(folder: Path) -> Manifest:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
             f"The manifest cannot be read: {reason}.", file=str(path),
-            remedy="Copy it again, or read the parts one by one.",
+            remedy="Copy it again, or read each part by itself.",
         ) from error  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def _plain(name: Any) -> str:
     """Return a part's name, which is one of a file right in the folder and nowhere else."""
     # What has no form in UTF-8, or a null character, no file system has a name for.
     if not isinstance(name, str) or not name.isprintable():
-        raise ValueError(f"{name!r} is no name of a part")
+        raise ValueError(f"{name!r} is not a part's name")
     if Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} is no name of a part")
     return name

@@ -56,7 +56,7 @@ def rule_of(text: str) -> Rule:
         return Rule(type_, text, _json(rule))
     if rule.startswith("/"):
         return Rule(type_, text, _xml(rule))
-    raise UsageError(f"'{text}' is no rule for masking.", _FORM)
+    raise UsageError(f"'{text}' is not a masking rule.", _FORM)
 
 
 def shape(text: str) -> str:
@@ -79,7 +79,7 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
+        raise UsageError(f"'{text}' is not a valid regular expression: {error}.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
         text, encoding = _decoded(body)
@@ -117,7 +117,7 @@ def _json(path: str) -> Callable[[bytes], Masked]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
-            raise UsageError(f"'{path}' is no path of JSON at '{path[at:]}'.", _FORM)
+            raise UsageError(f"'{path}' is not a valid JSON path at '{path[at:]}'.", _FORM)
         steps.append((step[1] or "[", step[2] or step[3]))
         at = step.end()
     if not steps:
@@ -194,7 +194,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
     try:
         ElementTree.Element("all").findall(wanted)
     except (SyntaxError, KeyError, TypeError, IndexError, ValueError, RecursionError):
-        raise UsageError(f"'{path}' is no path that is understood.", _FORM) from None
+        raise UsageError(f"'{path}' is not a supported path.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
         root = read_xml(body)

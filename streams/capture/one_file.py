@@ -18,9 +18,9 @@ from streams.schema.bounded import is_bounded
 
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
-NO_CAPTURE = "Give a file that `hopline generate traffic` or `hopline capture` has written."
+NO_CAPTURE = "Give a file written by `hopline generate traffic` or `hopline capture`."
 DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
-_AROUND = f"{DAMAGED} `hopline inspect --salvage` reads what stands around the damage."
+_AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
 class Header(NamedTuple):
@@ -63,7 +63,7 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
             ) from error
     if header.counts is not None and number != header.counts.records:
         raise InputError(
-            f"The file ends after record {number} and says that it has {header.counts.records}.",
+            f"The file ends after record {number}; its header says {header.counts.records}.",
             file=str(path), remedy=_AROUND,
         )  # fmt: skip
 
@@ -98,7 +98,7 @@ def _blocks(file: IO[bytes], header: Header) -> Blocks:
 
 def _container(path: Path, file: IO[bytes]) -> Any:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise InputError("This is no Avro file.", file=str(path), remedy=NO_CAPTURE)
+        raise InputError("This is not an Avro file.", file=str(path), remedy=NO_CAPTURE)
     file.seek(0)
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
@@ -116,7 +116,8 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         )  # fmt: skip
     if not is_bounded(container.writer_schema):
         raise InputError(
-            "The file's schema lets a few bytes be billions of values, or types nest without end.",
+            "The file's schema allows a few bytes to decode to billions of values, or endless "
+            "nesting.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container
@@ -133,7 +134,7 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
         )
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
-            f"The file's metadata is not a capture's: {error_text(error)}.",
+            f"The file's metadata is not that of a capture: {error_text(error)}.",
             file=str(path), remedy=NO_CAPTURE,
         ) from error  # fmt: skip
 
@@ -141,7 +142,7 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
 def schemas_in(found: Any) -> tuple[str, ...]:
     """Return schemas from decoded JSON; raises ValueError where they are something else."""
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ValueError("the schemas are no list of texts")
+        raise ValueError("the schemas are not a list of strings")
     return tuple(found)
 
 

@@ -67,7 +67,7 @@ def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: To
         draft.replace(path)
     except OSError as error:
         raise UsageError(
-            f"{path}: the file cannot be written: {error}.", "Give a path in a folder that exists."
+            f"{path}: the file cannot be written: {error}.", "Give a path in an existing folder."
         ) from error
     finally:
         draft.unlink(missing_ok=True)

@@ -99,8 +99,8 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
         if existing.get(topic, 0) <= highest:
             has = f"has {existing[topic]} partitions" if topic in existing else "does not exist"
             raise SurroundingsError(
-                f"Topic {topic} {has}, and records belong into partition {highest}.",
-                "Run 'hopline apply TOPOLOGY' to create it as it was.",
+                f"Topic {topic} {has}, but records belong to partition {highest}.",
+                "Run 'hopline apply TOPOLOGY' to create it as in the capture.",
             )
     if resumed:
         return
@@ -108,11 +108,11 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
     used = sorted(place for place, high in highs.items() if high > begins[place])
     if used:
         topic, partition = used[0]
-        more = f" ({len(used) - 1} more like it)" if used[1:] else ""
+        more = f" ({len(used) - 1} more like this)" if used[1:] else ""
         raise UsageError(
-            f"{topic}/{partition} holds records already{more}, and records are put back into "
-            "empty topics only.",
-            "Name another cluster, another --prefix, or the job that has begun it: --job.",
+            f"{topic}/{partition} already has records{more}; records can be restored only into "
+            "empty topics.",
+            "Choose another cluster, another --prefix, or the job that started it: --job.",
         )
 
 

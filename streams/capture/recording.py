@@ -71,7 +71,7 @@ def choose(
         ours = {name: place for name, place in ours.items() if name in needed}
         missing = sorted(n for n in set(needed) - set(ours) if not n.startswith(_unasked(cluster)))
         if missing:
-            more = f" ({len(missing) - 1} more like it)" if missing[1:] else ""
+            more = f" ({len(missing) - 1} more like this)" if missing[1:] else ""
             raise SurroundingsError(
                 f"Topic {missing[0]} does not exist{more}.",
                 "Run 'hopline apply TOPOLOGY' to create it, or leave --topology out.",
@@ -88,15 +88,15 @@ def choose(
         if instance not in {place.instance for place in ours.values()}:
             known = sorted({place.instance for place in ours.values() if place.instance})
             raise UsageError(
-                f"There are no topics of an instance '{instance}'.",
-                f"Known: {listed(known, 9)}." if known else "Is it another --prefix?",
+                f"There are no topics of instance '{instance}'.",
+                f"Known: {listed(known, 9)}." if known else "Check --prefix.",
             )
     if instances:
         others, ours = set(), {n: p for n, p in ours.items() if p.instance in instances}
     if not ours and not others:
         raise UsageError(
             f"There are no topics with the prefix '{cluster.topics.prefix}'.",
-            "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+            "Run 'hopline apply TOPOLOGY', or give another prefix with --prefix.",
         )
     return sorted({*ours, *others})
 
@@ -111,7 +111,8 @@ def _matching(names: Collection[str], pattern: str, prefix: str) -> list[str]:
     ]
     if not found:
         raise UsageError(
-            f"No topic matches '{pattern}'.", "Write it as 'queue.*', say; hopline tail lists them."
+            f"No topic matches '{pattern}'.",
+            "Write it like 'queue.*'; hopline tail lists the topics.",
         )
     return found
 
@@ -137,7 +138,7 @@ def begin(
         if offset > highs[place]:
             raise UsageError(
                 f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}.",
-                "Name a smaller one with --from.",
+                "Give a smaller one with --from.",
             )
     ends = None
     if not follow:
@@ -156,21 +157,21 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
     """
     known = manifest.recording
     if known is None:
-        raise UsageError("The capture in the folder was not recorded.", "Name another folder.")
+        raise UsageError("The capture in the folder was not recorded.", "Choose another folder.")
     if known.cluster != wanted.cluster:
-        raise UsageError("The capture is of another Kafka cluster.", "Name another folder.")
+        raise UsageError("The capture is of another Kafka cluster.", "Choose another folder.")
     for name in sorted({*known.asked, *wanted.asked}):
         before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
         if before != now:
             raise UsageError(
-                f"The folder's capture was made with {name} {before or '(nothing)'}, "
-                f"and this is {now or '(nothing)'}.",
-                "Say the same again to go on with it, or name another folder.",
+                f"The folder's capture was started with {name} {before or '(nothing)'}, "
+                f"not with {now or '(nothing)'}.",
+                "Repeat the same options to continue, or choose another folder.",
             )
     for topic, found in known.topics.items():
         if wanted.topics.get(topic) != found:
             raise UsageError(
-                f"The topic {topic} was made anew since the capture was begun.",
+                f"The topic {topic} was recreated since the capture was started.",
                 "Record it into another folder.",
             )
     begins = {**wanted.begins, **known.begins}
@@ -236,7 +237,7 @@ def _at(
             where = f"{point.topic}" + ("" if point.partition is None else f"/{point.partition}")
             raise UsageError(
                 f"{option} names {where}, which is not recorded.",
-                "Name a topic with its prefix, and a partition that it has.",
+                "Give a topic with its prefix, and an existing partition.",
             )
         if point.moment is None:
             found.update((place, point.offset) for place in meant)

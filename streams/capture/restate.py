@@ -88,7 +88,7 @@ def _guid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError as error:
-        raise MalformedError(f"'{text}' is no id") from error
+        raise MalformedError(f"'{text}' is not an id") from error
 
 
 _new = lru_cache(_REMEMBERED)(renewed)

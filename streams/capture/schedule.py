@@ -109,7 +109,7 @@ def demand_time(found: Contents, speed: float, file: str) -> None:
     if lasts <= LONGEST:
         return
     raise InputError(
-        f"The commands' times lie {found.seconds / 86_400:,.0f} days apart, so the replay would "
+        f"The commands span {found.seconds / 86_400:,.0f} days, so the replay would "
         f"last {lasts / 86_400:,.0f} days: record {found.first_at} is of {_instant(found.first)}, "
         f"record {found.last_at} of {_instant(found.last)}.",
         file=file,
@@ -189,7 +189,7 @@ def renamed(topic: str, prefix: str, to_prefix: str) -> str:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:
         raise UsageError(
-            f"The topic {topic} has too long a name to be known under another prefix.",
+            f"The topic name {topic} is too long for another prefix.",
             f"Replay with --prefix '{prefix}'.",
         )
     return to_prefix + topic.removeprefix(prefix)

@@ -54,7 +54,9 @@ class CaptureWriter:
         named = Path(path)
         self.path = named.resolve() if named.is_symlink() else named  # the link itself stays
         if self.path.exists() and not self.path.is_file():
-            raise UsageError(f"{path} is no file, and is not replaced.", "Name a file to write.")
+            raise UsageError(
+                f"{path} is not a regular file and is not replaced.", "Give a file to write."
+            )
         self.counts = Counts()
         """What was written so far."""
         self._part = self.path.with_name(self.path.name + ".part")
@@ -175,5 +177,5 @@ def _marker(entries: Mapping[str, str]) -> bytes:
 def _unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(
         f"{path}: the file cannot be written: {error.strerror}.",
-        "Give a path in a folder that exists, with room and the right to write there.",
+        "Give a path in an existing, writable folder with enough space.",
     )

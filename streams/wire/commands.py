@@ -85,7 +85,7 @@ def decode_cause(raw: bytes) -> Cause:
     """
     record = CAUSE.decode(raw)
     if not record["application"]:
-        raise MalformedError("Cause: it names no application")
+        raise MalformedError("Cause: no application")
     topic = uuid.UUID(bytes=record["topic"])
     source = Source(record["application"], record["agent"], topic, record["partition"])
     return Cause(source, record["offset"], record["n"])
@@ -135,14 +135,16 @@ def _command(
     record = COMMAND.decode(raw)
     record["command_id"] = uuid.UUID(bytes=record["command_id"])
     if record["kind"] == _NEWER_STATEMENT:
-        raise MalformedError("Command: a statement that this version does not know")
+        raise MalformedError("Command: unknown statement")
     record["kind"] = CommandKind(record["kind"])
     try:
         record["group"] = uuid.UUID(record["group"]) if record["group"] else None
         record["related"] = uuid.UUID(record["related"]) if record["related"] else None
         record["also"] = tuple(map(uuid.UUID, record["also"]))
     except ValueError as error:
-        raise MalformedError(f"Command: a conversation or its group is no UUID: {error}") from error
+        raise MalformedError(
+            f"Command: a conversation or its group is not a UUID: {error}"
+        ) from error
     return Command(conversation=conversation, body=body, stored_at=stored_at, **record)
 
 
@@ -174,7 +176,7 @@ def decode_result(raw: bytes | None) -> ResultRecord:
     try:
         conversation = uuid.UUID(record["conversation"])
     except ValueError as error:
-        raise MalformedError(f"Result: the conversation is no UUID: {error}") from error
+        raise MalformedError(f"Result: the conversation is not a UUID: {error}") from error
     return ResultRecord(
         uuid.UUID(bytes=record["command_id"]), conversation, record["number"], record["text"]
     )

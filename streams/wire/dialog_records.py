@@ -118,7 +118,7 @@ class FrameRecord(DialogRecord):
         """Return the acknowledgement; a status is a forwarder's own, and only in ``ack``."""
         read = decode_ack_value(self.record.value, conversation)
         if isinstance(read, Status):
-            raise MalformedError("a status where an acknowledgement belongs")
+            raise MalformedError("a status instead of an acknowledgement")
         return read
 
 

@@ -171,7 +171,7 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
     except (ValueError, RecursionError) as error:
         raise MalformedError(f"{ADMITS}: no JSON") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise MalformedError(f"{ADMITS}: no list of names")
+        raise MalformedError(f"{ADMITS}: not a list of names")
     return frozenset(names)
 
 

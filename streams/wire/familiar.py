@@ -90,4 +90,4 @@ def _number(raw: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), end + 1
         shift += 7
-    raise ValueError("no number of 63 bits")
+    raise ValueError("not a 63-bit number")

@@ -143,7 +143,7 @@ def _header(raw: bytes | None) -> Header:
     if flags:
         _check_flags(flags, sequence)
     if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
-        text = "Message: sequence or fragment number out of bounds (11274)"
+        text = "Message: sequence or fragment number out of range (11274)"
         raise MalformedError(text, Number.SEQUENCE_OUT_OF_BOUNDS)
     return Header(
         uuid.UUID(bytes=record["message_id"]),
@@ -166,7 +166,7 @@ def _check_flags(flags: int, sequence: int) -> None:
     if flags & Flag.UNSEQUENCED and flags & Flag.END:
         raise MalformedError("Message: unsequenced with 'end' (11276)", Number.END_UNSEQUENCED)
     if flags & Flag.UNSEQUENCED and sequence:
-        text = "Message: unsequenced with a number (11299)"
+        text = "Message: unsequenced but with a number (11299)"
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
 
 

@@ -47,7 +47,7 @@ def decode_reading(raw: bytes | None) -> Reading:
     """Decode a value; raises MalformedError, also where position or time are none."""
     record = READING.decode(raw)
     if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
-        raise MalformedError("Reading: a position below 0, or a time that is none")
+        raise MalformedError("Reading: a negative position, or an invalid time")
     try:
         return Reading(**{**record, "topic_id": uuid.UUID(record["topic_id"])})
     except ValueError as error:

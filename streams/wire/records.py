@@ -71,7 +71,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
             if key_of(found) == raw:
                 return found
     shown = key if key is None or len(key) <= 40 else key[:40]
-    text = f"the key is no conversation id (11271): {shown!r}"
+    text = f"the key is not a conversation id (11271): {shown!r}"
     raise MalformedError(text, Number.CONVERSATION_ID_NULL)
 
 
@@ -110,7 +110,7 @@ def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
     """
     size = len(header_of(headers, COMMAND) or b"") + min(len(value or b""), LARGEST_BODY)
     if size > LARGEST_WITH_BODY:
-        raise MalformedError(f"Command: {size} bytes with its body are more than a record may have")
+        raise MalformedError(f"Command: {size} bytes with its body exceed the record size limit")
 
 
 def command_record(command: Command) -> Wire:
@@ -241,5 +241,5 @@ def read_ack(
     if not isinstance(read, Status):
         return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)
     if headers:
-        raise MalformedError("a status from outside where an acknowledgement is expected")
+        raise MalformedError("a status from outside instead of an acknowledgement")
     return read

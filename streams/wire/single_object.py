@@ -73,9 +73,9 @@ class Codec:
         try:
             prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
             if not isinstance(schema, dict) or schema.get("type") != "record":
-                raise ValueError("not one of a record")
+                raise ValueError("not a record schema")
             if not is_bounded(schema):
-                raise ValueError("values take no bytes, or types nest without end")
+                raise ValueError("values take no bytes, or types nest endlessly")
             self._writers.setdefault(prefix, parsed)
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
@@ -123,7 +123,7 @@ class Codec:
         except Exception as error:  # hostile bytes raise whatever the decoder happens to hit
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
-            raise MalformedError(f"{self.name}: bytes are left over")
+            raise MalformedError(f"{self.name}: trailing bytes")
         excess = self._excess(record)
         if excess is not None:
             raise MalformedError(f"{self.name}: {excess} is out of bounds")

@@ -72,7 +72,7 @@ class StateKey(NamedTuple):
                 int(chunk[0]) if chunk else None,
             )
         except (ValueError, KeyError) as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class SeenKey:
             names = unquote(application), unquote(agent)
             return cls(Source(*names, uuid.UUID(topic), int(partition)))
         except ValueError as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
@@ -119,7 +119,7 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
         try:
             database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
         except UnicodeDecodeError as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
         return RequestKey(database, service)
     return StateKey.decode(raw)
 

@@ -105,7 +105,7 @@ def test_what_is_put_back_is_captured_alike(
     captured(cluster, tmp_path / "before")
     reader = CaptureReader(tmp_path / "before")
     plan = plan_raw(reader, unique)
-    with pytest.raises(UsageError, match="holds records already"):
+    with pytest.raises(UsageError, match="already has records"):
         demand_room(cluster, plan, resumed=False)
     wipe(cluster)
     demand_room(cluster, plan, resumed=False)
@@ -146,7 +146,7 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     reader = CaptureReader(tmp_path / "c")
     there = Cluster(kafka, Topics(f"t{uuid.uuid4().hex[:12]}."))
     plan = plan_raw(reader, there.topics.prefix)
-    with pytest.raises(SurroundingsError, match="does not exist, and records belong into"):
+    with pytest.raises(SurroundingsError, match="does not exist, but records belong to"):
         demand_room(there, plan, resumed=False)
     create(there, [replace(spec, partitions=1) for spec in specs(there.topics)])
     with pytest.raises(SurroundingsError, match=r"has 1 partitions, and .* partition 2"):

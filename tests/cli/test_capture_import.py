@@ -62,13 +62,13 @@ def test_what_was_not_mapped_is_bad_news(tmp_path: Path) -> None:
     path.write_text(samples.element(samples.story()[0]).replace("2026-", "0026-"))
     code, out, _ = hopline("capture", "import", path, "--output", tmp_path / "f.avro")
     assert code == 1
-    assert "1  broker_conversation without a possible time (first: " in out
+    assert "1  broker_conversation without a valid time (first: " in out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "nothing that is known has these columns: order_id, at"),
+        ((), "unknown format; its columns are: order_id, at"),
         (LOG[:2], "A message log needs three columns"),
         (LOG, "A message log does not name the services"),
         ((*LOG, *WHO), "A message log does not name the services"),

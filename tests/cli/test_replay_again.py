@@ -269,7 +269,7 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
         (["--rate", "5", "--asap"], "exclude each other"),
         (["--loop", "0"], "range"),
         (["--loop", "2", "--keep-conversations"], "needs new conversations"),
-        (["--job", "a b"], "no name of a job"),
+        (["--job", "a b"], "not a valid job name"),
     ],
 )
 def test_wrong_use(tmp_path: Path, words: list[str], message: str) -> None:

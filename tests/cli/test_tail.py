@@ -265,10 +265,10 @@ def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, un
         assert all(line.isprintable() and len(line) <= WIDTH for line in out.splitlines())
         assert out.count("MALFORMED") == 11 * 2 + 1
         assert "the name of a header is not UTF-8" in " ".join(out.split())
-        assert "the key is no conversation id (11271): b'\\xff'" in " ".join(out.split())
+        assert "the key is not a conversation id (11271): b'\\xff'" in " ".join(out.split())
         broken = [r for r in records(system, "cmd.ServerA") if "malformed" in r]
         assert [r["key"] for r in broken] == ["0xff", ""]
-        assert any("no conversation id (11271)" in reason for reason in broken[0]["malformed"])
+        assert any("not a conversation id (11271)" in reason for reason in broken[0]["malformed"])
         assert broken[0]["headers"] == {"xä": "0xff"}
 
 

@@ -133,11 +133,11 @@ def test_present_routes_that_lead_elsewhere_are_reported() -> None:
 def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
     strange = {**decode_event(encode_event(dropped())), "event": 999}
     records = [
-        Broken("ServerA", "the key is no conversation id (11271)", START, "ssb.in.ServerA/0@1"),
+        Broken("ServerA", "the key is not a conversation id (11271)", START, "ssb.in.ServerA/0@1"),
         BrokerEvent(strange, "ssb.event/0@1"),
     ]
     assert [step_text(s) for s in life_of(records).steps] == [
-        "MALFORMED: the key is no conversation id (11271)"
+        "MALFORMED: the key is not a conversation id (11271)"
     ]
 
 

@@ -192,7 +192,7 @@ def test_a_status_is_no_frame() -> None:
     """It is what a forwarder tells its own endpoint worker; elsewhere it is printed as rubbish."""
     raw = encode_status(Status(DIALOG, "D", True, 9770, 2, 5))
     found = describe(RawRecord("t.txq.ServerA", 0, 1, 2, KEY, raw, ()), TOPICS)
-    assert "a status where an acknowledgement belongs" in found["malformed"]
+    assert "a status instead of an acknowledgement" in found["malformed"]
     assert what(found).isprintable()
 
 
@@ -286,7 +286,7 @@ def test_state_records_say_what_they_are_about() -> None:
     ("raw", "reason"),
     [
         (record(TOPICS.cmd("S"), b"x"), "Command: no Avro single-object encoding"),
-        (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is no conversation id"),
+        (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is not a conversation id"),
         (record(TOPICS.out("S"), b"x"), "Route: no Avro single-object encoding"),
         (record(TOPICS.ack("S"), encode_ack(Ack(1, 0))), "Route: no Avro"),
         (record(TOPICS.ack("S"), b"x"), "Ack: no Avro single-object encoding"),
@@ -299,7 +299,7 @@ def test_state_records_say_what_they_are_about() -> None:
             record(TOPICS.catalog, encode_catalog_object(1, "[" * 800 + "]" * 800)),
             "catalog: RecursionError",
         ),
-        (record(TOPICS.dialog("S"), b"x", key=b"nonsense"), "no key of a state record"),
+        (record(TOPICS.dialog("S"), b"x", key=b"nonsense"), "not the key of a state record"),
         (record(TOPICS.presence, encode_presence("S", "r", 1, 1)[:-1]), "Presence: "),
     ],
 )

@@ -107,7 +107,7 @@ def _take_waiting(staging: Staging, report: Report) -> None:
         "sequence FROM copy)) FROM copy"
     )
     if twice:
-        report.note("a message that waits at both sides: taken once", "", twice)
+        report.note("a message waiting on both sides: imported once", "", twice)
     gone = staging.number(
         "SELECT sum(max(0, e.sent - (SELECT count(DISTINCT c.sequence) FROM copy c WHERE "
         "c.conversation = e.conversation AND c.initiator = e.initiator))) FROM (SELECT "
@@ -115,7 +115,7 @@ def _take_waiting(staging: Staging, report: Report) -> None:
         "initiator) e WHERE e.sent IS NOT NULL"
     )
     if gone:
-        report.note("a message that had arrived and was read before the dump", "", gone)
+        report.note("a message received before the dump", "", gone)
 
 
 def _complete(staging: Staging, report: Report, *, ends: bool) -> None:
@@ -135,7 +135,7 @@ def _complete(staging: Staging, report: Report, *, ends: bool) -> None:
             "SELECT last, 9223372036854775807, 3, conversation, 1, 'END', 0 FROM span"
         )
     elif made:
-        report.note("a dialog that had begun before: it begins at its first act", "", made)
+        report.note("a dialog that began earlier: it starts at its first action", "", made)
 
 
 def _name_types(staging: Staging) -> None:
@@ -215,7 +215,7 @@ class _Writer:
             return None
         own = home if initiator else self._home(instance, database, to_service)
         if own is None:
-            self._report.leave(f"a {kind} of a target whose place is not known", str(conversation))
+            self._report.leave(f"a {kind} of a target whose location is unknown", str(conversation))
             return None
         if body is not None and len(body) > LARGEST_BODY:
             self._report.leave(f"a body of more than {LARGEST_BODY:,} bytes", str(conversation))
@@ -246,4 +246,4 @@ class _Writer:
 
     def _lacking(self, kind: str, begins: str | None, to_service: str | None) -> None:
         lacks = "services" if begins is None or to_service is None else "initiator's place"
-        self._report.leave(f"a {kind} of a dialog of which nothing says the {lacks}", "")
+        self._report.leave(f"a {kind} of a dialog whose {lacks} cannot be determined", "")

@@ -34,7 +34,7 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
             if whole:
                 yield line, _plain(buffer[at:end], begin[1])
             else:
-                report.leave("an event that does not end", f"{path}:{line}")
+                report.leave("an unterminated event", f"{path}:{line}")
             line += buffer.count("\n", at, end)
             at = end
         else:

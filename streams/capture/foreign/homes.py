@@ -73,6 +73,7 @@ def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
     if homes.topology is not None:
         raise UsageError(
             f"The topology has no service '{text}'.",
-            "Name one that it has, as in 'hopline flows TOPOLOGY', or INSTANCE/DATABASE/SERVICE.",
+            "Give one of its services (see 'hopline flows TOPOLOGY'), or "
+            "INSTANCE/DATABASE/SERVICE.",
         )
     return None, None, text

@@ -54,7 +54,7 @@ def read_log(
         if name is None:
             report.leave("a row without a conversation", f"{file}:{number}")
         elif at is None:
-            report.leave("a row without a possible time", f"{file}:{number}")
+            report.leave("a row without a valid time", f"{file}:{number}")
         elif content is not None and len(content) > LARGEST_BODY:
             report.leave(f"a body of more than {LARGEST_BODY:,} bytes", f"{file}:{number}")
         else:
@@ -73,5 +73,5 @@ def _demand(columns: LogColumns, found: tuple[str, ...], file: str) -> None:
         shown = ", ".join(found[:20]) or "none"
         raise InputError(
             f"there is no column '{missing[0]}'; there are: {shown}", file=file, line=1,
-            remedy="Name the columns with --conversation, --time, --body and --type.",
+            remedy="Give the columns with --conversation, --time, --body and --type.",
         )  # fmt: skip

@@ -26,7 +26,7 @@ from streams.protocol.frames import CommandKind
 
 SEND, END, END_WITH_ERROR, BEGIN, CREATED, CLEANUP = 1, 2, 3, 11, 12, 13
 """Subclasses of Broker:Conversation that applications cause."""
-UNKNOWN_ERROR = 1, "the trace does not say with which error"
+UNKNOWN_ERROR = 1, "the trace does not have the error"
 """What END CONVERSATION WITH ERROR gets: a trace has neither its code nor its text."""
 _DEEDS = {
     SEND: CommandKind.SEND,

@@ -113,7 +113,7 @@ class Reader:
                 fields = xevents.read_element(text)
                 yield from self._xevent(fields, number, source, where)
         except XmlError as error:
-            self.report.leave(f"an event that is no XML: {error}", where)
+            self.report.leave(f"an event that is not valid XML: {error}", where)
 
     def _rows(
         self, rows: Iterator[ForeignRow], columns: tuple[str, ...], source: Source
@@ -160,7 +160,7 @@ class Reader:
         before, latest = self._clocks.get(server, (rank, at))
         if rank >= before and latest - _CLOCK_STEP <= at < latest:
             if rank > before:
-                self.report.note("a clock that goes back: put in the order of the events", where)
+                self.report.note("timestamps out of order: sorted in event order", where)
             at = latest
         self._clocks[server] = (rank, at)
         return at
@@ -205,6 +205,6 @@ def _kind(columns: Collection[str], path: Path) -> ForeignFormat | ViewKind:
         return view
     shown = ", ".join(name[:40] for name in list(columns)[:12]) or "none"
     raise InputError(
-        f"nothing that is known has these columns: {shown}", file=str(path), line=1,
-        remedy="Of a message log, say which columns are what: --conversation, --time, --body.",
+        f"unknown format; its columns are: {shown}", file=str(path), line=1,
+        remedy="For a message log, give the columns: --conversation, --time, --body.",
     )  # fmt: skip

@@ -138,5 +138,5 @@ def _row(finding: Finding) -> tuple[Any, ...]:
 def _no_room(error: sqlite3.OperationalError) -> UsageError:
     return UsageError(
         f"The temporary database cannot be used: {error}.",
-        "It needs about twice the size of what is imported: name a folder with room by TMPDIR.",
+        "It needs about twice the size of the input: set TMPDIR to a folder with enough space.",
     )

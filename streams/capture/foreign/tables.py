@@ -44,7 +44,7 @@ def form_of(path: Path) -> Form:
     query = _BINARY.get(path.suffix.casefold())
     if query is not None:
         raise InputError(
-            f"Files of SQL Server's own form ({path.suffix}) are read by a server only.",
+            f"Only SQL Server can read its binary files ({path.suffix}).",
             file=str(path), remedy=f"Save the rows of {query} as CSV, XML or JSON.",
         )  # fmt: skip
     begin = next(pieces(path)).lstrip()
@@ -149,7 +149,7 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Fore
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        report.leave(f"a line that is no JSON: {_error_text(error)}", f"{path}:{number}")
+        report.leave(f"a line that is not valid JSON: {_error_text(error)}", f"{path}:{number}")
         return
     yield from _row(value, number, path, report)
 
@@ -166,7 +166,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
         at = _end(_SPACE, buffer, at)
         if buffer.startswith("]", at):
             return
-        problem, end, value = "the text ends in the middle", len(buffer), None
+        problem, end, value = "the text ends unexpectedly", len(buffer), None
         try:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
@@ -184,7 +184,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
-    assert found is not None, "it matches nothing, too"
+    assert found is not None, "it also matches the empty string"
     return found.end()
 
 
@@ -194,7 +194,7 @@ def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Foreig
             number, {clean(name).strip().casefold(): cell for name, cell in value.items()}
         )
     else:
-        report.leave("JSON that is no object", f"{path}:{number}")
+        report.leave("JSON that is not an object", f"{path}:{number}")
 
 
 # --- Parquet -------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _parquet(path: Path) -> Iterator[ForeignRow]:
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"The Parquet file cannot be read: {_error_text(error)}.", file=str(path),
-            remedy="Write or copy it again; it is damaged.",
+            remedy="It is damaged: write or copy it again.",
         ) from error  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def pieces(path: Path) -> Iterator[str]:
     except OSError as error:
         raise InputError(
             f"The file cannot be read: {error.strerror}.", file=str(path),
-            remedy="Give the path of a file that exists and that you may read.",
+            remedy="Give the path of a readable file.",
         ) from error  # fmt: skip
 
 

@@ -75,11 +75,11 @@ def read_row(
     subclass = subclass_of(kind, cells.get("eventsubclass"))
     server = instance or text_of(cells.get("servername"))
     if at is None:
-        report.leave(f"{kind.title} without a possible time", where)
+        report.leave(f"{kind.title} without a valid time", where)
     elif guid(cells.get("guid")) is None and _requires_dialog(kind):
         report.leave(f"{kind.title} without a conversation id", where)
     elif subclass is None and kind is EventKind.CONVERSATION:
-        report.leave(f"{kind.title} whose subclass is not understood", where)
+        report.leave(f"{kind.title} with an unknown subclass", where)
     elif server is None:
         report.leave(f"{kind.title} without a server's name", where)
     else:
@@ -110,7 +110,7 @@ def _not_ours(cells: Mapping[str, Any], where: str, report: Report) -> None:
     if raw is None and name is None:
         report.leave("a row that names no event class", where)
     elif (name or raw or "").startswith("Broker:"):
-        report.leave(f"{name or raw}, of which no columns are known"[:120], where)
+        report.leave(f"{name or raw}, an event class without known columns"[:120], where)
     else:
         report.skip(f"event {name or raw}"[:120])
 

@@ -120,7 +120,7 @@ def read_waiting(
         return
     at = instant(first(cells, "enqueue_time", "message_enqueue_time"))
     if at is None:
-        report.note("a message without a possible time: it has that of the dump", where)
+        report.note("a message without a valid time: set to the dump's time", where)
     report.rows[view.value] += 1
     type_ = text_of(cells.get("message_type_name"))
     yield Waiting(

@@ -85,11 +85,11 @@ def read_event(
     conversation = guid(fields.get("conversation_id"))
     subclass = _subclass(kind, fields)
     if at is None:
-        report.leave(f"{name} without a possible time", where)
+        report.leave(f"{name} without a valid time", where)
     elif conversation is None and bears_dialog(kind) and kind is not EventKind.TRANSMISSION:
         report.leave(f"{name} without a conversation id", where)
     elif subclass is None:
-        report.leave(f"{name} whose kind is not understood", where)
+        report.leave(f"{name} of an unknown kind", where)
     else:
         report.rows[name] += 1
         yield from findings_of(_seen(kind, subclass, at, rank, instance, fields))
@@ -97,7 +97,7 @@ def read_event(
 
 def _not_ours(name: str, where: str, report: Report) -> None:
     if name.startswith("broker_"):
-        report.leave(f"{name}, of which no fields are known"[:120], where)
+        report.leave(f"{name}, an event without known fields"[:120], where)
     else:
         report.skip(f"event {name or 'without a name'}"[:120])
 
