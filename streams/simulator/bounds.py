@@ -37,11 +37,11 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     whole = limits.fragments(longest)
     most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
-        yield f"{kept} fragments are held, incomplete and parked; at most {most} may be"
+        yield f"{kept} fragments are buffered (incomplete and parked); the maximum is {most}"
     if any(place < new.received for place in new.held):
-        yield "fragments are held that were taken already"
+        yield "fragments are buffered that were already accepted"
     if new.state in (State.ER, State.CD) and (new.held or new.partial):
-        yield f"fragments are held in state {new.state.name}, which takes none any more"
+        yield f"fragments are buffered in state {new.state.name}, which accepts no messages"
     names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
     size = len(at.state.dialogs[key])
     if size > STATE_BYTES + 4 * names + EACH * sum(kept):
@@ -49,9 +49,9 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
         yield f"a chunk has more than {CHUNK} positions"
     if at.state.chunks.get(key, {}).keys() != new.chunks.keys():
-        yield "the chunk records are not those of the messages that wait"
+        yield "the chunk records do not match the waiting messages"
     if new.transmitted[0] - new.acknowledged[0] > limits.widest:
-        yield "more messages are in flight than the window has room for"
+        yield "more messages are in flight than the window allows"
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:

@@ -46,7 +46,7 @@ def judge_finish(run: System) -> None:
         waits = dialog.send_sequence - dialog.acknowledged[0]
         run.invariants.broken(
             5,
-            f"{waits} messages wait since {since / SECOND:g} s, when faults had stopped; "
+            f"{waits} messages have waited since {since / SECOND:g} s, when the faults ended; "
             f"attempt {dialog.attempt}, status {dialog.status or 'none'}",
             instance,
             dialog.conversation,

@@ -145,7 +145,7 @@ class Invariants:
         seen = self._received.setdefault((instance, key), _Received())
         stored = new.receive_sequence
         if old is not None and stored < old.receive_sequence:
-            why = f"the number received went back from {old.receive_sequence} to {stored}"
+            why = f"the receive sequence went back from {old.receive_sequence} to {stored}"
             self.broken(1, why, instance, key[1])
         # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
         parked = {number for number, _ in new.parked}
@@ -155,7 +155,7 @@ class Invariants:
                 Direction(key[1], not key[2], new.far_broker), {}
             ).keys()
         if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
-            why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
+            why = f"messages below {stored} count as stored, but the queue ends at {seen.shown}"
             self.broken(2, why, instance, key[1])
         if stored > deaf and new.far_broker is not None:
             direction = Direction(key[1], not key[2], new.far_broker)
@@ -178,7 +178,7 @@ class Invariants:
         past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
         before, after = past[0], place[0]
         if place > (new.send_sequence, 0) or place < past:
-            why = f"acknowledged went from {past} to {place} of {new.send_sequence}"
+            why = f"the acknowledged sequence went from {past} to {place} of {new.send_sequence}"
             self.broken(2, why, instance, key[1])
         waiting = new.send_sequence - after
         kept = sum(_kept(number, chunk, after) for number, chunk in new.chunks.items())
@@ -186,19 +186,19 @@ class Invariants:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
         if new.state is State.CD and waiting:
-            self.broken(2, f"it is closed, and {waiting} messages wait", instance, key[1])
+            self.broken(2, f"it is closed, but {waiting} messages wait", instance, key[1])
         if after == before:
             return
         gone = self.facts.let_go.setdefault(Direction(key[1], key[2], new.broker_id), {})
         gone.update(dict.fromkeys(range(before, after), self.clock.now))
         stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
         if stored and reason is None and not new.locked:
-            why = "its messages were acknowledged, and it is not locked"
+            why = "its messages were acknowledged, but it is not locked"
             self.broken(3, why, instance, key[1])
         if stored:
             return
         if reason is None:
-            why = f"messages below {after} left the transmission queue, not stored"
+            why = f"messages below {after} left the transmission queue without being stored"
             self.broken(2, why, instance, key[1])
         else:
             direction = Direction(key[1], key[2], new.broker_id)
@@ -221,11 +221,11 @@ class Invariants:
         """Return why a dialog may discard messages in this transaction (4.8), or ``None``."""
         over = new.state in (State.ER, State.CD)
         if over and new.expires_at <= tx.now:
-            return "the dialog's lifetime was over"
+            return "the dialog's lifetime had expired"
         if over and old is not None and not tx.endpoint.is_alive(old):
             return "the database has another broker id"
         if old is not None and old.error_epoch != new.error_epoch:
-            return "the database was told to end its conversations"
+            return "the database was set to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
             # Without an error END discards only where the other side is gone.
@@ -239,14 +239,14 @@ class Invariants:
             to_me = (message.conversation, message.parties.from_initiator) == (key[1], not key[2])
             if over and to_me and message.header.flags & Flag.ERROR:
                 return "the other side sent an Error"
-        return "the target refused the contract" if key[1] in self._refused else None
+        return "the target rejected the contract" if key[1] in self._refused else None
 
     def _expired(self, instance: str, tx: Transaction, conversation: uuid.UUID) -> None:
         """Invariant 2: messages are given up when the lifetime is over, and not before."""
         for key, machine in tx.machines.items():
             left = machine.dialog.expires_at - tx.now
             if key[1] == conversation and left > 0:
-                why = f"its lifetime counts as over {left} ms before it is"
+                why = f"its lifetime expired {left} ms early"
                 self.broken(2, why, instance, conversation)
 
     def _locked(self, instance: str, key: DialogKey, new: Dialog) -> None:
@@ -256,7 +256,7 @@ class Invariants:
         if known is None and now is not None:
             self._locks[instance, key] = now
         elif known is not None and now != known:
-            why = f"the dialog was locked to {known} and is to {now or 'nobody'} now"
+            why = f"the dialog was locked to {known}, and is now locked to {now or 'none'}"
             self.broken(3, why, instance, key[1])
 
     # --- a forwarder has decided -----------------------------------------------------------------
@@ -269,13 +269,13 @@ class Invariants:
         ``anew``: what such a forwarder decides.
         """
         if self.chance.happens(self.fresh) and anew() != outcome:
-            why = "a forwarder started anew decides otherwise than the one that has run"
+            why = "a restarted forwarder decides differently from the running one"
             self.broken(6, why, instance, uuid.UUID(bytes=record.key))
 
     def holds(self, instance: str, held: int, limit: int) -> None:
         """Invariant 7, of a forwarder: it holds no more bytes than MESSAGE_FORWARD_SIZE."""
         if held > limit:
-            why = f"a forwarder holds {held} bytes and may hold {limit}"
+            why = f"a forwarder buffers {held} bytes; the limit is {limit}"
             self.broken(7, why, instance)
 
     def forwarded(self, instance: str, record: Record, copy: Copy, now: int) -> None:

@@ -188,7 +188,7 @@ class System:
         if place is None:
             self.notes.append(
                 f"{self.clock.now / SECOND:g} s: {action.dialog} has no target endpoint yet: "
-                f"its {type(action).__name__.upper()} was not said"
+                f"its {type(action).__name__.upper()} was not executed"
             )
             return
         instance = self.instances[place[0]]
@@ -232,7 +232,7 @@ class System:
         except InputError as error:
             s = step.source
             raise InputError(
-                f"the T-SQL of this step cannot be read: {error.message}",
+                f"the T-SQL of this step cannot be parsed: {error.message}",
                 file=s.file, line=s.line, column=s.column, remedy=error.remedy,
             ) from error  # fmt: skip
 

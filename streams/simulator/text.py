@@ -75,7 +75,7 @@ def _event_lines(result: Result) -> list[str]:
 
 def _acts(result: Result) -> list[str]:
     acts = Counter((f"{act['instance']}/{act['database']}/{act['service']}") for act in result.acts)
-    lines = [f"{where} has acted for {counted(n, 'dialog')}" for where, n in acts.items()]
+    lines = [f"{where} has processed {counted(n, 'dialog')}" for where, n in acts.items()]
     twice = Counter(act["conversation"] for act in result.acts)
     n = sum(count > 1 for count in twice.values())
-    return [*lines, f"{counted(n, 'dialog')} acted for at more than one place"] if n else lines
+    return [*lines, f"{counted(n, 'dialog')} processed at more than one target"] if n else lines

@@ -42,20 +42,20 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         return found
     if path.is_file() and path.suffix.casefold() == SCRIPT:
         raise UsageError(
-            f"{path} is a script and no topology.",
-            f"Make one of it: hopline import NAME={path} --output FOLDER",
+            f"{path} is a script, not a topology.",
+            f"Convert it: hopline import NAME={path} --output FOLDER",
         )
     if not path.is_dir():
         raise UsageError(
-            f"{path} is no topology." if path.exists() else f"There is no topology at {path}.",
-            f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
+            f"{path} is not a topology." if path.exists() else f"There is no topology at {path}.",
+            f"Give a folder with {FILE} or .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now, notes)
     scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
-            f"The folder {path} holds no topology.", f"It has neither {FILE} nor .sql files."
+            f"The folder {path} has no topology.", f"It has neither {FILE} nor .sql files."
         )
     return _from_scripts(scripts, now, notes)
 
@@ -69,7 +69,7 @@ def apply_sql(
     """
     found = topology.instance(instance)
     if found is None or found.database(database) is None:
-        raise UsageError(f"The topology has no {instance}/{database}.", "Name one that it has.")
+        raise UsageError(f"The topology has no {instance}/{database}.", "Choose an existing one.")
     draft, notes = InstanceDraft(found), Notes()
     apply_script(draft, database, text, file, now, notes)
     return replace(
@@ -163,7 +163,7 @@ def _text(path: Path) -> str:
         before = data[: error.start]
         line = before.count(b"\n") + 1
         raise InputError(
-            f"this is no {encoding}: byte {data[error.start]:#04x}",
+            f"the file is not {encoding}: byte {data[error.start]:#04x}",
             file=str(path), line=line, column=len(before) - before.rfind(b"\n"),
             remedy="Save the file as UTF-8.",
         ) from error  # fmt: skip

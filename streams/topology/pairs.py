@@ -108,16 +108,17 @@ def pairs_of(topology: Topology) -> dict[str, MirroredPair]:
 def _demand_one(pair: MirroredPair, topology: Topology) -> None:
     if pair.name in topology.instances:
         raise UsageError(
-            f"The pair {pair.name} is called like an instance, and topics are named after both.",
+            f"The pair {pair.name} has the name of an instance, and topics are named after both.",
             "Give the pair another name.",
         )
     first = pair.partners[0]
     for other in pair.partners[1:]:
         if (other.cluster, other.partitions) != (first.cluster, first.partitions):
             raise UsageError(
-                f"{first.name} and {other.name} are partners of the pair {pair.name}, whose topics "
-                "they share, and differ in their cluster or their number of partitions.",
-                "Give both the same.",
+                f"{first.name} and {other.name} are partners of the pair {pair.name}, which "
+                "shares its topics, they share, and differ in their cluster or their number of "
+                "partitions.",
+                "Set both to the same values.",
             )
         mine, theirs = pair.counts_at(first), pair.counts_at(other)
         differs = sorted(q for q in mine.keys() & theirs.keys() if mine[q] != theirs[q])
@@ -126,5 +127,5 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
                 f"The queue {'/'.join(differs[0])} of the pair {pair.name} has "
                 f"{mine[differs[0]]} partitions at {first.name} and {theirs[differs[0]]} at "
                 f"{other.name}, and there is one topic.",
-                "Give both the same.",
+                "Set both to the same number.",
             )

@@ -30,8 +30,8 @@ def clusters_of(topology: Topology) -> tuple[str, ...]:
     if None in named:
         silent = next(i.name for i in topology.instances.values() if i.cluster is None)
         raise UsageError(
-            f"{silent} does not say its cluster, and others do.",
-            f"Write cluster: {next(n for n in named if n)}, say, into the topology.",
+            f"{silent} has no cluster, but other instances have one.",
+            f"Set its cluster in the topology, such as cluster: {next(n for n in named if n)}.",
         )
     return tuple(n for n in named if n is not None)
 
@@ -41,7 +41,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     own = {name: i for name, i in topology.instances.items() if i.cluster == cluster}
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
-        raise UsageError(f"No instance lives in the cluster {cluster}.", f"They say: {there}.")
+        raise UsageError(f"No instance is in the cluster {cluster}.", f"They say: {there}.")
     pairs_of(topology)  # refuses partners of different clusters: their topics are in one
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}

@@ -76,7 +76,7 @@ def _units(text: str) -> int:
 
 def _broker_alone(p: Proposal) -> str | None:
     alone = p.route.broker is not None and p.route.service is None
-    return "BROKER_INSTANCE is given and SERVICE_NAME is not" if alone else None
+    return "BROKER_INSTANCE is given without SERVICE_NAME" if alone else None
 
 
 def _mirror_alone(p: Proposal) -> str | None:
@@ -96,7 +96,7 @@ def _mirror_keyword(p: Proposal) -> str | None:
 def _no_address(p: Proposal) -> str | None:
     written = (p.route.address, p.route.mirror)
     bad = [w for w, a in zip(written, p.addresses, strict=True) if w and a is None]
-    return f"'{bad[0]}' is no address" if bad else None
+    return f"'{bad[0]}' is not a valid address" if bad else None
 
 
 def _transport_named(p: Proposal) -> str | None:
@@ -129,14 +129,14 @@ def _service_syntax(p: Proposal) -> str | None:
     service = p.route.service
     if not service or (service.strip() and service.isprintable()):
         return None
-    return "SERVICE_NAME is blank or holds control characters"
+    return "SERVICE_NAME is blank or has control characters"
 
 
 def _broker_syntax(p: Proposal) -> str | None:
     broker = p.route.broker
     if not broker or (broker == broker.strip() and broker.isprintable()):
         return None
-    return "BROKER_INSTANCE begins or ends with a blank or holds control characters"
+    return "BROKER_INSTANCE begins or ends with a blank or has control characters"
 
 
 def _prefixed(p: Proposal) -> str | None:
@@ -144,7 +144,7 @@ def _prefixed(p: Proposal) -> str | None:
 
 
 def _taken(p: Proposal) -> str | None:
-    return f"the database has a route '{p.route.name}' already" if p.taken else None
+    return f"the database already has a route '{p.route.name}'" if p.taken else None
 
 
 RULES = (
@@ -166,7 +166,8 @@ RULES = (
     Rule("V11", Number.SERVICE_NAME_SYNTAX, _service_syntax, "Write the service's exact name."),
     Rule("V12", Number.BROKER_INSTANCE_SYNTAX, _broker_syntax,
          "Write the service_broker_guid of the target database."),
-    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name alone; USE its database."),
+    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name without prefix; USE its "
+                                                     "database."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
 """V10 and V14 have no number of SQL Server's that a source states (U-06)."""

@@ -48,10 +48,10 @@ def test_a_snapshot_without_rows_to_look_at_is_wrong_use(tmp_path: Path) -> None
 
 def test_another_file_is_distinguished_from_a_missing_one(tmp_path: Path) -> None:
     other = tmp_path / "a.json"
-    assert f"There is no snapshot at {other}" in " ".join(run(other)[2].split())
+    assert f"There is not a snapshot at {other}" in " ".join(run(other)[2].split())
     other.write_text("{}", encoding="utf-8")
     code, out, err = run(other)
-    assert (code, out) == (2, "") and f"{other} is no snapshot" in err
+    assert (code, out) == (2, "") and f"{other} is not a snapshot" in err
 
 
 def test_missing_views_are_reported(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_a_database_is_printed_and_omissions_are_reported() -> None:
     assert out.startswith("-- ServerA/DatabaseA") and "CREATE ROUTE [LoadBalancingRoute1]" in out
     assert "CREATE DATABASE" not in out and "CREATE ENDPOINT" not in out
     assert err == (
-        "not in the T-SQL: ServerA/DatabaseA: broker id: DatabaseA; a server gives another one\n"
+        "not in the T-SQL: ServerA/DatabaseA: broker id: DatabaseA; a server assigns another one\n"
     )
 
 

@@ -32,8 +32,8 @@ def test_one_info_for_each_instance_with_its_first_place(tmp_path: Path) -> None
     assert (one.severity.value, one.subject, one.line) == ("info", "A", 6)
     assert one.file.endswith("A.sql")
     assert one.message == (
-        "1 statement that may concern dialogs is not settled by the text: BEGIN DIALOG, only a "
-        "run would tell its TO SERVICE"
+        "1 statement that may concern dialogs is not settled by the text: BEGIN DIALOG, run-time "
+        "values determine its TO SERVICE"
     )
     assert (two.subject, two.line, two.evidence["count"]) == ("B", 6, 2)
     assert "2 statements that may concern dialogs are not settled" in two.message

@@ -84,7 +84,7 @@ def test_what_the_engine_refuses_changes_nothing(standing: System) -> None:
     )
     refused = sql(standing, text)
     assert refused.exit_code == 1
-    assert "  ! TA-20 line 2: route Good: the database has a route 'Good'" in refused.stdout
+    assert "  ! TA-20 line 2: route Good: the database already has a route 'Good'" in refused.stdout
     assert refused.stdout.endswith("nothing was changed\n")
     as_json = json.loads(sql(standing, text, "--format", "json").stdout)
     assert [f["code"] for f in as_json["findings"]] == ["TA-20"]

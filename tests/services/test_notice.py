@@ -168,7 +168,7 @@ def test_what_cannot_be_created_is_refused(
 def test_an_error_can_be_written_as_xml() -> None:
     """Whatever the directory has: an unreadable Error would never end the request."""
     code, text = refused(Offer(TARGET, "Server\x00\ud800"))
-    assert code == UNUSABLE and "'Server??' is no address" in text
+    assert code == UNUSABLE and "'Server??' is not a valid address" in text
 
 
 def test_a_guid_is_the_same_however_it_is_written() -> None:

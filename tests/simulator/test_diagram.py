@@ -233,7 +233,7 @@ def test_faults_at_instances_that_the_dialog_never_meets_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["e", "d/100", "0000000", "d/"])
 def test_a_dialog_that_is_none_is_named(name: str) -> None:
-    with pytest.raises(UsageError, match=r"no dialog '.*'[^$]*Name one of: d/0, .* and 95 more;"):
+    with pytest.raises(UsageError, match=r"no dialog '.*'[^$]*Give one of: d/0, .* and 95 more;"):
         drawn("load_balanced/dialogs", Choice(name))
 
 

@@ -228,7 +228,7 @@ def test_a_dialog_with_a_target_known_only_at_run_time_is_unresolved(tmp_path: P
     [begin] = instance(topology).databases["DB"].procedures["p"].begins
     assert begin.unresolved == ("TO SERVICE",)
     assert [(s.kind, s.line, s.why) for s in topology.skipped] == [
-        ("BEGIN DIALOG", 4, "only a run would tell its TO SERVICE")
+        ("BEGIN DIALOG", 4, "run-time values determine its TO SERVICE")
     ]
 
 

@@ -216,7 +216,7 @@ def test_errors_have_their_place(
 
 def test_no_topology(tmp_path: Path) -> None:
     """A folder that is none, or that holds nothing, is wrong use."""
-    with pytest.raises(UsageError, match="holds no topology"):
+    with pytest.raises(UsageError, match="has no topology"):
         load(tmp_path, NOW)
     with pytest.raises(UsageError, match="no topology at"):
         load(tmp_path / "missing", NOW)

@@ -76,7 +76,7 @@ def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
     if not found:
         raise UsageError(
             f"There is no dialog '{asked}' in this run.",
-            f"Name one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
+            f"Give one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
             "conversation id.",
         )
     return found

@@ -32,6 +32,6 @@ def _rest(rows: Sequence[DiagramRow]) -> str:
     copies = sum(row.count for row in rows if row.shape.is_copy)
     others = sum(row.count for row in rows if not row.shape.is_copy)
     return (
-        f"... {copies:,} more copies and {others:,} other things from {seconds(rows[0].at)} s on: "
+        f"... {copies:,} more copies and {others:,} other events from {seconds(rows[0].at)} s on: "
         "--dialog, --from and --to show them"
     )

@@ -44,7 +44,7 @@ class Failure:
 
 def reduce(tale: Tale, tries: int = TRIES) -> Failure:
     """Shrink the case of a seed that has broken an invariant."""
-    assert tale.violation is not None, "only what has failed is reduced"
+    assert tale.violation is not None, "only failing runs are reduced"
     number = tale.violation.invariant
     last = [tale.violation]
 

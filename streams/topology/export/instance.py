@@ -85,7 +85,7 @@ def _database(script: Script, instance: Instance, database: Database, now: float
 
 def _identity(script: Script, instance: Instance, database: Database) -> None:
     if database.broker_id != default_broker_id(instance.name, database.name):
-        script.note("broker id", f"{database.broker_id}; a server gives another one")
+        script.note("broker id", f"{database.broker_id}; a server assigns another one")
     if database.mirror is not None:
         mirror = database.mirror
         script.note("mirrored pair", f"{mirror.pair}, as its {mirror.role.value}")

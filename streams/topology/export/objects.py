@@ -97,8 +97,8 @@ def _queue(script: Script, q: Queue) -> None:
     if q.partitions != 1:
         script.note(f"queue {q.name}", f"its topic has {q.partitions} partitions, which is Kafka's")
     if q.activation is not None:
-        script.comment("the procedure must be there before")
-        guess = "its procedure's user: EXECUTE AS OWNER is a guess"
+        script.comment("the procedure must exist before")
+        guess = "its procedure's user is unknown: EXECUTE AS OWNER is assumed"
         script.note(f"queue {q.name}", guess, lost=True)
 
 
@@ -125,7 +125,7 @@ def _dotted(name: str) -> str:
 
 def _service(script: Script, s: Service) -> None:
     if split_name(s.queue) is None:
-        script.leave_out(f"service {s.name}", "its queue cannot be named", s)
+        script.leave_out(f"service {s.name}", "its queue has no valid name", s)
         return
     contracts = f" ({', '.join(map(bracket, s.contracts))})" if s.contracts else ""
     script.add(f"CREATE SERVICE {bracket(s.name)} ON QUEUE {owned(s.queue)}{contracts};")

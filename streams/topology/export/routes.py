@@ -61,7 +61,7 @@ def _refusal(route: Route, now: float, *, taken: bool = False) -> str | None:
     if found:
         return "; ".join(map(_breach_text, found))
     if route.expires is not None and route.expires <= now:
-        return f"it expired {_instant(route.expires)}, and routes to nothing"
+        return f"it expired {_instant(route.expires)}and has no effect"
     return None
 
 
@@ -87,7 +87,7 @@ def _with(script: Script, route: Route, now: float) -> tuple[str, ...]:
 
 def _lifetime(script: Script, route: Route, left: float) -> int:
     if left > LIFETIME_MAX:
-        script.note(f"route {route.name}", "it expires later than LIFETIME can say", lost=True)
+        script.note(f"route {route.name}", "it expires later than LIFETIME allows", lost=True)
         return LIFETIME_MAX
     return ceil(left)
 

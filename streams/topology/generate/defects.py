@@ -71,7 +71,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
     if len(found) < number:
         raise UsageError(
             f"The estate has room for {counted(len(found), 'defect')} only.",
-            "Ask for fewer defects, or for more instances and routes.",
+            "Use fewer defects, or more instances and routes.",
         )
     return tuple(found)
 

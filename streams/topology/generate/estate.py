@@ -46,7 +46,7 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "An estate has an instance at least, and no number below 0 of anything else.",
+                "An estate has at least one instance and no negative numbers.",
                 "Give --instances of at least 1; --routes and --defects may be 0.",
             )
 

@@ -49,7 +49,7 @@ def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
 
 def _both(known: Imported, more: Imported) -> Imported:
     if known.snapshot and more.snapshot:
-        raise UsageError(f"{known.instance} has two snapshots.", "Name the one that is meant.")
+        raise UsageError(f"{known.instance} has two snapshots.", "Give one of them.")
     scripts = (*known.scripts, *more.scripts)
     return Imported(known.instance, scripts, known.snapshot or more.snapshot)
 
@@ -76,7 +76,7 @@ def _exists(path: Path) -> bool:
 def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
     """Return one instance for each script or snapshot of a folder, and for each folder in it."""
     if not path.is_dir():
-        raise UsageError(f"No instance is named for {argument}.", _FORM)
+        raise UsageError(f"The instance name of {argument} is missing.", _FORM)
     found = [
         Imported(source.stem if source.is_file() else source.resolve().name, (), _snapshot(source))
         for source in sources_at(path)
@@ -88,7 +88,7 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
         elif _is_script(entry):
             found.append(Imported(entry.stem, (SourceFile(entry, Path(entry.name)),)))
     if not found:
-        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} has no scripts.", f"Scripts end in {SCRIPT}.")
     return tuple(found)
 
 
@@ -121,7 +121,7 @@ def _of_folder(path: Path) -> tuple[SourceFile, ...]:
 def _scripts_of_folder(path: Path) -> tuple[SourceFile, ...]:
     scripts = _of_folder(path)
     if not scripts:
-        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} has no scripts.", f"Scripts end in {SCRIPT}.")
     return scripts
 
 

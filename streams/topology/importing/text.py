@@ -99,7 +99,7 @@ def _wrong(report: ImportReport) -> Iterator[str]:
         yield f"  and {len(bad) - _ROWS:,} more; {_MORE}"
     others = len(report.findings) - len(bad)
     if others:
-        yield f"wrong or without effect: {counted(others, 'statement')}; hopline check says why"
+        yield f"wrong or without effect: {counted(others, 'statement')}; hopline check explains why"
 
 
 def _places(report: ImportReport, found: Sequence[Skipped]) -> str:

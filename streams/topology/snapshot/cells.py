@@ -60,13 +60,13 @@ def _int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"'{_short(text)}' is no whole number") from None
+        raise ValueError(f"'{_short(text)}' is not an integer") from None
 
 
 def _bit(text: str) -> bool:
     folded = text.casefold()
     if folded not in _TRUE | _FALSE:
-        raise ValueError(f"'{_short(text)}' is no bit: 0, 1, true or false")
+        raise ValueError(f"'{_short(text)}' is not a bit: 0, 1, true or false")
     return folded in _TRUE
 
 
@@ -80,7 +80,7 @@ def _guid(text: str) -> uuid.UUID:
 def _time(text: str) -> float:
     moment = _iso(text) or _other(" ".join(text.split()))
     if moment is None:
-        raise ValueError(f"'{_short(text)}' is no date and time")
+        raise ValueError(f"'{_short(text)}' is not a date and time")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:

@@ -32,7 +32,7 @@ def database_of(path: Path) -> str | None:
 def read_csv(path: Path, into: Rows) -> None:
     """Read a file into an instance's rows; what is wrong with a line is a finding."""
     view = view_of(path)
-    assert view is not None, "only files that are named after a view are read"
+    assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
         return  # taken once more with the next database
     try:
@@ -40,7 +40,7 @@ def read_csv(path: Path, into: Rows) -> None:
             into.add(raw)
     except csv.Error as error:
         into.note(
-            f"{view}: {error}", "Save the result as CSV once more.", Source(str(path)),
+            f"{view}: {error}", "Save the result as CSV again.", Source(str(path)),
             Severity.ERROR,
         )  # fmt: skip
 
@@ -60,7 +60,7 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
     header = [name.strip().casefold() for name in next(reader)]
     if not known.intersection(header):
         into.note(
-            f"the first line of {path.name} names no column of {view}",
+            f"the first line of {path.name} has no column of {view}",
             "Save the result with its column headers.", Source(str(path), first + 1, 1),
             Severity.ERROR,
         )  # fmt: skip

@@ -33,9 +33,9 @@ def load_snapshot(path: Path) -> Snapshot:
     found = sources_at(path)
     if not found:
         raise UsageError(
-            f"{path} is no snapshot." if path.is_file() else f"There is no snapshot at {path}.",
-            "Name what the T-SQL of `hopline diagnose --script json` wrote, or a folder of it; a "
-            "CSV is named after its view.",
+            f"{path} is not a snapshot." if path.is_file() else f"There is no snapshot at {path}.",
+            "Give the output of the T-SQL of `hopline diagnose --script json`, or a folder of "
+            "it; a CSV file is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}
@@ -55,7 +55,7 @@ def read_instance(path: Path, name: str | None = None) -> Snapshot:
     found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
-        raise UsageError(f"There is {many} at {path}.", "Name the file or folder of one instance.")
+        raise UsageError(f"There is {many} at {path}.", "Give the file or folder of one instance.")
     instance, state, rows = _read(found[0], name)
     topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
     return Snapshot(topology, {instance.name: state})
@@ -119,7 +119,7 @@ def _complete(rows: Rows, source: Path) -> None:
 
 def _twice(name: str, source: Path) -> Finding:
     return ddl_finding(
-        f"{source} is a second snapshot of {name}, and is not read",
+        f"{source} is a second snapshot of {name} and is ignored",
         "Keep one snapshot of each instance.", name, Source(str(source)),
         severity=Severity.WARNING,
     )  # fmt: skip

@@ -60,7 +60,7 @@ def _labels(instance: Instance) -> set[str]:
 
 def _finding(route: Route, address: Address, instance: Instance) -> Finding:
     return ddl_finding(
-        f"route {route.name}: {address.host} is taken for {instance.name}",
+        f"route {route.name}: {address.host} is assumed to be {instance.name}",
         "If it is another server, take its snapshot as well or rename the instance.",
         instance.name,
         route.source,

@@ -28,8 +28,7 @@ _INSIDE = "in_database"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _REMEDY = (
-    "If the file ends in the middle, its output was cut: run sqlcmd with -y 0, or save the "
-    "result's one cell from SSMS."
+    "If the file is truncated: run sqlcmd with -y 0, or save the single result cell from SSMS."
 )
 
 
@@ -68,7 +67,7 @@ def _read_view(document: _Document, view: str, at: int, database: str | None, in
     for element in document.elements(at):
         cells = document.value(element)
         if not isinstance(cells, dict):
-            raise document.error(element, f"a row of {view} is no object")
+            raise document.error(element, f"a row of {view} is not an object")
         if database is not None:
             cells.setdefault(DATABASE, database)
         into.add(RawRow(view, cells, document.source(element)))
@@ -126,7 +125,7 @@ class _Document:
         try:
             return _DECODER.raw_decode(self._text, at)
         except json.JSONDecodeError as error:
-            raise self.error(error.pos, f"this is no JSON: {error.msg}") from None
+            raise self.error(error.pos, f"invalid JSON: {error.msg}") from None
         except RecursionError:
             raise self.error(at, "the document is nested too deeply") from None
         except ValueError:
@@ -134,7 +133,7 @@ class _Document:
 
     def _skip(self, at: int) -> int:
         found = _SPACE.match(self._text, at)
-        assert found is not None, "the pattern matches nothing, too"
+        assert found is not None, "the pattern also matches the empty string"
         return found.end()
 
     def source(self, at: int) -> Source:

@@ -71,8 +71,8 @@ def _endpoints(rows: Rows, names: Mapping[str, Names]) -> Iterator[ConversationE
         state = _STATES.get(row["state"].strip().upper())
         if state is None:
             rows.note(
-                f"conversation_endpoints.state: '{row['state']}' is no state of a dialog",
-                f"It is one of {', '.join(_STATES)}.", row.source, Severity.WARNING,
+                f"conversation_endpoints.state: '{row['state']}' is not a dialog state",
+                f"Valid states: {', '.join(_STATES)}.", row.source, Severity.WARNING,
             )  # fmt: skip
             continue
         inside = names.get(str(row[DATABASE]).casefold(), Names())

@@ -80,8 +80,8 @@ class Rows:
             lost.append(DATABASE)
         if lost:
             self.note(
-                f"a row of {view.name} is left out: it has no {', '.join(lost)}",
-                f"Take the view again with the column {lost[0]}.",
+                f"a row of {view.name} is ignored: it has no {', '.join(lost)}",
+                f"Export the view again with the column {lost[0]}.",
                 raw.source,
                 Severity.WARNING,
             )

@@ -29,12 +29,12 @@ _JSON = """\
   Needs VIEW SERVER STATE and VIEW ANY DEFINITION, and access to the databases; sysadmin has all.
 
   sqlcmd:  sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
-  SSMS:    run it with results to grid, click on the one cell, save what opens as SERVER.json
+  SSMS:    run it with results to grid, click the single cell, save the document as SERVER.json
   Then:    hopline diagnose SERVER.json          (or a folder with the files of several instances)
 */
 SET NOCOUNT ON;
 SET LOCK_TIMEOUT 10000;
-SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;  -- queues are busy: wait for nobody
+SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;  -- queues are busy: take no locks
 
 DECLARE @rows bigint = {rows};  -- of the large views, from each database; all rows are counted
 
@@ -56,7 +56,7 @@ BEGIN
   BEGIN TRY
     EXEC @execute @query, N'@rows bigint, @json nvarchar(max) OUTPUT', @rows, @json OUTPUT;
   END TRY
-  BEGIN CATCH  -- a secondary that may not be read, say
+  BEGIN CATCH  -- such as a secondary that is not readable
     SET @json = (SELECT @name AS database_name, ERROR_MESSAGE() AS error FOR JSON PATH);
   END CATCH;
   SET @inside = ISNULL(@inside + N',', N'') + SUBSTRING(@json, 2, LEN(@json) - 2);
@@ -82,8 +82,8 @@ _CSV = """\
     md SERVER
     sqlcmd -S SERVER -E -d DATABASE -i snapshot.csv.sql -W -s "<tab>" -u -v prefix=SERVER/DATABASE.
 
-  where <tab> is the tab character. A view that the server does not have yet (availability groups
-  before 2012, say) is an error that sqlcmd tells and an empty file.
+  where <tab> is the tab character. A view that the server does not have (availability groups
+  before 2012) is an error in sqlcmd and an empty file.
   From SSMS: run one SELECT, save its grid as CSV with headers, named after the view: routes.csv.
 */
 SET NOCOUNT ON;

@@ -54,7 +54,7 @@ def _create_schema(script: Script, s: CreateSchema) -> None:
     if old is None:
         database.schemas[name] = s.text
     elif old != s.text:
-        message = f"XML schema collection {name} exists already, with another text"
+        message = f"XML schema collection {name} already exists with different text"
         remedy = "The statement has no effect; keep one of them."
         script.warn(database, s.source, message, remedy)
 

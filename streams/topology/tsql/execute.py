@@ -78,7 +78,7 @@ def _text(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Exec
     known = settled(tokens, cursor.variables)
     if known is not None and isinstance(known.value, str):
         return Execution(text=known.value, place=known.origin, database=database)
-    return Execution(why="its text is made of what only a run would tell")
+    return Execution(why="its text depends on run-time values")
 
 
 def _name(tokens: Sequence[Token]) -> tuple[Name, int]:

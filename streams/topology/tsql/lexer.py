@@ -205,7 +205,7 @@ class Lexer:
             return text
         put, unknown = self._variables.put_into(text)
         for name in unknown:
-            why = "nobody sets this sqlcmd variable"
+            why = "this sqlcmd variable is not set"
             self.unset.append(Skipped(f"$({name})", self.file, line, column, why))
         return put
 
@@ -269,7 +269,7 @@ class Lexer:
             what = OPENS[mark]
             remedy = f"Close it with {CLOSES[mark]}; inside it, {CLOSES[mark]} is written twice."
         self._at = start
-        message = f"{what} begins here and never ends"
+        message = f"{what} begins here and is not closed"
         return InputError(message, file=self.file, line=line, column=column, remedy=remedy)
 
     def _resume(self) -> None:

@@ -54,7 +54,7 @@ class Script:
         raise InputError(
             NO_DATABASE,
             file=source.file, line=source.line, column=source.column,
-            remedy="Write USE database; before the first statement that needs one.",
+            remedy="Add USE database; before the first statement that needs one.",
         )  # fmt: skip
 
     def body(self, source: Source) -> Body | None:
@@ -88,7 +88,7 @@ class Script:
         message = f"{what} {'.'.join(name)}: the name has a prefix (V13: {number}, "
         self.notes.findings.append(
             ddl_finding(
-                message + text_of(number) + ")", "Write the name alone, in brackets.",
+                message + text_of(number) + ")", "Write the name without prefix, in brackets.",
                 self.subject(database), source, rule="V13", number=number,
             )
         )  # fmt: skip
@@ -106,7 +106,7 @@ class Script:
         if old is None:
             objects[made.name] = made
         elif old != made:
-            message = f"{what} {made.name} exists already, created otherwise at {old.source}"
+            message = f"{what} {made.name} already exists, created differently at {old.source}"
             remedy = "The statement has no effect; keep one of them."
             self.warn(database, made.source, message, remedy)
         else:

@@ -7,8 +7,8 @@ import re
 _SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
 _USED = re.compile(r"\$\((\w[\w-]*)\)")
 _ELSEWHERE = {
-    ":r": "another file is read in here",
-    ":connect": "what follows runs on another server",
+    ":r": "another file is included here",
+    ":connect": "the following statements run on another server",
 }
 
 

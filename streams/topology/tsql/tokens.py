@@ -84,11 +84,11 @@ PATTERNS = {
 """One token with the blanks before it; only blanks at the end do not match."""
 
 REMARKS = {
-    "curved": "typographic quotes are read as plain ones",
-    "half": "typographic quotes are read as plain ones",
-    "curved_quote": "typographic quotes are read as plain ones",
-    "dash": "a typographic dash is read as the beginning of a comment",
-    "invisible": "invisible characters are read over",
+    "curved": "typographic quotes are read as plain quotes",
+    "half": "typographic quotes are read as plain quotes",
+    "curved_quote": "typographic quotes are read as plain quotes",
+    "dash": "a typographic dash is read as the start of a comment",
+    "invisible": "invisible characters are ignored",
 }
 """What is to be said where as-found reading took something that the engine would refuse."""
 

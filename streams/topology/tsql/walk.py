@@ -171,7 +171,7 @@ class Walker:
         if isinstance(statement, Evidence):
             if isinstance(statement, BeginsDialog) and statement.dialog.unresolved:
                 source, clauses = statement.source, ", ".join(statement.dialog.unresolved)
-                why = f"only a run would tell its {clauses}"
+                why = f"run-time values determine its {clauses}"
                 yield Skipped("BEGIN DIALOG", source.file, source.line, source.column, why)
             if self.module is not None:
                 self.module.body.add(statement)
@@ -180,7 +180,7 @@ class Walker:
             return
         if not isinstance(statement, Use):
             for source in self.blocks.unknown():
-                why = "its condition is not known; what it guards is applied where it can be"
+                why = "its condition is unknown; the guarded statements are applied if possible"
                 yield Skipped("IF", source.file, source.line, source.column, why)
         yield Step(kind, statement, *self.blocks.under())
 

@@ -215,8 +215,8 @@ def _group(node: Node) -> str | None:
     if name is not None and not is_group(name):
         node.fail(
             "the name of a consumer group",
-            "It has 1 to 255 characters without line ends and the like, and is not '*', which "
-            "means every group.",
+            "It has 1 to 255 characters without control characters, and is not '*', which means "
+            "every group.",
         )
     return name
 

@@ -72,7 +72,7 @@ def _no_file(name: str, source: Source) -> str:
     raise InputError(
         f"there is no file {name}",
         file=source.file, line=source.line, column=source.column,
-        remedy="Write the text here, or load the topology from its folder.",
+        remedy="Put the text here, or load the topology from its folder.",
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _clusters(node: Node) -> dict[str, Cluster]:
         properties = {word: _property(item) for word, (_, item) in rows.items()}
         prefix, credentials = (properties.pop(word, None) for word in CLUSTER_KEYS)
         if prefix is not None and not is_prefix(prefix):
-            rows["prefix"][1].fail("what a topic's name can begin with", PREFIX_RULE)
+            rows["prefix"][1].fail("a valid start of a topic name", PREFIX_RULE)
         found[name] = Cluster(name, properties, prefix, credentials, claims, key.source)
     return found
 

@@ -33,7 +33,7 @@ def parse_file(path: Path) -> Node | None:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message, remedy = "This is no UTF-8.", "Save the file as UTF-8."
+        message, remedy = "The file is not UTF-8.", "Save the file as UTF-8."
         raise InputError(message, file=str(path), remedy=remedy) from error
     return parse_yaml(text, str(path))
 
@@ -67,7 +67,7 @@ def _refuse_depth(text: str, file: str) -> None:
             depth -= 1
         if depth > _DEPTH:
             line, column = _place(event.start_mark)
-            message, remedy = f"more than {_DEPTH} lists and mappings in each other", "Flatten it."
+            message, remedy = f"more than {_DEPTH} nested lists and mappings", "Flatten it."
             raise InputError(message, file=file, line=line, column=column, remedy=remedy)
 
 
@@ -86,8 +86,8 @@ def _refuse_size(root: yaml.Node, file: str) -> None:
             sizes[id(node)] = 1 + sum(map(measure, flat))
             if sizes[id(node)] - len(sizes) > _COPIES:
                 line, column = _place(node.start_mark)
-                message = f"its aliases stand for more than {_COPIES:,} values"
-                remedy = "Write out what is meant."
+                message = f"its aliases expand to more than {_COPIES:,} values"
+                remedy = "Write the values out."
                 raise InputError(message, file=file, line=line, column=column, remedy=remedy)
         return sizes[id(node)]
 
@@ -101,7 +101,7 @@ def _place(mark: Any) -> tuple[int, int]:
 
 def _no_yaml(error: yaml.MarkedYAMLError, file: str) -> InputError:
     line, column = _place(error.problem_mark or error.context_mark)
-    message = "this is no YAML: " + " ".join(str(error.problem or error.context).split())
+    message = "invalid YAML: " + " ".join(str(error.problem or error.context).split())
     remedy = "Check the indentation, the quotes and the brackets before this place."
     return InputError(message, file=file, line=line, column=column, remedy=remedy)
 
@@ -165,7 +165,7 @@ class Node:
             first = found.get(raw_key.value)
             # What a merge (<<) brings stands elsewhere in the file, and may be overridden.
             if first is not None and begin <= first[0].raw.start_mark.index < end:
-                remedy = f"The first one is in line {first[0].source.line}; keep one of them."
+                remedy = f"The first is in line {first[0].source.line}; keep one of them."
                 raise key.error(f"'{raw_key.value}' is given twice", remedy)
             found[raw_key.value] = (key, Node(raw_value, self.file, self.loader))
         return found
@@ -178,8 +178,8 @@ class Node:
             other = folded.setdefault(name.casefold(), name)
             if other != name:
                 raise key.error(
-                    f"'{name}' differs from '{other}' by its case only",
-                    f"The names of {what} compare without case; rename one.",
+                    f"'{name}' differs from '{other}' by case only",
+                    f"Names of {what} are case-insensitive; rename one.",
                 )
         return found
 
@@ -191,7 +191,7 @@ class Node:
             if name not in known:
                 takes = f"{what[0].upper()}{what[1:]} takes: {', '.join(known)}."
                 remedy = " ".join(filter(None, (meant(name, known), takes)))
-                raise key.error(f"'{name}' is no setting of {what}", remedy)
+                raise key.error(f"'{name}' is not a setting of {what}", remedy)
         return {name: value for name, (_, value) in found.items()}
 
     def items(self, what: str) -> tuple[Node, ...]:
