@@ -91,7 +91,7 @@ def answer_question(
     if question.database is None and not question.outside:
         raise UsageError(
             f"'{question.instance.name}' does not name a database.",
-            "Name INSTANCE/DATABASE, or say --outside for a message from the network (msdb).",
+            "Give INSTANCE/DATABASE, or --outside for a message from the network (msdb).",
         )
     home = None if question.outside or question.database is None else question.database.name
     query = Query(

@@ -177,5 +177,5 @@ def _plain(name: Any) -> str:
     if not isinstance(name, str) or not name.isprintable():
         raise ValueError(f"{name!r} is not a part's name")
     if Path(name).name != name or name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is no name of a part")
+        raise ValueError(f"{name!r} is not a part's name")
     return name

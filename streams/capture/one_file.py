@@ -19,7 +19,7 @@ from streams.schema.bounded import is_bounded
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
 NO_CAPTURE = "Give a file written by `hopline generate traffic` or `hopline capture`."
-DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
+DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it again."
 _AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
@@ -111,7 +111,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         ) from error
     if name != f"hopline.capture.{_SCHEMA}":
         raise InputError(
-            f"The file holds records of {name!r}, not of a capture.",
+            f"The file has records of {name!r}, not of a capture.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     if not is_bounded(container.writer_schema):

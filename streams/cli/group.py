@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
         module, _, name = entry.target.partition(":")
         command = getattr(importlib.import_module(module), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.target} is no click command")
+            raise TypeError(f"{entry.target} is not a click command")
         return command
 
     def resolve_command(

@@ -37,7 +37,7 @@ def message_words(header: Header, body: bytes) -> Words:
 def ack_words(ack: Ack) -> Words:
     """Return what an acknowledgement says: what is stored, and what is held out of order."""
     parts = [_below(ack.next)]
-    parts += [f"holds {_run(first, last)}" for first, last in ack.held]
+    parts += [f"buffers {_run(first, last)}" for first, last in ack.held]
     parts += ["closed"] if ack.closed else []
     return Shape.ACK, f"ack {', '.join(parts)}", None, ""
 

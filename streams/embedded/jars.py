@@ -47,7 +47,7 @@ def _jars_of_home(home: Path) -> tuple[Path, ...]:
     libs = tuple(sorted((home / "libs").glob("*.jar")))
     if not any(jar.name.startswith("kafka_2.13-") for jar in libs):
         raise SurroundingsError(
-            f"KAFKA_HOME is {home}, but {home / 'libs'} holds no Kafka broker.",
+            f"KAFKA_HOME is {home}, but {home / 'libs'} has no Kafka broker.",
             "Set it to the folder of an unpacked Kafka 4 distribution, or unset it.",
         )
     return libs

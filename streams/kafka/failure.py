@@ -92,4 +92,4 @@ def worded(
             f"{where} cannot be reached: {heard or reason}{waited}.",
             "Start it (hopline kafka start), or give another address with --bootstrap.",
         )
-    return SurroundingsError(f"{where}: {reason}.", "Start anew." if cause.fatal() else "")
+    return SurroundingsError(f"{where}: {reason}.", "Restart." if cause.fatal() else "")

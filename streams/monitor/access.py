@@ -95,7 +95,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
         if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
             raise UsageError(
                 "Spark's Kafka client reads PKCS #8 keys only.",
-                "Write ssl.key.location anew: openssl pkcs8 -topk8 -in KEY -out NEW.",
+                "Convert ssl.key.location: openssl pkcs8 -topk8 -in KEY -out NEW.",
             )
         found |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": key,
                   "ssl.keystore.certificate.chain": chain}  # fmt: skip

@@ -54,9 +54,9 @@ def positions_in(raw: Any) -> list[int]:
     except (TypeError, RecursionError) as error:
         raise ValueError(error) from error
     if not isinstance(found, list) or len(found) > BATCH:
-        raise ValueError("no list of positions")
+        raise ValueError("not a list of positions")
     if not all(type(at) is int and -_INT64 <= at < _INT64 for at in found):
-        raise ValueError("a position is no number")
+        raise ValueError("a position is not a number")
     return found
 
 

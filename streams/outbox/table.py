@@ -178,10 +178,10 @@ class OutboxTable:
         try:
             positions = positions_in(row.positions)
             if type(row.batch_at) is not int or not 0 <= row.batch_at <= LATEST // 1_000:
-                raise ValueError("batch_at is no time")
+                raise ValueError("batch_at is not a time")
         except ValueError as error:
             raise SurroundingsError(
-                f"hopline_relay in {self.address} does not say which batch is in flight: {error}.",
+                f"hopline_relay in {self.address} has an invalid batch in flight: {error}.",
                 "First delete rows that Kafka already has (hopline tail) from hopline_outbox; "
                 "then set batch, batch_at and positions there to NULL.",
             ) from error

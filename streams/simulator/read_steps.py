@@ -93,7 +93,7 @@ def _related(given: Mapping[str, Node], name: str, reading: Reading) -> str | No
     related = _maybe(given, "related")
     if related is not None and (related == name or related not in reading.dialogs):
         raise given["related"].error(
-            f"no dialog '{related}' was begun", "Begin it in an earlier step."
+            f"dialog '{related}' has not begun", "Begin it in an earlier step."
         )
     return related
 
@@ -117,7 +117,7 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
     if name not in reading.dialogs:
         known = ", ".join(reading.dialogs) or "none"
         remedy = f"Begin it in an earlier step; dialogs so far: {known}."
-        raise given["dialog"].error(f"no dialog '{name}' was begun", remedy)
+        raise given["dialog"].error(f"dialog '{name}' has not begun", remedy)
     if reading.at < reading.dialogs[name]:
         time = f"{reading.dialogs[name] / SECOND:g} s"
         raise given["dialog"].error(f"'{name}' begins only at {time}", "Use a later time.")

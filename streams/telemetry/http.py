@@ -20,7 +20,9 @@ def address_of(text: str) -> tuple[str, int]:
     """Read HOST:PORT, or a port alone, which is one on loopback; raises UsageError."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"'{text}' is no HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for everybody.")
+        raise UsageError(
+            f"'{text}' is not HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for all hosts."
+        )
     return host.strip("[]") or "127.0.0.1", int(port)
 
 

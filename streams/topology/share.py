@@ -41,7 +41,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     own = {name: i for name, i in topology.instances.items() if i.cluster == cluster}
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
-        raise UsageError(f"No instance is in the cluster {cluster}.", f"They say: {there}.")
+        raise UsageError(f"No instance is in the cluster {cluster}.", f"Clusters: {there}.")
     pairs_of(topology)  # refuses partners of different clusters: their topics are in one
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}

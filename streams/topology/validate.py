@@ -150,9 +150,9 @@ def _taken(p: Proposal) -> str | None:
 RULES = (
     Rule("V1", Number.CLAUSE_EMPTY, _empty, "Leave the clause out or give it a value."),
     Rule("V2", Number.CLAUSE_TOO_LONG, _long, "Shorten the value."),
-    Rule("V3", Number.BROKER_WITHOUT_SERVICE, _broker_alone, "Name the service as well."),
+    Rule("V3", Number.BROKER_WITHOUT_SERVICE, _broker_alone, "Add SERVICE_NAME."),
     Rule("V4", Number.MIRROR_WITHOUT_BROKER, _mirror_alone,
-         "Name the service and the broker id of the mirrored database."),
+         "Add SERVICE_NAME and the broker id of the mirrored database."),
     Rule("V5", Number.MIRROR_WITH_KEYWORD, _mirror_keyword,
          "Give both partners as TCP://host:port."),
     Rule("V6", Number.ADDRESS_INVALID, _no_address,

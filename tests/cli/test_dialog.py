@@ -226,7 +226,7 @@ def test_a_refused_statement_ends_with_its_number(
         (("begin", "--at", "ServerX/DatabaseA", *SERVICES), "There is no instance 'ServerX'"),
         (("begin", "--at", "ServerA/DatabaseX", *SERVICES), "There is no database 'DatabaseX'"),
         (("begin", "--at", "ServerA", *SERVICES), "'ServerA' has no database; write"),
-        (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is no GUID"),
+        (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is not a GUID"),
         (("send", "--at", A, "--conversation", uuid.uuid4()), "Give the message's BODY"),
         (
             ("end", "--at", A, "--conversation", uuid.uuid4(), "--cleanup", "--error", 1, "x"),

@@ -66,10 +66,10 @@ def test_a_place_is_complete(words: tuple[str, ...], at: str, message: str) -> N
         (("traffic", "--from", "A", "--to", "T"), "'A' has no database"),
         (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is no number"),
         (("outbox", "--poll", "-1"), "-1 is not between 0 and 2147483."),
-        (("monitor", "--http", "banana"), "'banana' is no HOST:PORT."),
+        (("monitor", "--http", "banana"), "'banana' is not HOST:PORT."),
         (("monitor", "--keep", "inf"), "inf is no number"),
-        ((*WORKER, "--http", "banana"), "'banana' is no HOST:PORT. Write 9187, or"),
-        ((*WORKER, "--http", "x:99999"), "'x:99999' is no HOST:PORT."),
+        ((*WORKER, "--http", "banana"), "'banana' is not HOST:PORT. Write 9187, or"),
+        ((*WORKER, "--http", "x:99999"), "'x:99999' is not HOST:PORT."),
         ((*WORKER, "--keep", "nan"), "nan is not between -1 and"),
         ((*WORKER, "--answer-within", "-1"), "-1 is not between 0 and"),
     ],
@@ -170,7 +170,7 @@ def test_a_prefix_is_what_a_topics_name_can_begin_with(words: tuple[str, ...], p
 
 def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
     refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): No topic's name")
-    refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is no HOST:PORT.")
+    refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is not HOST:PORT.")
     refused(run(*WORKER, HOPLINE_WORKER_TIMEOUT="-1"), "-1 is not between")
     file = folder / "hopline.toml"
     file.write_text('prefix = "a b"')
@@ -178,7 +178,7 @@ def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
     file.write_text("[worker]\ntimeout = nan\n")
     refused(run(*WORKER), "hopline: hopline.toml:2: worker.timeout: nan is not between")
     file.write_text('[worker]\n\nhttp = "banana"\n')
-    refused(run(*WORKER), "hopline: hopline.toml:3: worker.http: 'banana' is no HOST:PORT.")
+    refused(run(*WORKER), "hopline: hopline.toml:3: worker.http: 'banana' is not HOST:PORT.")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def agents(*words: str) -> Result:
         ((*ROUTING, "--directory", "d.yaml"), "Leave out the options of the other service."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
         ((*NOTICE, "--directory", "mysql://host/db"), "mysql is not supported as a store"),
-        ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),
+        ((*ROUTING, "--from", "end", "--from", "0:1"), "give beginning, end or OFFSET once"),
     ],
 )
 def test_wrong_use(words: tuple[str, ...], message: str) -> None:

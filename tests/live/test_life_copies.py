@@ -67,7 +67,7 @@ def test_an_arrow_ends_when_its_receiver_took_it_up() -> None:
     ]
     assert life.messages[0].took == 12
     assert step_text(life.steps[0]) == "SEND 0", "the statement is told by the first copy"
-    assert "in no log" in dict(life.steps[0].facts)["told by"]
+    assert "not in the logs" in dict(life.steps[0].facts)["reported by"]
 
 
 def test_a_copy_that_no_worker_has_read_is_marked() -> None:

@@ -141,7 +141,7 @@ def test_nothing_is_served_unless_asked_and_an_address_must_be_one(tmp_path: Pat
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         with serving(None, [], store) as port:
             assert port is None
-        with pytest.raises(UsageError, match="is no HOST:PORT"), serving("x", [], store):
+        with pytest.raises(UsageError, match="is not HOST:PORT"), serving("x", [], store):
             pass
         with serving("0", [], store) as port:
             assert port is not None

@@ -265,7 +265,7 @@ def test_a_batch_that_nobody_took_is_an_error_with_a_remedy(
     with engine.begin() as connection:
         whole = {"batch": "x", "batch_at": 1, "positions": "[1]", **values}
         connection.execute(RELAY.update().values(whole))
-    with pytest.raises(SurroundingsError, match="does not say which batch") as error:
+    with pytest.raises(SurroundingsError, match="has an invalid batch") as error:
         table.claim()
     assert "to NULL" in error.value.remedy
     table.close()

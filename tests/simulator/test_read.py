@@ -133,7 +133,7 @@ WRONG = {
     "until: soon": (2, "a duration such as 5ms, 60s or 2m"),
     "steps: [{at: 0s}]": (2, "a step has one action"),
     "steps: [{at: 0s, jump: {}}]": (2, "'jump' is not a setting of a step"),
-    "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "no dialog 'd' was begun"),
+    "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "dialog 'd' has not begun"),
     "steps:\n"
     "  - {at: 2s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: T}}\n"
     "  - {at: 1s, end: {dialog: d}}": (4, "'d' begins only at 2 s"),

@@ -217,7 +217,7 @@ def test_an_address_is_on_loopback_unless_it_says_otherwise(
 
 @pytest.mark.parametrize("text", ["", "x", "host:", "host:70000", "9187:host"])
 def test_what_is_no_address_is_wrong_use(text: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(f"'{text}' is no HOST:PORT.")):
+    with pytest.raises(UsageError, match=re.escape(f"'{text}' is not HOST:PORT.")):
         address_of(text)
 
 

@@ -114,7 +114,7 @@ class Course:
 
     def _good(self) -> dict[Target, list[PathClass]]:
         """Return the kinds of paths that arrive and are answered, by where they arrive."""
-        assert self._there is not None, "asked where somebody sends"
+        assert self._there is not None, "asked where a sender sends"
         found: dict[Target, list[PathClass]] = {}
         for kind in self._there.totals():
             if self._arrives(kind.ending):
@@ -123,7 +123,7 @@ class Course:
         return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
 
     def _arrival(self, kinds: list[PathClass]) -> Arrival:
-        assert self._there is not None, "asked where somebody sends"
+        assert self._there is not None, "asked where a sender sends"
         totals, ending = self._there.totals(), kinds[0].ending
         return Arrival(
             ending.broker or "",
@@ -150,7 +150,7 @@ class Course:
 
     def _unreachable(self) -> Fraction:
         """Return the share of messages that no path of the same dialog delivers to a database."""
-        assert self._there is not None, "asked where somebody sends"
+        assert self._there is not None, "asked where a sender sends"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}
         lost = (

@@ -65,7 +65,7 @@ def _without_database(instance: Instance, database: Database) -> Instance:
     if database is instance.msdb:
         raise UsageError(
             f"{instance.name} cannot be without msdb.",
-            f"Name one of its routes, {instance.name}/{database.name}/ROUTE, or all of "
+            f"Choose one of its routes, {instance.name}/{database.name}/ROUTE, or all of "
             f"{instance.name}.",
         )
     kept = {n: d for n, d in instance.databases.items() if d is not database}

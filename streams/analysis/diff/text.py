@@ -16,14 +16,14 @@ _HEADS = {
     Change.STOPS: "STOPS",
     Change.MOVES: "MOVES",
     Change.REDUNDANCY: "LESS REDUNDANT",
-    Change.PATH: "OTHER WAY",
+    Change.PATH: "OTHER PATH",
     Change.BEGINS: "BEGINS",
 }
 _DOES = {
     Change.STOPS: ("stops", "stop"),
     Change.MOVES: ("moves", "move"),
     Change.REDUNDANCY: ("is less redundant", "are less redundant"),
-    Change.PATH: ("changes its way", "change their way"),
+    Change.PATH: ("changes its path", "change their path"),
     Change.BEGINS: ("begins", "begin"),
 }
 
@@ -54,7 +54,7 @@ def _summary(difference: Difference) -> str:
 def _unreached(difference: Difference) -> str:
     count = difference.unreached
     who = "It reaches" if difference.judged == 1 else f"{count} of them reach{'es' * (count == 1)}"
-    return f"{who} nothing that acknowledges, before and after; hopline flows says why."
+    return f"{who} no acknowledging target, before and after; hopline flows explains why."
 
 
 def _differ(count: int) -> str:
@@ -105,7 +105,7 @@ def _still(target: Target, old: Arrival, new: Arrival) -> str:
 
 
 def _path_count(before: int, after: int) -> str:
-    text = counted(after, "way")
+    text = counted(after, "path")
     return text if before == after else f"{text} instead of {before:,}"
 
 
@@ -126,7 +126,7 @@ def _why(change: FlowChange) -> Iterator[str]:
 
 
 def _lost_at(loss: Loss) -> str:
-    where = f"at {loss.state.instance}" + (" on the way back" if loss.leg == "back" else "")
+    where = f"at {loss.state.instance}" + (" on the return path" if loss.leg == "back" else "")
     return f"{where}, rule {loss.step.decision.step}: {failure_text(loss.ending, loss.step)}"
 
 
@@ -136,13 +136,13 @@ def _otherwise(change: FlowChange) -> Iterator[str]:
     here -= {(loss.leg, loss.state.instance) for loss in change.losses}
     for leg, instance, to in change.left:
         if (leg, instance) in here:
-            yield f"{_leg(leg)} {instance} no longer takes the way to {to}"
+            yield f"{_leg(leg)} {instance} no longer sends to {to}"
     for leg, instance, to in change.taken:
-        yield f"{_leg(leg)} {instance} now takes the way to {to}"
+        yield f"{_leg(leg)} {instance} now sends to {to}"
 
 
 def _leg(leg: str) -> str:
-    return "on the way back," if leg == "back" else "on the way there,"
+    return "return path:" if leg == "back" else "outbound path:"
 
 
 # --- Messages ------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def _redundancy(answer: FlowAnswer, reached: Reached) -> str:
         return "in the same instance"
     if found.instances:
         return f"only over {', '.join(found.instances)}"
-    return counted(found.disjoint, "separate way") if found.between else "directly"
+    return counted(found.disjoint, "separate path") if found.between else "directly"
 
 
 # --- What must not fail, and what rests ----------------------------------------------------------

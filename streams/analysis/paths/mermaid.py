@@ -35,7 +35,7 @@ def path_mermaid(paths: Paths) -> str:
     if len(paths.hazards) > FINDINGS:
         chart.note(f"and {len(paths.hazards) - FINDINGS} findings more", "bad")
     if drawn < paths.ways:
-        chart.note(f"{drawn} of {paths.ways:,} ways are drawn")
+        chart.note(f"{drawn} of {paths.ways:,} paths are drawn")
     return chart.text()
 
 

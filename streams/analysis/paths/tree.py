@@ -22,13 +22,13 @@ _NAMES = 3
 
 _RULES = {
     "M1": "a route names the service and the broker id",
-    "M2": "a route names the service and no broker id",
-    "M3": "routes name the service and broker ids; the dialog's hash takes one of these",
-    "M4": "no route names the service; the configuration service is asked for one",
+    "M2": "a route names the service without a broker id",
+    "M3": "routes name the service and broker ids; the dialog's hash selects one",
+    "M4": "no route names the service; the configuration service is asked for a route",
     "M5": "a route of last resort, which names neither service nor broker id",
     "M6": "no route, but a broker id is given and the service is in this instance",
     "M7": "no route matches",
-    "REPLY": "what the target sent finds the initiator by its broker id",
+    "REPLY": "a message from the target finds the initiator by its broker id",
 }
 
 
@@ -59,12 +59,12 @@ def path_text(paths: Paths) -> str:
     for finding in hazards:
         lines += ["", *_finding(finding)]
     if len(hazards) < len(paths.hazards):
-        lines += ["", f"and {len(paths.hazards) - len(hazards)} findings more"]
+        lines += ["", f"and {len(paths.hazards) - len(hazards)} more findings"]
     return "\n".join(lines) + "\n"
 
 
 def _head(paths: Paths) -> str:
-    count = counted(paths.ways, "way")
+    count = counted(paths.ways, "path")
     return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {count}"
 
 
@@ -147,7 +147,7 @@ def _ends(outline: Outline) -> Iterator[str]:
 def _path_count(end: End) -> str:
     least, most = end.hops
     hops = f"{least} to {most}" if least < most else f"{most}"
-    count = counted(end.path_count, "way")
+    count = counted(end.path_count, "path")
     return f"{count} over {hops} instances" if most > 1 else count
 
 

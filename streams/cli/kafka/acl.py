@@ -44,15 +44,15 @@ _HEAD = """\
     default="User:{role}",
     show_default=True,
     metavar="TEXT",
-    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot. "
-    "Without either the roles of --role are one user.",
+    help="Kafka principal of a role: {role} is replaced by its name, {kind} by the part before "
+    "the dot. Without either, the roles of --role are one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(
     "--passwords",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="With --apply: let users log in by SCRAM-SHA-512; FOLDER/USER holds a password.",
+    help="With --apply: create SCRAM-SHA-512 logins; FOLDER/USER has the password.",
 )
 @timeout_option()
 @format_option()

@@ -40,7 +40,7 @@ def begin_of(values: Sequence[str]) -> Begin | None:
         partition, _, offset = text.partition(":")
         if not (partition.isdecimal() and offset.isdecimal()) or int(partition) in begin:
             raise click.UsageError(
-                f"--from {text}: say beginning, end or OFFSET once, or PARTITION:OFFSET once for "
+                f"--from {text}: give beginning, end or OFFSET once, or PARTITION:OFFSET once for "
                 "each partition."
             )
         begin[int(partition)] = int(offset)

@@ -92,7 +92,7 @@ class ConversationId(click.ParamType):
         try:
             return uuid.UUID(str(value))
         except ValueError:
-            self.fail(f"'{value}' is no GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)
+            self.fail(f"'{value}' is not a GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)
 
 
 def hash_option(default: str) -> Callable[[F], F]:

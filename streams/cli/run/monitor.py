@@ -73,8 +73,8 @@ class MonitorOptions:
 @click.option(
     "--job",
     metavar="ID",
-    help="Look at the dialogs of this replay, and at no others, into a store of its own. "
-    "[default: at all but those that replays gave new ids]",
+    help="Monitor only the dialogs of this replay, into a separate store. [default: all except "
+    "those to which replays gave new ids]",
 )
 @click.option(
     "--keep",

@@ -223,7 +223,7 @@ def _state(record: Description) -> str:
         return _request(about["service"], record.get("request"))
     if "source" in about:
         source = about["source"]
-        return f"knows what {source['application']}/{source['agent']} has said"
+        return f"knows what {source['application']}/{source['agent']} has sent"
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
         return _chunk(side, about["chunk"], chunk)

@@ -36,7 +36,7 @@ def layout(places: Places) -> None:
     places.chart("rates", "Messages delivered", "per second", "third")
     places.chart("latencies", "Latency", "from the command to the queue", "third")
     places.chart("depths", "Transmission queues", "waiting messages", "third")
-    places.chart("duplicates", "Superfluous copies", "by cause, removed", "third")
+    places.chart("duplicates", "Duplicates", "by cause, removed", "third")
     places.html("losses", "panel two-thirds")
     places.html("ways", "panel half")
     places.html("hops", "panel half")

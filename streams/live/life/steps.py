@@ -100,7 +100,10 @@ def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
     verb = "END" if message_words(header, frame.body)[0] in (Shape.END, Shape.ERROR) else "SEND"
     ends: tuple[Place, ...] = (place, (place[0],))
     sight = Sight(0, Shape.STATEMENT, ends, verb, header.sequence)
-    source = ("told by", "its first copy; the statement itself is not in the logs that were read")
+    source = (
+        "reported by",
+        "its first copy; the statement itself is not in the logs that were read",
+    )
     return Step(header.enqueued_at, sight, frame.where, (source,), message=(side, header.sequence))
 
 

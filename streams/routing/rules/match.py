@@ -65,14 +65,14 @@ def _miss_local(c: Context) -> str:
 
 
 MATCH = (
-    Rule("M1", _full, "these name the service and the conversation's broker id", _miss_full),
-    Rule("M2", _named, "these name the service and no broker id",
+    Rule("M1", _full, "routes that name the service and the conversation's broker id", _miss_full),
+    Rule("M2", _named, "routes that name the service without a broker id",
          lambda c: f"no unexpired route names {c.query.service} without a broker id"),
-    Rule("M3", _with_any_broker, "the dialog's hash chooses one of their broker ids",
+    Rule("M3", _with_any_broker, "the dialog's hash selects one of their broker ids",
          _miss_with_any_broker),
     Rule("M4", _configuration, "a configuration service is defined: it is asked for a route",
          always("no route to the configuration service")),
-    Rule("M5", _last_resort, "these name neither service nor broker id",
+    Rule("M5", _last_resort, "last-resort routes, which name neither service nor broker id",
          always("no unexpired last-resort route")),
     Rule("M6", _local_without_route, "a broker id is given and an active database here has the "
          "service", _miss_local),

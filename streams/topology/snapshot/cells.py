@@ -74,7 +74,7 @@ def _guid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise ValueError(f"'{_short(text)}' is no GUID") from None
+        raise ValueError(f"'{_short(text)}' is not a GUID") from None
 
 
 def _time(text: str) -> float:

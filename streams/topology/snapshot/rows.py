@@ -102,7 +102,7 @@ class Rows:
             except ValueError as error:
                 self.note(
                     f"{view.name}.{column}: {error}",
-                    f"The cell holds a {kind.value}; it is read as NULL.",
+                    f"The cell has a {kind.value}; it is read as NULL.",
                     raw.place(column),
                     Severity.WARNING,
                 )

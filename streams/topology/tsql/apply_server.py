@@ -82,7 +82,7 @@ def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
     if old == made:
         script.effect = False
         return True
-    message = f"endpoint {old.name} exists already, created at {old.source}"
+    message = f"endpoint {old.name} already exists, created at {old.source}"
     remedy = "An instance has one endpoint FOR SERVICE_BROKER; use ALTER ENDPOINT, or keep one."
     script.warn(None, made.source, message, remedy)
     return True

@@ -183,7 +183,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "observer": RoleKind(
-        "tail, query, trace's way, capture and the dashboard's dialogs; reads only",
+        "tail, query, trace's path, capture and the dashboard's dialogs; reads only",
         (
             _topic("", On.EVERY, "Read", "every topic"),
             _group("", On.EVERY, "Describe", "committed offsets of workers; its own groups"),
