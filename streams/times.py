@@ -14,7 +14,7 @@ _MICROSECONDS = {
 
 
 def read_duration(text: str) -> float | None:
-    """Return microseconds, which may be infinite; ``None`` where the text is no duration.
+    """Return microseconds, possibly infinite; ``None`` if the text is not a duration.
 
     A number without a unit is seconds.
     """

@@ -1,6 +1,7 @@
-"""How Faust's client reaches a cluster that librdkafka's properties are known of.
+"""Translate librdkafka's properties into Faust's settings.
 
-What it cannot do is refused and never left out: a connection would be less safe than was asked for.
+Unsupported properties are rejected, never dropped: the connection would be less secure than
+requested.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _KNOWN = frozenset({
 def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
     """Return Faust's ``broker_credentials``; ``None`` for a cluster in plain text.
 
-    Raises UsageError for what Faust cannot do, or where a file cannot be read.
+    Raises UsageError for unsupported properties, or if a file cannot be read.
     """
     protocol = properties.get("security.protocol", "plaintext").upper()
     if protocol == "PLAINTEXT":

@@ -1,4 +1,4 @@
-"""A Faust application with its place in a cluster: what its driver and its servers need of it."""
+"""A Faust application with its place in a cluster, as its driver and servers need it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConnectedApp(faust.App):
         """Where to begin where the group has no position."""
 
     async def confirm(self, command: Command) -> None:
-        """Return when Kafka has a command; raises NotConfirmedError where it has not."""
+        """Return when Kafka has a command; raise NotConfirmedError if not."""
         key, value, headers = command_record(command)
         topic = self.cluster.topics.cmd(self.instance)
         try:
@@ -45,7 +45,7 @@ class ConnectedApp(faust.App):
             ) from error
 
     async def give_up(self, error: Exception) -> NoReturn:
-        """Stop the worker; what is under way is never finished, so it comes again."""
+        """Stop the worker; unfinished messages are redelivered."""
         await self.crash(error)
         await asyncio.get_running_loop().create_future()
         raise AssertionError("nobody sets the future")

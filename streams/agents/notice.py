@@ -1,8 +1,8 @@
-"""The configuration service on Kafka (reference 2.5): it creates routes that databases ask for.
+"""The configuration service on Kafka (reference 2.5): it creates routes that databases request.
 
-Whoever answers is given; here the dialogs are kept. A directory or a Kafka that is away is no
-failure of the message, which would turn the queue off after the fifth: it is waited for, and the
-dialogs that wait for the route wait with it.
+The answers are a parameter; this module keeps the dialogs. An unavailable directory or Kafka is no
+failure of the message, which would disable the queue after the fifth: it is waited for, and so do
+the dialogs that need the route.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ log = logging.getLogger("hopline.notice")
 
 
 class Answers(Protocol):
-    """What the service does; both wait, and raise what passes where something is away."""
+    """Answer requests; both methods wait, and raise transient errors of what is unavailable."""
 
     def answer(self, broker: str, body: bytes) -> tuple[int, str] | None:
-        """Answer the database with this broker id; return code and text of a refusal."""
+        """Answer the database with this broker id; return code and text of an error."""
 
     def purge(self) -> None:
         """Drop routes that have expired."""
@@ -76,7 +76,7 @@ def notice_app(
 
 
 async def _patiently(call: Callable[[], T]) -> T:
-    """Return what a call that waits returns, however long what it needs is away."""
+    """Call until it succeeds, however long its resource is unavailable."""
     wait = _FIRST
     while True:
         try:

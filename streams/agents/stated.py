@@ -1,4 +1,4 @@
-"""The applications of an agent that a topology states, or that a command line does."""
+"""The applications of an agent, from a topology or a command line."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def applications_of(
 ) -> list[HoplineApp]:
     """Return an agent's applications: one for each database that has its service, or its own.
 
-    ``topology`` is the catalog's; ``makers`` are for the kinds that change the running system.
-    Raises UsageError or InputError where there can be none.
+    ``topology`` is the catalog's; ``makers`` create the kinds that change the running system.
+    Raises UsageError or InputError if impossible.
     """
     if agent.kind is None:
         return _own(agent, cluster)
@@ -77,14 +77,14 @@ _MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
-    """Import what somebody has written; it finds the cluster where a process of its own would."""
+    """Import a custom application; it finds the cluster as in a process of its own."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
     for name, value in cluster.properties.items():
         os.environ[property_variable(name)] = value
     try:
         found = importlib.metadata.EntryPoint(agent.name, agent.runs.text, "hopline").load()
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # a module can raise anything when it is imported
         raise agent.runs.error(
             f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}.",
             "Modules are searched beside the topology and in the current folder.",

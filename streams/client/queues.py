@@ -35,9 +35,9 @@ _HERE_ONLY = (
 
 
 class QueueSettings:
-    """STATUS and POISON_MESSAGE_HANDLING of one queue, followed for as long as it is open.
+    """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
 
-    A queue that nobody declared has both on.
+    An undeclared queue has both on.
     """
 
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
@@ -62,11 +62,11 @@ class QueueSettings:
         return self._state.read(message)
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()
 
     def look(self) -> None:
-        """Take in what has come of the catalog since; does not wait where Kafka is well."""
+        """Read the catalog's new records; does not wait while Kafka is available."""
         batch = self._consumer.consume(1_000, 0)
         for message in batch:
             if message.error() is None and self._take(message):
@@ -82,11 +82,11 @@ class QueueSettings:
             self.poison_handling = found is None or found.poison_message_handling
 
     def disable(self) -> None:
-        """Turn a poisoned queue off for everybody; who does it tells it (event 143).
+        """Disable a poisoned queue for all readers, and report event 143.
 
-        Who may not write the catalog turns it off for himself, and warns; so does everybody where
-        it has an object that nobody can use. Raises SurroundingsError
-        where others change the catalog again and again meanwhile.
+        A process without the right to write the catalog disables it for itself only, and warns; so
+        does every process if the catalog has an invalid object. Raises SurroundingsError if other
+        writers keep changing the catalog meanwhile.
         """
         for left in reversed(range(_ATTEMPTS)):
             try:
@@ -96,7 +96,7 @@ class QueueSettings:
             except UnusableCatalogError as error:
                 log.warning(_HERE_ONLY, *self._where, error)
                 break
-            except (SurroundingsError, KafkaException) as error:  # somebody else was faster
+            except (SurroundingsError, KafkaException) as error:  # another writer was faster
                 if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
                     log.warning(
                         _HERE_ONLY, *self._where, "this user is not allowed to write the catalog."
@@ -107,7 +107,7 @@ class QueueSettings:
         self.status = False
 
     def _disable(self) -> bool:
-        """Publish STATUS = OFF; ``False`` where the catalog says it already."""
+        """Publish STATUS = OFF; return ``False`` if the catalog already has it."""
         instance, database, queue = self._where
         state = read_catalog(self._cluster)
         topology = state.topology
