@@ -1,4 +1,4 @@
-"""How topics must be: those that would lose something are found, and refused."""
+"""Compare topics with their required settings; topics that could lose records are rejected."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A topic that is not as it must be; ``missing`` where it does not exist at all.
+    """A topic that differs from its specification; ``missing`` if it does not exist.
 
-    ``corrections``: the settings to alter. ``remedy``: what an operator has to do, because
-    ``apply`` cannot; ``is_fatal`` where nothing is applied before that.
+    ``corrections``: the settings to alter. ``remedy``: what an operator must do, because ``apply``
+    cannot; ``is_fatal`` if nothing is applied before that.
     """
 
     topic: str
@@ -57,10 +57,10 @@ class Mismatch:
 
 
 def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
-    """Hold topics against what they must be.
+    """Compare topics with their specifications.
 
-    That is existence, partitions, replicas, clean-up, time, retention. A topic may have more
-    replicas than the setting ``replication`` says, and more of them in sync.
+    Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
+    may have more replicas, and more in sync, than the setting ``replication`` requires.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()
@@ -78,7 +78,7 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
 
 
 def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
-    """Return the configuration of each topic that exists."""
+    """Return the configuration of each existing topic."""
     if not topics:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
@@ -93,7 +93,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # Else the broker that was asked does not know the topic yet.
+            # Otherwise the broker asked does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found
@@ -109,7 +109,7 @@ def _differences(
     too_few = _too_few(spec.name, found, replicas)
     if too_few is not None:
         yield too_few
-        replicas = None  # with more in sync than there are replicas nothing could be written
+        replicas = None  # with more in sync than replicas every write would fail
     needed = config_of(spec, replicas)
     wrong = {name: value for name, value in needed.items() if not _fits(config, name, value)}
     for name, value in wrong.items():
@@ -135,7 +135,7 @@ def config_of(spec: TopicSpec, replicas: Replicas | None) -> dict[str, str]:
 
 
 def durable_config(replicas: Replicas | None) -> dict[str, str]:
-    """Return the settings of a topic that loses nothing acknowledged; nothing for ``None``."""
+    """Return the settings of a topic that must not lose acknowledged records; none for ``None``."""
     if replicas is None:
         return {}
     return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}
@@ -143,13 +143,13 @@ def durable_config(replicas: Replicas | None) -> dict[str, str]:
 
 def _fits(config: Config, name: str, value: str) -> bool:
     entry = config.get(name)
-    if entry is None:  # not every service that speaks Kafka's protocol has every setting
+    if entry is None:  # not every service with Kafka's protocol has every setting
         return True
     return int(entry.value) >= int(value) if name == _IN_SYNC else bool(entry.value == value)
 
 
 def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
-    """Raise SurroundingsError unless every topic is as it must be: workers call it first."""
+    """Raise SurroundingsError if a topic differs; workers call it first."""
     mismatches = compare(cluster, (spec.safe for spec in specs))
     if not mismatches:
         return
@@ -160,9 +160,9 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
 
 
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
-    """Raise SurroundingsError where a topic has too few replicas: clients call it first.
+    """Raise SurroundingsError if a topic has too few replicas; clients call it first.
 
-    They may not read a topic's configuration; workers have compared that.
+    Clients may lack the right to read topic configurations; workers have compared those.
     """
     try:
         metadata = cluster.admin().list_topics(timeout=timeout)
@@ -177,7 +177,7 @@ def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) 
 
 
 def broker_count(cluster: Cluster) -> int:
-    """Return how many brokers a cluster has, those included that are down and have replicas."""
+    """Return the number of brokers, including those that are down and have replicas."""
     return _brokers(cluster.admin().list_topics(timeout=_TIMEOUT))
 
 

@@ -1,4 +1,4 @@
-"""Calls to a group's coordinator, which may just be made or be moving to another broker."""
+"""Retry calls to a group coordinator that is being elected or moved."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Answer = TypeVar("Answer")
 def while_coordinator_moves(
     call: Callable[[], Answer], patience: float, pause: Callable[[], object]
 ) -> Answer:
-    """Call until the coordinator is there, for ``patience`` seconds, with a pause in between.
+    """Call until the coordinator is available, with pauses, for ``patience`` seconds.
 
-    Raises the call's KafkaException for any other reason, and after that time.
+    Raises the call's KafkaException on any other error, and after that time.
     """
     deadline = time.monotonic() + patience
     while True:

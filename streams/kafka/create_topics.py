@@ -1,4 +1,4 @@
-"""Creating topics, correcting them, and adding partitions. Only ``apply`` creates any."""
+"""Create topics, correct them, and add partitions. Only ``apply`` creates topics."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _ANSWERS = 3.0
 
 
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
-    """Create the topics that do not exist and correct those that do; returns what was done.
+    """Create missing topics and correct others; return what was done.
 
-    They are compared first, so where all is as it must be no right to create or alter is needed.
+    They are compared first, so no right to create or alter is needed if all match.
     """
     return settle(cluster, specs, compare(cluster, specs))
 
@@ -41,10 +41,10 @@ def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
 def settle(
     cluster: Cluster, specs: Iterable[TopicSpec], mismatches: Sequence[Mismatch]
 ) -> list[str]:
-    """Create and correct what :func:`compare` has found; returns what was done.
+    """Create and correct what :func:`compare` has found; return what was done.
 
-    Raises SurroundingsError where a topic has another number of partitions (changing that is an
-    offline command of its own), or where a right is lacking. Topics with too few replicas stay.
+    Raises SurroundingsError if a topic has another number of partitions (changing it is a separate
+    offline command), or if a right is missing. Topics with too few replicas stay.
     """
     wanted = {s.name: s for s in specs}
     for mismatch in mismatches:
@@ -63,7 +63,7 @@ def settle(
 
 
 def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
-    """Create topics; yield the names of those that somebody else has not created meanwhile."""
+    """Create missing topics; yield the names of those that no other process created meanwhile."""
     admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
     count = -1 if replicas is None else replicas.count
     needs = {s.name: config_of(s, replicas) for s in specs}
@@ -86,11 +86,11 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
-    """Let topics have so many partitions; one that has them is left alone.
+    """Add partitions to topics up to a number; skip topics that have it.
 
-    Raises SurroundingsError where Kafka refuses that.
+    Raises SurroundingsError if Kafka refuses.
     """
-    admin = cluster.admin()  # while it is held, the answers can come
+    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     known = admin.list_topics(timeout=_TIMEOUT).topics
     small = [t for t in topics if t not in known or len(known[t].partitions) < count]
     if not small:
@@ -108,7 +108,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
 
 
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
-    """Return when every broker that runs knows the topics, with so many partitions at least.
+    """Wait until every running broker knows the topics, with at least so many partitions.
 
     The next client may ask any of them.
     """
@@ -121,11 +121,11 @@ def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
 
 
 def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
-    # A new client asks the broker that it was given; later it knows the others.
+    # A new client asks its bootstrap broker; later it knows the others.
     admin = replace(cluster, bootstrap=broker).admin()
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics
-    except KafkaException:  # it has just died, say, and the others do not know that yet
+    except KafkaException:  # for example, it has just failed, and the others do not know yet
         return False
     return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 

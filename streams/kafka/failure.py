@@ -1,4 +1,4 @@
-"""What Kafka's client raises, as a sentence and what to do about it: by whose fault it is."""
+"""Turn exceptions of Kafka's client into an error with cause and remedy."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ NO_LEADER = frozenset(
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Tell whether another attempt to write a record may succeed, if only by another client.
+    """Tell whether another attempt to write a record may succeed, perhaps with a new client.
 
-    What is not passing is a rejection for good (11292).
+    Other errors are permanent (11292).
     """
     return error.fatal() or error.retriable() or error.code() in _PASSING
 
 
 def is_forbidden(cause: KafkaError) -> bool:
-    """Tell whether whoever asked may not do it."""
+    """Tell whether the error is a missing right."""
     return cause.name().endswith("_AUTHORIZATION_FAILED")
 
 
 def refusal(error: KafkaException, right: str) -> str:
-    """Return why Kafka has refused something, with the right that it needs where it is lacking."""
+    """Return why Kafka refused a request, with the missing right if any."""
     cause = error.args[0]
     lacking = f" The right {right} is required." if is_forbidden(cause) else ""
     return f"{_reason(cause)}.{lacking}"
@@ -74,9 +74,9 @@ def _reason(cause: KafkaError) -> str:
 def worded(
     error: KafkaException, where: str = "Kafka", heard: str = "", waited: str = ""
 ) -> SurroundingsError:
-    """Return what tells a user that something is forbidden, or that nobody answers, or the rest.
+    """Return the error for a missing right, an unreachable cluster, or anything else.
 
-    Where nobody answers, ``heard`` is why as far as that is known, and ``waited`` for how long.
+    For an unreachable cluster, ``heard`` is the reason if known, and ``waited`` the time.
     """
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):

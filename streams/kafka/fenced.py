@@ -1,4 +1,4 @@
-"""How Kafka tells a client that it is heard no more: somebody else has its name by now."""
+"""How Kafka reports that a client was fenced: another process has taken its name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ than a session while nobody polled.
 
 
 class FencedError(SurroundingsError):
-    """Somebody else has taken over the name: whatever is under way here will not happen."""
+    """Another process has taken the name: whatever is in progress here will not happen."""
 
 
 def is_fatal(error: KafkaError) -> bool:
-    """Tell whether a consumer will never read again; what its poll returns does not say so."""
+    """Tell whether a consumer is fenced for good; the result of its poll does not show it."""
     return error.fatal() or error.code() in LOST
