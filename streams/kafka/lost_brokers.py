@@ -36,9 +36,7 @@ class LostBrokers:
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
-        """Raise SurroundingsError if :meth:`finds` is true, for callers that cannot replace the
-        client.
-        """
+        """Raise SurroundingsError if :meth:`finds` is true; for clients that cannot be replaced."""
         if self.finds(is_well, *clients):
             raise SurroundingsError(
                 f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
