@@ -136,6 +136,6 @@ def test_an_estate_overwrites_nothing_unasked(tmp_path: Path) -> None:
     code, out, err = estate("--output", tmp_path, *size)
     assert (code, out) == (2, "") and "not empty" in err
     code, _, err = estate("--output", tmp_path / "mine", *size)
-    assert code == 2 and "no folder" in err
+    assert code == 2 and "not a folder" in err
     code, _, err = estate("--output", tmp_path / "new", "--instances", 0)
     assert code == 2 and "--instances" in err and not (tmp_path / "new").exists()

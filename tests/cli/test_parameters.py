@@ -62,12 +62,12 @@ def test_a_place_is_complete(words: tuple[str, ...], at: str, message: str) -> N
         (("query", "sys.routes", "--at", ""), "'' has no instance; write INSTANCE[/DATABASE]."),
         (("query", "sys.routes", "--at", "A/"), "'A/' has no database"),
         (("trace", "--from", "A", "--to", "T"), "write INSTANCE/DATABASE[/SERVICE]."),
-        (("trace", "--from", "A/D/", "--to", "T"), "'A/D/' names no service"),
+        (("trace", "--from", "A/D/", "--to", "T"), "'A/D/' has no service"),
         (("traffic", "--from", "A", "--to", "T"), "'A' has no database"),
-        (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is no number"),
+        (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is not a finite number"),
         (("outbox", "--poll", "-1"), "-1 is not between 0 and 2147483."),
         (("monitor", "--http", "banana"), "'banana' is not HOST:PORT."),
-        (("monitor", "--keep", "inf"), "inf is no number"),
+        (("monitor", "--keep", "inf"), "inf is not a finite number"),
         ((*WORKER, "--http", "banana"), "'banana' is not HOST:PORT. Write 9187, or"),
         ((*WORKER, "--http", "x:99999"), "'x:99999' is not HOST:PORT."),
         ((*WORKER, "--keep", "nan"), "nan is not between -1 and"),
@@ -122,7 +122,7 @@ def test_a_service_may_have_slashes(command: str) -> None:
     words = (command, "--from", "A/D///shop/Web", "--to", "//shop/OrderService")
     result = run(*words, *NOWHERE, "--timeout", "0.1" if command == "trace" else "1")
     assert result.exit_code == 3, result.output  # Kafka was asked
-    refused(run("generate", "traffic", "--from", "A/D"), "'A/D' names no service; write INSTANCE")
+    refused(run("generate", "traffic", "--from", "A/D"), "'A/D' has no service; write INSTANCE")
     made = run("generate", "traffic", "--from", "A/D///shop/Web", "--output", "made.avro")
     assert made.exit_code == 0, made.output
 
@@ -169,7 +169,7 @@ def test_a_prefix_is_what_a_topics_name_can_begin_with(words: tuple[str, ...], p
 
 
 def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
-    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): No topic's name")
+    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): Topic names")
     refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is not HOST:PORT.")
     refused(run(*WORKER, HOPLINE_WORKER_TIMEOUT="-1"), "-1 is not between")
     file = folder / "hopline.toml"

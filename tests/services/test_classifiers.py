@@ -138,7 +138,10 @@ def test_a_body_of_another_kind_is_a_failure(tmp_path: Path, classifier: str, bo
         ("{xpath: '/s:order'}", "prefix 's' is not declared"),
         ("{jmespath: 'a..b'}", ":4:28: unusable jmespath: "),
         ("{avro: a, schema: nowhere.avsc}", "nowhere.avsc"),
-        ("{avro: region, schema: order.avsc}", "it has no field region; it has number, customer"),
+        (
+            "{avro: region, schema: order.avsc}",
+            "it has no field region; its fields: number, customer",
+        ),
         ("{avro: a, schema: topology.yaml}", ":4:24: unusable avro: "),
         ("{python: 'no.such.module:f'}", "ModuleNotFoundError"),
         ("{python: 'json:no_such'}", "no_such"),
