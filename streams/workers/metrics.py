@@ -1,6 +1,6 @@
-"""Prometheus metrics, read from the workers when somebody asks.
+"""Prometheus metrics, read from the workers on request.
 
-Where Service Broker has a performance counter, the metric has its name (*Broker Statistics*,
+A metric has the name of Service Broker's performance counter if there is one (*Broker Statistics*,
 *Broker/DBM Transport*). Labels are bounded: roles, instances, topics and error numbers.
 """
 
@@ -23,8 +23,8 @@ LABELS = ("worker", "server")
 class Figure:
     """A metric; ``mirrors`` is Service Broker's counter, if it has one.
 
-    ``read`` returns nothing for a worker that has no such figure. A name that ends in ``_total`` is
-    a counter's.
+    ``read`` returns nothing for a worker without this metric. A name that ends in ``_total`` is a
+    counter.
     """
 
     name: str
@@ -211,7 +211,7 @@ FIGURES = (
 
 
 def figures_of(process: Process) -> Iterator[Series]:
-    """Yield the figures of a process, one sample for each worker that has one."""
+    """Yield the metrics of a process, one sample for each worker that has it."""
     yield Series(
         "hopline_catalog_version",
         "The version of the catalog that the workers use.",

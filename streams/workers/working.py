@@ -1,4 +1,4 @@
-"""Which worker a line of the log is from."""
+"""The worker that a log line comes from."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    It fails when a worker does nothing for ``hung_after`` seconds. Where workers are
-    ``left_behind``, ``leave_within`` seconds after they were asked to end, whoever runs the process
-    must end it without waiting for anything more.
+    It fails when a worker makes no progress for ``hung_after`` seconds. If workers are
+    ``left_behind``, ``leave_within`` seconds after the stop request, the process must be ended
+    without waiting.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Process:
 
     @property
     def cluster(self) -> Cluster:
-        """Return the cluster that it works for."""
+        """Return the local cluster."""
         return self._cluster
 
     @property
     def catalog_version(self) -> int:
-        """Return the version of the catalog that it uses; 0 while it has none."""
+        """Return the catalog version in use; 0 if none."""
         return self._control.version if self._control is not None else 0
 
     @property
@@ -76,16 +76,16 @@ class Process:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Return the workers that have not ended although they were asked to."""
+        """Return the workers that have not ended after the stop request."""
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:
-        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
         if self._control is not None:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each thing that is broken; nothing where all is well so far."""
+        """Yield a sentence for each failure; nothing if healthy so far."""
         if self.failure is not None:
             yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
@@ -106,11 +106,11 @@ class Process:
             yield "The process is draining."
 
     def stop(self, *_: object) -> None:
-        """Ask every worker to drain and leave."""
+        """Ask every worker to drain and stop."""
         self._threads.stop.set()
 
     def run(self) -> None:
-        """Run until stopped; raises the failure of the first worker that failed."""
+        """Run until stopped; raise the failure of the first failed worker."""
         with collecting_rarely():
             self._run()
 

@@ -1,8 +1,7 @@
-"""Running workers in threads: when one fails or hangs, all are asked to end.
+"""Run workers in threads: when one fails or hangs, all are stopped.
 
-A call of Kafka's client may never come back. A worker that waits in one notices neither that it is
-to stop nor that its control has failed, and the process would go on for ever without doing
-anything. Such a thread is left behind.
+A call of Kafka's client may never return. A worker blocked in one notices neither a stop request
+nor a failure of control, and the process would hang forever. Such a thread is abandoned.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _LOOK = 0.5
 
 
 class WorkerThreads:
-    """The threads of a process, until ``stop`` is set; ``failure`` is why, if one has failed.
+    """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
 
-    A worker that does nothing for ``hung_after`` seconds has failed. Threads that are asked to end
-    and do not, ``leave_within`` seconds later, are ``left_behind``.
+    A worker without progress for ``hung_after`` seconds has failed. Threads that do not end
+    ``leave_within`` seconds after the request are ``left_behind``.
     """
 
     def __init__(
@@ -54,13 +53,13 @@ class WorkerThreads:
         self._workers.append(self.start(run, name_of(worker)))
 
     def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
-        """Run something beside the workers; its failure is the process's, too."""
+        """Run a helper thread; its failure is the process's too."""
         thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
         thread.start()
         return thread
 
     def wait(self, control: Control) -> None:
-        """Return when all workers have ended, or are left behind."""
+        """Return when all workers have ended or are abandoned."""
         threads, asked_at = self._workers, 0.0
         pulses, memory = Pulses(threads, self._hung_after), FreeMemory(time.monotonic())
         while alive := [thread for thread in threads if thread.is_alive()]:
@@ -102,6 +101,6 @@ class WorkerThreads:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Ask all to end; the first failure is the process's."""
+        """Stop all; the first failure is the process's."""
         self.failure = self.failure or error
         self.stop.set()
