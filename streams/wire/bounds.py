@@ -1,9 +1,9 @@
-"""What a record from outside may hold: Avro's reader takes more than its writer, and than we write.
+"""Check the limits of a record from outside: Avro's reader accepts more than its writer.
 
-A number of more than 32 bits in an ``int`` is read without a word, and a text may have as many
-bytes as a record. Either would be written again, into an event or to another instance, where it
-does not fit, so both are refused where they are read. So is an expiry (a field ``...expires_at``)
-so late that it does not fit when a time to live is added.
+A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
+record. Either would be written again, into an event or to another instance, where it does not fit,
+so both are rejected on reading. The same holds for an expiry (a field ``...expires_at``) that
+overflows when a time to live is added.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Excess = Callable[[dict[str, Any]], str | None]
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:
-    """Return what looks at the fields of a record; ``longest``: of its texts.
+    """Return a function that checks a record's fields; ``longest``: limit of its strings.
 
-    ``None``: it comes from a worker or an operator, so texts and expiries may be any.
+    ``None``: written by a worker or operator, so strings and expiries are not limited.
     """
     fields = _fields(schema, longest)
 

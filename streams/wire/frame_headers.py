@@ -41,7 +41,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Tell whether parties may be remembered: what was read may have names of any length."""
+    """Tell whether parties may be cached: received ones may have names of any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
@@ -77,7 +77,7 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A header that was read: what it was read from is what it is written as."""
+    """A decoded header: it is encoded as the bytes it was read from."""
 
     raw: bytes | None = None
     """Its bytes; of one that was made anew (``_replace``) there are none."""
@@ -112,12 +112,12 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(raw: bytes | None) -> Header:
-    """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
+    """Decode ``sb-message`` and check it against the header rules of 4.3; raise MalformedError."""
     return (raw is not None and _whole(raw)) or _header(raw)
 
 
 def _whole(raw: bytes) -> Header | None:
-    """Return the header of a whole message without flags, which nearly all are."""
+    """Return the header of a whole message without flags, as nearly all are."""
     if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE_CODEC.prefix):
         return None
     begin = end = 27 + (raw[26] >> 1)
@@ -208,5 +208,5 @@ def _journey(raw: bytes | None) -> Journey:
     )
 
 
-# What arrives in one batch was sent in few transactions, and has few different journeys.
+# Copies of one batch come from few transactions, and have few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

@@ -1,11 +1,11 @@
-"""Who may do what on Kafka: the table of roles, and nothing else decides a grant.
+"""The table of roles and rights on Kafka; no other code decides a grant.
 
-A row is what one role needs of one resource, and why. Each operation was found by taking it away:
-``tests/security/test_least.py`` says what fails then. Workers check the topics of their rows before
-the first use, so what they look at and what they may look at are the same.
+A row has what one role needs of one resource, and why. Each operation was verified by removing it:
+``tests/security/test_least.py`` has the failure. Workers check the topics of their rows before the
+first use, so they check exactly what they may describe.
 
 Read, Write, Delete and Alter imply Describe; AlterConfigs implies DescribeConfigs. An idempotent
-producer needs no IdempotentWrite of the cluster: since Kafka 2.8 Write on any topic is enough.
+producer does not need IdempotentWrite on the cluster: since Kafka 2.8 Write on any topic is enough.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ ROLES: Mapping[str, RoleKind] = {
 
 
 def _for_one(kind: str, says: str) -> RoleKind:
-    """Return a kind of role that writes the topics of its home, where the kind writes of every."""
+    """Return a role kind with the topics of its home, where the given kind has those of all."""
     rows = (
         replace(row, on=On.HOME)
         if row.resource is Resource.TOPIC and Operation.WRITE in row.operations
@@ -260,6 +260,6 @@ EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
 
 
 def checked_kinds(roles: tuple[str, ...]) -> frozenset[str]:
-    """Return which kinds of topics workers of these roles check before the first use."""
+    """Return the kinds of topics that workers of these roles check before the first use."""
     rows = (row for role in roles for row in ROLES[role].rows)
     return frozenset(row.name for row in rows if Operation.DESCRIBE_CONFIGS in row.operations)
