@@ -1,4 +1,4 @@
-"""What a heartbeat says besides that its instance lives."""
+"""The content of a heartbeat besides its sender."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_PERIOD = 60
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One mirrored database of an instance: its broker id, and its part in the pair."""
+    """One mirrored database of an instance: its broker id, and its role in the pair."""
 
     broker: str
     principal: bool
