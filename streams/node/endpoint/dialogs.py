@@ -1,4 +1,4 @@
-"""The dialogs of a partition: those that were touched lately, and the records of all others."""
+"""The dialogs of a partition: recent ones as values, idle ones as records."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OneChunk = tuple[int, bytes]
 
 
 class Dialogs(Mapping[DialogKey, Dialog]):
-    """Dialogs by key. What is idle is kept as the bytes of its state record.
+    """Dialogs by key. Idle ones are kept as the bytes of their state records.
 
-    A record that is asked for becomes a value again. Without ``unpack``, and without a record that
-    was written, a dialog is kept as a value. ``last_copy`` is what is said of a dialog of which it
-    is not known: it is not in the record.
+    A record is decoded on access. Without ``unpack``, or without a written record, a dialog stays a
+    value. ``last_copy`` is the default for dialogs whose last copy is unknown: it is not in the
+    record.
     """
 
     def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:
@@ -52,39 +52,39 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return dialog
 
     def get(self, key: DialogKey, default: Dialog | None = None) -> Dialog | None:  # type: ignore[override]
-        """Return a dialog, if it is there."""
+        """Return a dialog, if it exists."""
         dialog = self._awake.get(key)
         if dialog is not None:
             return dialog
         return self[key] if key in self._records else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog, if it is there, and let it sleep if it does: it is only looked at."""
+        """Return a dialog for inspection, and keep it as a record if it is one."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._records:
             dialog = self._read(key, self._records[key])
         return dialog
 
     def name(self, key: DialogKey) -> DialogKey:
-        """Return the one object that is to stand for a dialog's key where it is kept.
+        """Return the single key object to keep for a dialog.
 
-        Each record that is read makes another one, which is as large as what is kept under it.
+        Each decoded record has another one, as large as what is stored under it.
         """
         return self._names.setdefault(key, key)
 
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
-        """Take over a dialog that was touched, and the record that was written of it."""
+        """Store a changed dialog with its state record."""
         self._records[key] = record
         self._keep(key, dialog)
 
     def load(self, key: DialogKey, record: bytes) -> Dialog:
-        """Take over a record that was read; returns what it says, and keeps the bytes only."""
+        """Store a record; return the decoded dialog, but keep only the bytes."""
         self._awake.pop(key, None)
         self._records[key] = record
         return self._read(key, record)
 
     def put_chunk(self, key: DialogKey, number: int, chunk: bytes | None) -> None:
-        """Take over a chunk's record; ``None``: there is none any more."""
+        """Store a chunk's record; ``None`` removes it."""
         key = self._names.get(key, key)
         chunks = self._chunks_of(key)
         if chunk is not None:
@@ -103,7 +103,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return dict((found,)) if isinstance(found, tuple) else found
 
     def forget(self, key: DialogKey) -> Dialog | None:
-        """Drop a dialog; returns it, if it was there."""
+        """Remove a dialog; return it, if it existed."""
         dialog = self.get(key)
         self._records.pop(key, None)
         self._names.pop(key, None)
