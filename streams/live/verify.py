@@ -1,4 +1,4 @@
-"""Verify on Spark that nothing is lost: what there is to read, who listens to it, who judges."""
+"""Verify on Spark that nothing is lost: find the sources, read them, judge."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from streams.wire.state import decode_positions
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which messages of whose dialogs are to be verified, how many exceptions are listed."""
+    """What to verify: messages and dialogs, and the number of exceptions to list."""
 
     span: Span = ALWAYS
     limit: int = 10_000
@@ -50,7 +50,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The account, and what has to be known of it.
+    """The account, and its limitations.
 
     ``hung``: transactions on `event`; the events behind them are not in the account.
     """
@@ -61,9 +61,9 @@ class Verified:
 
 
 def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Asked) -> Verified:
-    """Verify what is in the topics of clusters between which dialogs may cross.
+    """Verify the topics of clusters between which dialogs may cross.
 
-    Raises UsageError where a cluster has no catalog, or where dialogs may leave all of these.
+    Raises UsageError if a cluster has no catalog, or if dialogs may leave these clusters.
     """
     now = time.time_ns() // 1_000_000
     topologies = [live_topology(read_catalog(cluster)) for cluster in clusters]
@@ -91,9 +91,9 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
 
 
 def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) -> Verified:
-    """Verify what is in captures, by the names of their topics; at their latest instant.
+    """Verify captures, by the names of their topics; as of their latest time.
 
-    Raises InputError for what is no complete capture.
+    Raises InputError for an incomplete capture.
     """
     readers = readers_of(files)
     containers = [
@@ -125,7 +125,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Judge until nothing has been trimmed meanwhile, and every refusal is known."""
+    """Judge until nothing was trimmed meanwhile, and every rejection is known."""
     if not sources:
         return Account()
     trimmed, refused = begins(), frozenset[bytes]()
@@ -150,7 +150,7 @@ _Placed = tuple[Surveyed, Sites]
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return up to where commands were read, as the state says."""
+    """Return up to where commands were read, from the state."""
     found = {}
     for each, sites in surveyed:
         place = sites.place_of(each.topic)
@@ -163,7 +163,7 @@ def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
 
 
 def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
-    """Say of which instances there are commands and no state."""
+    """Report instances with commands but without state."""
     places = [sites.place_of(each.topic) for each, sites in surveyed]
     homes = {
         kind: {place.instance for place in places if place is not None and place.kind == kind}
@@ -176,7 +176,7 @@ def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
 
 
 def _demand_all(topologies: Sequence[Topology]) -> None:
-    """Refuse where one half of a dialog may be somewhere else."""
+    """Raise if the other half of dialogs may be in another cluster."""
     here = {name for topology in topologies for name in topology.instances}
     for topology in topologies:
         for neighbour in topology.neighbours.values():

@@ -1,6 +1,6 @@
 """The steps of a dialog's life, from its records: statements, copies, queues, events.
 
-Sights have no times yet: they are counted from the first step, which is known in the end.
+Sights have no times yet: they are relative to the first step, which is known at the end.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _REFUSED = (Verdict.DROP, Verdict.DELAY, Verdict.ASK)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a dialog takes place.
+    """The places of a dialog.
 
     ``sides`` has (instance, database, service) of the initiator and of the target; ``hosts`` the
-    instance that works for a mirrored pair; ``numbers`` the number of each message.
+    principal of a mirrored pair; ``numbers`` the number of each message.
     """
 
     sides: Mapping[bool, Place]
@@ -89,7 +89,7 @@ def _statement_facts(issued: Issued) -> Facts:
 
 
 def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
-    """Return the statement behind a message whose command was not found: trimmed, or elsewhere."""
+    """Return the statement of a message whose command was not found: trimmed, or elsewhere."""
     header = frame.header
     if header is None or not header.sequenced:
         return None
@@ -111,7 +111,7 @@ def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
 
 
 def passage(copy: Passage) -> Step:
-    """Return a copy on its way from one instance to the next."""
+    """Return the step of a copy from one instance to the next."""
     frame, attempt = copy.frame, copy.frame.journey.attempt
     shape, verb, number, rest = _frame_words(frame)
     rest += f", attempt {attempt}" if attempt and frame.header is not None else ""
@@ -143,12 +143,12 @@ def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
 
 
 def frame_path(frame: Frame) -> list[str]:
-    """Return the instances that a copy has met."""
+    """Return the instances on a copy's path."""
     return [instance for instance, _ in frame.journey.path]
 
 
 def queued(frame: Frame, scene: Scene, copies: Copies) -> Step:
-    """Return a message that was put into a queue."""
+    """Return the step of a message that was enqueued."""
     assert frame.queue is not None
     instance, (database, queue) = scene.host(frame.home), frame.queue
     _, verb, number, rest = _frame_words(frame)
@@ -212,7 +212,7 @@ def _body(body: bytes, size: int) -> str:
 def event_step(
     record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
 ) -> Step | None:
-    """Return the step of an event; ``None`` if a statement shows it already."""
+    """Return the step of an event; ``None`` if a statement has it already."""
     event, instance = record.event, scene.host(str(record.event["instance"]))
     try:
         kind = EventKind(event["event"])
@@ -245,7 +245,7 @@ def _event_about(event: Event, kind: EventKind) -> tuple[bool, int] | None:
 
 
 def _refusal(event: Event, instance: str, copies: Copies) -> Decided | None:
-    """Return the decision by which a forwarder refused a copy, where it was one of routing."""
+    """Return the routing decision by which a forwarder rejected a copy, if it was one."""
     number, attempt, at = event["error"], event["attempt"], event["at"]
     if not number or attempt is None:
         return None
@@ -293,7 +293,7 @@ def _why_again(event: Event, copies: Copies) -> str:
 
 
 def broken(record: Broken, scene: Scene) -> Step:
-    """Return a record that nobody can read."""
+    """Return the step of a record that cannot be decoded."""
     ends: tuple[Place, ...] = ((scene.host(record.home),),) if record.home else ()
     sight = Sight(0, Shape.TROUBLE, ends, f"MALFORMED: {record.why}")
     return Step(record.at, sight, record.where)

@@ -28,21 +28,21 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SelectResult:
-    """The columns of a result and its rows, each by column."""
+    """The columns and rows of a result."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def is_select(text: str) -> bool:
-    """Tell whether somebody writes a statement and not the name of a view."""
+    """Tell whether a text is a statement and not the name of a view."""
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 
 def answer(asked: Asked, text: str, time: Show) -> SelectResult:
-    """Load what a SELECT names and run it; ``time`` makes what is shown of epoch milliseconds.
+    """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    Raises UsageError for what SQLite refuses: other statements, unknown columns and tables.
+    Raises UsageError for what SQLite rejects: other statements, unknown columns and tables.
     """
     with closing(_database()) as database:
         for name in _views(text):
