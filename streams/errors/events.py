@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """An event class of SQL Trace, on the ``event`` topic; not every one is ever emitted."""
+    """An event class of SQL Trace, on the ``event`` topic; some are never emitted."""
 
     CONVERSATION = 124
     CONVERSATION_GROUP = 136
@@ -30,7 +30,7 @@ class EventKind(IntEnum):
 
 
 class ConversationEvent(IntEnum):
-    """What happened to a conversation: the subclasses of event 124 that Hopline tells."""
+    """The subclasses of event 124 that Hopline emits."""
 
     FAILED = 0  # no subclass of SQL Trace: the error of the event says what
     ENDED = 2

@@ -244,5 +244,5 @@ _TEXTS: dict[int, str] = {
 
 
 def text_of(number: int) -> str:
-    """Return our sentence for a number, or a neutral one for a number without a text."""
+    """Return our text for a number, or a neutral one."""
     return _TEXTS.get(int(number), f"SQL Server error {int(number)}")

@@ -1,6 +1,6 @@
-"""From the parts of one dialog, wherever its records stood, to the facts that the ledger wants.
+"""From the parts of one dialog to the facts of the ledger.
 
-Parts come in any order; each says where its record stood.
+Parts come in any order; each has its record's position.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ID = 16  # bytes
 
 @dataclass(slots=True)
 class Facts:
-    """Everything that the ledger and the report need, of one dialog or of many."""
+    """The facts for the ledger and the report, of one dialog or of many."""
 
     accepted: list[Accepted] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
@@ -73,16 +73,16 @@ class Facts:
         return balance(self.accepted, self.delivered, self.sides, endings, self.begins, span)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
-        """Return the facts without one delivered message: to show that the ledger would notice."""
+        """Return the facts without one delivered message: to test the ledger."""
         return replace(self, delivered=[d for d in self.delivered if d.message_id != message_id])
 
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """What is known before the first dialog: places, the time, and which copies count.
+    """Context for all dialogs: places, the time, and which copies count.
 
-    ``now`` is in epoch milliseconds. ``refused`` are the statements on several conversations that
-    were refused: the event that says so names only one of them.
+    ``now`` is in epoch milliseconds. ``refused`` are rejected statements on several conversations:
+    the event names only one of them.
     """
 
     sites: Sites
@@ -133,7 +133,7 @@ class Gatherer:
                 continue
             by = EndpointKey(statement.place, conversation, statement.from_initiator)
             if isinstance(statement, Ended):
-                # What WITH ERROR has discarded is not discarded once more.
+                # Messages discarded by WITH ERROR are not discarded again.
                 if facts.end_kinds.get(by) is not Ending.WITH_ERROR:
                     facts.end_kinds[by] = statement.how
                 continue
@@ -146,7 +146,7 @@ class Gatherer:
             numbers[by] += 1
 
     def _sides(self, conversation: uuid.UUID, kept: Iterable[Kept]) -> Iterator[Side]:
-        """Yield what state there is; a broker id that no topology says may be the other side's."""
+        """Yield the existing states; an unknown broker id may be the other side's."""
         dialogs = [
             (EndpointKey(f"{k.home}/{k.database}", conversation, k.is_initiator), dialog)
             for k in kept
@@ -159,7 +159,7 @@ class Gatherer:
 
 
 def refused_shared(parts: Iterable[Part]) -> bytes | None:
-    """Return the id of a SEND on several conversations that was refused, from what its key has."""
+    """Return the id of a rejected SEND on several conversations, from the parts of its key."""
     refused, shared = None, False
     for part in parts:
         if isinstance(part, Refused):
@@ -170,7 +170,7 @@ def refused_shared(parts: Iterable[Part]) -> bytes | None:
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of one dialog, by what they are."""
+    """The parts of one dialog, by type."""
 
     statements: list[Sent | Ended] = field(default_factory=list)
     begins: list[Began] = field(default_factory=list)
@@ -183,7 +183,7 @@ class _Parts:
     copies: list[Copy] = field(default_factory=list)
 
     def take(self, part: Part) -> None:
-        """Put a part to its like."""
+        """Add a part."""
         match part:
             case Sent() | Ended():
                 self.statements.append(part)
@@ -205,7 +205,7 @@ class _Parts:
                 self.copies.append(part)
 
     def _keep(self, part: Kept) -> None:
-        """Of the state records of an endpoint the latest counts."""
+        """Keep only the latest state record of an endpoint."""
         key = part.home, part.database, part.is_initiator
         before = self.kept.get(key)
         if before is None or part.at >= before.at:
@@ -213,7 +213,7 @@ class _Parts:
 
 
 def _once(statements: list[Sent | Ended]) -> Iterator[Sent | Ended]:
-    """Yield statements in their order, without those that an application repeated."""
+    """Yield statements in order, without repetitions."""
     last: dict[tuple[str, Source], tuple[int, int]] = {}
     for statement in sorted(statements, key=lambda statement: (statement.place, statement.at)):
         if (cause := statement.cause) is not None:
@@ -252,7 +252,7 @@ def _note_queues(facts: Facts, conversation: uuid.UUID, found: _Parts) -> None:
 
 
 def _decoded(kept: Kept, conversation: uuid.UUID) -> Dialog | None:
-    """Return an endpoint's state; ``None`` where it is forgotten, or nobody can read it."""
+    """Return an endpoint's state; ``None`` if it was removed, or cannot be decoded."""
     try:
         return None if kept.value is None else unpack_dialog(kept.value, conversation, {})
     except MalformedError:

@@ -1,4 +1,4 @@
-"""Reading `hopline.toml`: its values, each with its line; what it cannot mean is refused."""
+"""Read `hopline.toml`: values with their lines; invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _END = re.compile(r" \(at end of document\)$")
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file says: settings by section and name, and librdkafka's properties by name.
+    """The content of a file: settings by section and name, and librdkafka's properties by name.
 
     ``clusters`` has those for other clusters, by the name of the credentials.
     """
@@ -37,7 +37,7 @@ NOTHING = SettingsFile()
 
 
 def read_settings(text: str, path: str) -> SettingsFile:
-    """Read a settings file; raises InputError with the place of what it cannot mean."""
+    """Read a settings file; raise InputError with the place of an invalid value."""
     parsed = _parse(text, path)
     lines = _lines_of(text)
     settings: dict[tuple[str, str], Sourced] = {}
@@ -70,7 +70,7 @@ class _Place:
         return f"{self.path}:{self.line}"
 
     def refuse(self, message: str, remedy: str = "") -> InputError:
-        """Return what refuses something here."""
+        """Return the error for something here."""
         return InputError(message, file=self.path, line=self.line, remedy=remedy)
 
 
@@ -106,9 +106,9 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each value begins.
 
-    A value stands in the first lines behind the one before that are TOML, under the last header. It
-    is found so, and not by a search for its name, because the name may be quoted, dotted, or a word
-    in a text.
+    A value is in the first lines after the previous one that are valid TOML, under the last header.
+    It is found this way, not by a search for its name, because the name may be quoted, dotted, or a
+    word in a string.
     """
     found: dict[tuple[str, ...], int] = {}
     lines, begin, header = text.replace("\r\n", "\n").split("\n"), 0, ""

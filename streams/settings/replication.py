@@ -1,6 +1,6 @@
-"""How many brokers must have a record: the setting ``replication``, held against a cluster's size.
+"""The setting ``replication``: replicas and in-sync replicas by the cluster's size.
 
-With one replica, or one in sync, a broker that dies takes acknowledged messages with it.
+With one replica, or one in sync, a broker failure loses acknowledged messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Replication:
             )
 
     def wanted(self, brokers: int) -> Replicas | None:
-        """Return what topics need on so many brokers; ``None`` where they are left as they are."""
+        """Return what topics need on so many brokers; ``None`` for as-is."""
         if self.text == _AS_IT_IS:
             return None
         if self.text == _BY_SIZE:
@@ -58,7 +58,7 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is not safe on so few brokers; "" where it is, or was chosen."""
+        """Return why ``auto`` is not safe on so few brokers; "" if it is, or was not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (

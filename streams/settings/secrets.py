@@ -1,8 +1,8 @@
-"""Passwords from files: ``sasl.password.file`` says where ``sasl.password`` stands.
+"""Passwords from files: ``sasl.password.file`` is the path of a file with ``sasl.password``.
 
-A variable ends in ``_FILE`` for it, as those of container images do. So a secret is in no process
-list, in no environment and in no settings file that is shared. What librdkafka itself reads from a
-file (``ssl.key.location`` and the like) is none of this.
+A variable for it ends in ``_FILE``, as in container images. So a secret is in no process list,
+environment or shared settings file. Properties whose files librdkafka itself reads
+(``ssl.key.location`` and the like) are unaffected.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ def is_filed(name: str) -> bool:
 
 
 def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
-    """Return the properties of one source with what their files say; a property wins over its file.
+    """Return the properties of one source, with the contents of files.
 
-    One newline at the end of a file does not count. Raises UsageError where one cannot be read.
+    A property overrides its file. One newline at the end of a file is ignored. Raises UsageError if
+    a file is unreadable.
     """
     found = {name: sourced for name, sourced in properties.items() if not is_filed(name)}
     for name, sourced in properties.items():
@@ -36,7 +37,7 @@ def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
 
 
 def read_secret(name: str, sourced: Sourced) -> Sourced:
-    """Return what the file says that ``sourced`` names; ``name`` is what it is for."""
+    """Return the content of the file named by ``sourced``; ``name`` is its property."""
     path = Path(str(sourced.value))
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
