@@ -1,4 +1,4 @@
-"""Move the role of a mirrored pair, as ``hopline failover`` and the simulator do."""
+"""Fail over a mirrored pair, for ``hopline failover`` and the simulator."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from streams.topology.objects import Database, Role
 
 
 def failover(topology: Topology, pair: str, to: str) -> Topology:
-    """Make an instance the principal of a pair, under a higher epoch; listeners follow it.
+    """Make an instance the principal of a pair, with a higher epoch; listeners follow it.
 
-    Raise UsageError where the instance has no database of the pair.
+    Raise UsageError if the instance has no database of the pair.
     """
     target = topology.instance(to)
     if target is None or not any(_is_of(d, pair) for d in target.databases.values()):

@@ -1,7 +1,7 @@
-"""The rules that CREATE and ALTER ROUTE check: V1 to V14 of the reference (1.4), as a table.
+"""The rules of CREATE and ALTER ROUTE: V1 to V14 of the reference (1.4), as a table.
 
-A rule looks at the route as it would become, so ALTER is checked on the result. T-SQL that breaks a
-rule is left out, as the engine would; YAML states records as they are (C-06). Both become TA-20.
+A rule checks the resulting route, so ALTER is checked on the result. T-SQL that breaks a rule is
+left out, as in the engine; YAML defines records as they are (C-06). Both become TA-20.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMITS = {"SERVICE_NAME": 256, "BROKER_INSTANCE": 128, "ADDRESS": 256, "MIRROR_A
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A route as it would become, and what else the statement states."""
+    """A resulting route, and the other clauses of the statement."""
 
     route: Route
     lifetime: int | None = None
@@ -37,7 +37,7 @@ class Proposal:
 
     @property
     def addresses(self) -> tuple[Address | None, Address | None]:
-        """Return both addresses, parsed; ``None`` where there is none or it is none."""
+        """Return both addresses, parsed; ``None`` if missing or invalid."""
         mirror = self.route.mirror
         return parse_address(self.route.address), parse_address(mirror) if mirror else None
 
@@ -193,13 +193,13 @@ def ddl_finding(
     number: int | None = None,
     severity: Severity = Severity.ERROR,
 ) -> Finding:
-    """Build a TA-20: a statement or a record that the engine would refuse."""
+    """Create a TA-20: a statement or a record that the engine would reject."""
     evidence = {"rule": rule, "number": number} if rule else {}
     return finding_at("TA-20", severity, message, remedy, subject, source, evidence)
 
 
 def breach_finding(breach: Breach, name: str, subject: str, source: Source) -> Finding:
-    """Say that a route breaks a rule, with SQL Server's number where there is one."""
+    """Create the finding of a broken rule, with SQL Server's number if there is one."""
     rule = breach.rule
     number = None if rule.number is None else int(rule.number)
     why = f"{number}, {text_of(number)}" if number is not None else "the engine refuses it"

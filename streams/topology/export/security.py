@@ -17,7 +17,7 @@ _PERMISSION = re.compile(r"[A-Z]+( [A-Z]+)*")
 
 
 def write_security(script: Script, database: Database) -> None:
-    """Write what secures the dialogs of a database; its users are made where there are none."""
+    """Write the security of a database's dialogs; create missing users."""
     named = (
         *(c.user for c in database.certificates.values()),
         *(b.user for b in database.bindings),
@@ -70,7 +70,7 @@ def write_grant(script: Script, g: Grant) -> None:
 
 
 def write_endpoint(script: Script, instance: Instance) -> None:
-    """Write the endpoint and the permissions on it; logins must be there before."""
+    """Write the endpoint and the permissions on it; logins must exist before."""
     e = instance.endpoint
     script.add(
         f"CREATE ENDPOINT {bracket(e.name or '')}",
@@ -103,7 +103,7 @@ def _options(script: Script, e: Endpoint) -> list[str]:
 
 
 def _words(script: Script, words: tuple[str, ...]) -> str:
-    """Return the words of a clause; what is no word, such as a certificate's name, in brackets."""
+    """Return the words of a clause; other texts, such as a certificate's name, in brackets."""
     named = [n and words[n - 1] == "CERTIFICATE" for n in range(len(words))]
     return " ".join(
         bracket(word) if by or not _WORD.fullmatch(word) else word

@@ -32,9 +32,9 @@ _FORMS = (
 
 
 def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
-    """Return a cell's value; raise ValueError, in words, for what is none of its kind.
+    """Return a cell's value; raise ValueError, with the reason, for an invalid one.
 
-    Times become epoch seconds; ``offset_minutes`` is what the server's clock is ahead of UTC.
+    Times become epoch seconds; ``offset_minutes`` is the server's UTC offset.
     """
     if raw is None or (isinstance(raw, str) and raw.strip().casefold() in _NULLS):
         return None
@@ -50,7 +50,7 @@ def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can hold and no output can."""
+    """Replace halves of surrogate pairs, which JSON can contain and no output can."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -24,13 +24,13 @@ def view_of(path: Path) -> str | None:
 
 
 def database_of(path: Path) -> str | None:
-    """Return the database that a file name says, for rows without ``database_name``."""
+    """Return the database in a file name, for rows without ``database_name``."""
     before = path.stem.rpartition(".")[0]
     return before.removesuffix(".sys") if before.casefold() not in ("", "sys") else None
 
 
 def read_csv(path: Path, into: Rows) -> None:
-    """Read a file into an instance's rows; what is wrong with a line is a finding."""
+    """Read a file into an instance's rows; an invalid line is a finding."""
     view = view_of(path)
     assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
@@ -90,6 +90,6 @@ def _delimiter(header: str, known: set[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Tell whether a line says nothing: empty, sqlcmd's rule of dashes, its count of rows."""
+    """Tell whether a line is empty, sqlcmd's rule of dashes, or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (text.startswith("(") and text.endswith(")") and len(cells) == 1)

@@ -1,8 +1,8 @@
-"""Rows from the JSON document that the shipped query script makes of one instance.
+"""Read the JSON document that the query script produces for one instance.
 
-The document is found inside whatever stands around it (the script's XML, a header, a count of
-rows), and a line break that sqlcmd put into the middle of it is taken out. Its arrays are walked
-row by row, so that a row keeps its line and column.
+The document is found inside surrounding text (the script's XML, a header, a row count), and line
+breaks inserted by sqlcmd are removed. Its arrays are read row by row, so that a row keeps its line
+and column.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def _read_view(document: _Document, view: str, at: int, database: str | None, in
 
 
 class _Document:
-    """A JSON text that is walked by positions."""
+    """A JSON text with positions."""
 
     def __init__(self, path: Path) -> None:
         self._file = str(path)
-        # FOR JSON escapes every line break of a name: one that stands in the text as it is was put
-        # there by the tool that wrote the file, between tokens or within one.
+        # FOR JSON escapes every line break of a name: a literal one was inserted by the tool that
+        # wrote the file, between tokens or within one.
         lines = read_lines(path)
         self._text = "".join(lines)
         self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]

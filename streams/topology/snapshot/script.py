@@ -1,4 +1,4 @@
-"""The T-SQL that takes a snapshot: made of the table of views, and reading only."""
+"""Generate the T-SQL that takes a snapshot, read-only, from the table of views."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ GO
 
 
 def json_script() -> str:
-    """Return the script that makes one JSON document of an instance."""
+    """Return the script that produces one JSON document per instance."""
     server = _subqueries(Scope.INSTANCE)
     inside = [*_subqueries(Scope.DATABASE), _COUNTED]
     return _JSON.format(

@@ -1,4 +1,4 @@
-"""What statements change of an instance: its databases, their switches, its endpoint."""
+"""Apply statements about an instance: its databases, their options, its endpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streams.topology.tsql.statements import (
 
 def _use(script: Script, s: Use) -> None:
     script.current = s.database
-    # A system database gets an entry when something is created there.
+    # A system database gets an entry when an object is created in it.
     if s.database.casefold() not in SYSTEM_DATABASES:
         script.instance.ensure(s.database, s.source)
 
@@ -76,7 +76,7 @@ def _set_endpoint(script: Script, s: SetEndpoint) -> None:
 
 
 def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
-    """Tell whether an endpoint was created already: an instance has one (reference 1.1)."""
+    """Tell whether an endpoint already exists: an instance has one (reference 1.1)."""
     if old.name is None:
         return False
     if old == made:

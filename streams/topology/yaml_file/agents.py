@@ -1,4 +1,4 @@
-"""The part of ``topology.yaml`` about agents: who answers which service."""
+"""The agents of ``topology.yaml``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APPLICATION = re.compile(r"[\w.]+:[\w.]+")
 
 
 def read_agents(node: Node) -> dict[str, Agent]:
-    """Read the agents by their names, which name processes and their logs."""
+    """Read the agents by name; processes and their logs have the same names."""
     rows = node.named("agents").items()
     return {name: _agent(name, key, value) for name, (key, value) in rows}
 

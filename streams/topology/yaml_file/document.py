@@ -45,7 +45,7 @@ _VERDICTS = ("ok", "hazard", "broken")
 
 @dataclass(frozen=True, slots=True)
 class ScriptName:
-    """A .sql file that an instance names, and where."""
+    """A .sql file of an instance, with its place."""
 
     name: str
     source: Source
@@ -53,9 +53,9 @@ class ScriptName:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the file says; ``scripts`` are still to be applied, per instance and in order.
+    """The content of the file; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: how those of an instance are read. ``snapshots``: what comes before them.
+    ``readings``: how those of an instance are read. ``snapshots``: what precedes them.
     """
 
     instances: Mapping[str, Instance]
@@ -77,9 +77,9 @@ def _no_file(name: str, source: Source) -> str:
 
 
 def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -> Document:
-    """Read the file's text; raise InputError where it does not have the contract's shape.
+    """Parse the file's text; raise InputError if its structure is wrong.
 
-    ``read`` fetches the files that it names, but for its scripts; by default it has none.
+    ``read`` reads the files that it names, except for its scripts; by default there are none.
     """
     root = parse_yaml(text, file)
     given = root.fields("a topology", TOPOLOGY_KEYS) if root else {}
@@ -200,7 +200,7 @@ def _clusters(node: Node) -> dict[str, Cluster]:
 
 
 def _claims(node: Node) -> Claims:
-    """Read which senders a cluster may name; what is left out follows from the topology."""
+    """Read the senders that a cluster may name; omitted ones follow from the topology."""
     given = node.fields("claims", ("services", "broker_ids"))
     services, brokers = (
         given[key].texts(key) if key in given and not given[key].is_null else None
@@ -210,7 +210,7 @@ def _claims(node: Node) -> Claims:
 
 
 def _property(node: Node) -> str:
-    """Return a property as librdkafka takes it: all of them may be given as text."""
+    """Return a librdkafka property: all of them may be given as text."""
     value = node.raw.value
     return str(value) if isinstance(value, str) and not node.is_null else node.fail("a value")
 

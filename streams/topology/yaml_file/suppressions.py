@@ -12,7 +12,7 @@ _KEYS = ("code", "subject", "reason", "until")
 
 
 def load_suppressions(path: Path) -> tuple[Suppression, ...]:
-    """Read a suppressions file; raise InputError where it does not have this shape."""
+    """Read a suppressions file; raise InputError if its structure is wrong."""
     root = parse_file(path)
     return () if root is None else tuple(_suppression(n) for n in root.items("suppressions"))
 
