@@ -1,7 +1,7 @@
-"""How a block of a container is compressed; the names are Avro's.
+"""The compression of a container's blocks; the names are Avro's.
 
-Deflate is what every reader of Avro knows. Zstandard is what recording takes: a tenth of the work,
-and smaller; Spark reads it, and fastavro with ``backports.zstd``.
+Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
+and is smaller; Spark reads it, and fastavro with ``backports.zstd``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INFLATED = 1 << 28  # bytes; our blocks are of 128 KB, and of one record where 
 
 
 class Codec(Enum):
-    """What a container may say of its blocks."""
+    """The codec of a container's blocks."""
 
     NULL = "null"
     DEFLATE = "deflate"
@@ -25,20 +25,20 @@ class Codec(Enum):
 
 
 def squeeze(codec: Codec, data: bytes) -> bytes:
-    """Compress a block; other threads run meanwhile."""
+    """Compress a block; releases the GIL."""
     if codec is Codec.ZSTANDARD:
         return bytes(zstd.compress(data, _ZSTANDARD))
     if codec is Codec.NULL:
         return data
-    # Avro's deflate is without zlib's frame.
+    # Avro's deflate has no zlib frame.
     deflate = zlib.compressobj(_DEFLATE, zlib.DEFLATED, -zlib.MAX_WBITS)
     return deflate.compress(data) + deflate.flush()
 
 
 def inflate(codec: str, data: bytes) -> bytes:
-    """Return what was compressed; raises ValueError, or what the library raises, for what is not.
+    """Decompress; raise ValueError, or the library's error, for invalid data.
 
-    Of what would not stop no more than 256 MB is taken.
+    At most 256 MB are produced.
     """
     if codec == Codec.NULL.value:
         return data

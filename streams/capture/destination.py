@@ -1,4 +1,4 @@
-"""What a replay needs of the cluster that it goes to."""
+"""Check the cluster that a replay writes to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["demand_topics"]
 
 
 def demand_topics(cluster: Cluster, topics: Iterable[str], timeout: float) -> None:
-    """Raise SurroundingsError unless all topics exist; nothing is created by asking."""
+    """Raise SurroundingsError unless all topics exist; creates no topics."""
     try:
         existing = cluster.admin().list_topics(timeout=timeout).topics
     except KafkaException as error:

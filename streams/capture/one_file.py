@@ -1,4 +1,4 @@
-"""One container file of a capture: its header, its blocks, what is wrong with it."""
+"""One container file of a capture: its header, its blocks, its errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
 class Header(NamedTuple):
-    """What a file says before its first block, which stands at ``end``."""
+    """The header of a file, which ends at ``end``."""
 
     metadata: Metadata
     counts: Counts | None
@@ -35,7 +35,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read a file's header; raises InputError for everything that is no capture."""
+    """Read a file's header; raise InputError if it is not a capture."""
     with _open(path) as file:
         container = _container(path, file)
         end = file.tell()
@@ -48,7 +48,7 @@ def read_header(path: Path) -> Header:
 
 
 def records_of(path: Path, header: Header) -> Iterator[Record]:
-    """Yield a file's records; raises InputError where one cannot be read, or some are missing."""
+    """Yield a file's records; raise InputError if one is unreadable, or some are missing."""
     number = 0
     with _open(path) as file:
         try:
@@ -69,7 +69,7 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
 
 
 def salvaged(path: Path, header: Header) -> Iterator[Record | Damage]:
-    """Yield every record that can be read, and what was damaged in between."""
+    """Yield every readable record, and the damage in between."""
     with _open(path) as file:
         for found in _blocks(file, header).salvaged():
             if isinstance(found, Damage):
@@ -103,7 +103,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
-    except Exception as error:  # a damaged header raises whatever the decoder happens to hit
+    except Exception as error:  # a damaged header makes the decoder raise anything
         raise InputError(
             f"The file's header cannot be read: {error_text(error)}.",
             file=str(path),
@@ -140,7 +140,7 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
 
 
 def schemas_in(found: Any) -> tuple[str, ...]:
-    """Return schemas from decoded JSON; raises ValueError where they are something else."""
+    """Return schemas from decoded JSON; raise ValueError if invalid."""
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise ValueError("the schemas are not a list of strings")
     return tuple(found)
@@ -160,7 +160,7 @@ def _counts(path: Path, text: str) -> Counts | None:
 
 
 class _Bounded:
-    """A file that never allocates for more bytes than it has: damaged lengths name exabytes."""
+    """A file that limits allocations to its size: damaged lengths may claim exabytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Captures as Parquet, for everything that reads tables."""
+"""Export captures as Parquet."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SCHEMA = pyarrow.schema(
 
 
 def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: Topics) -> int:
-    """Write records as Parquet, compressed with zstd; returns how many. Raises UsageError."""
+    """Write records as Parquet, compressed with zstd; return their number. Raise UsageError."""
     count, pending = 0, iter(records)
     draft = path.with_name(path.name + ".part")
     try:

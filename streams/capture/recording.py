@@ -1,8 +1,8 @@
-"""What of a cluster is recorded: which topics, from which offsets, up to which.
+"""What to record of a cluster: topics, start and end offsets.
 
-Ends are taken in an order in which nothing can lack its cause: what endpoints have committed, then
-queues and all that follows from commands, then commands, then events. So whoever verifies a capture
-of a system that runs finds what its state says to be settled (``streams.report.snapshot``).
+Ends are taken in an order in which no effect lacks its cause: the endpoints' state first, then
+queues and other effects of commands, then commands, then events. So verifying a capture of a
+running system finds everything that its state has settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPEN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A moment (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
+    """A time (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
 
     moment: int | None = None
     offset: int = 0
@@ -48,7 +48,7 @@ class Point:
         return f"{self.topic or ''}{partition}@{self.offset}"
 
     def means(self, topic: str, partition: int) -> bool:
-        """Tell whether it says something of a partition."""
+        """Tell whether it applies to a partition."""
         return self.topic in (None, topic) and self.partition in (None, partition)
 
 
@@ -62,8 +62,8 @@ def choose(
 ) -> list[str]:
     """Return the names of the topics to record; ``needed`` are those of a topology.
 
-    Raises UsageError where an instance or a pattern means none, SurroundingsError where the cluster
-    lacks a topic that is needed.
+    Raises UsageError if an instance or a pattern matches none, SurroundingsError if the cluster
+    lacks a needed topic.
     """
     places = {name: place_of(name, cluster.topics) for name in sorted(existing)}
     ours = {name: place for name, place in places.items() if place is not None}
@@ -126,10 +126,10 @@ def begin(
     until: Sequence[Point] = (),
     follow: bool = False,
 ) -> Recording:
-    """Return what is to be recorded from now on.
+    """Return a new recording.
 
-    Without ``since`` a partition begins where its log does, without ``until`` it ends where it ends
-    now, or never if it is followed. Raises UsageError for a point that no partition has.
+    Without ``since`` a partition starts at its log's start, without ``until`` it ends at its
+    current end, or never if it is followed. Raises UsageError for a point that no partition has.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
     highs = _highs(cluster, topics)
@@ -150,10 +150,10 @@ def begin(
 
 
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
-    """Return how a recording goes on that was interrupted, or is followed again.
+    """Return how an interrupted or followed recording continues.
 
-    ``wanted`` is what the command would begin now. Raises UsageError where it is another one, or
-    its topics are.
+    ``wanted`` is what the command would start now. Raises UsageError if that differs, or its topics
+    do.
     """
     known = manifest.recording
     if known is None:
@@ -183,7 +183,7 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
 
 
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
-    """Return a recording with more topics, each from its beginning; with numbers of partitions."""
+    """Return a recording with more topics, each from its start; with numbers of partitions."""
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}
     return replace(
@@ -192,7 +192,7 @@ def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> R
 
 
 def cluster_id(cluster: Cluster) -> str:
-    """Return what a cluster calls itself."""
+    """Return a cluster's id."""
     return str(cluster.admin().list_topics(timeout=30).cluster_id)
 
 
@@ -202,7 +202,7 @@ def flat(positions: Positions) -> Offsets:
 
 
 def nested(offsets: Offsets) -> Positions:
-    """Return offsets by topic, then partition, in their order."""
+    """Return offsets by topic, then partition, in order."""
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[partition] = offset
@@ -210,7 +210,7 @@ def nested(offsets: Offsets) -> Positions:
 
 
 def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return where topics end, so that nothing that was taken lacks its cause."""
+    """Return the ends of topics, so that no recorded effect lacks its cause."""
     found: Offsets = {}
     steps: tuple[tuple[tuple[str, ...], Callable[[Cluster, Sequence[str]], Offsets]], ...] = (
         (("dialog",), read_ends),

@@ -36,11 +36,11 @@ LONGEST = 31 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds for a replay; ``topics`` has the number of commands of each.
+    """The content of a file for a replay; ``topics`` has the number of commands of each.
 
-    ``first`` and ``last`` are epoch milliseconds, 0 where no command has a timestamp;
-    ``first_at`` and ``last_at`` the numbers of these records, from 1. ``large`` is how many bodies
-    are beyond what Kafka takes.
+    ``first`` and ``last`` are epoch milliseconds, 0 if no command has a timestamp; ``first_at`` and
+    ``last_at`` the numbers of these records, from 1. ``large`` is the number of bodies beyond
+    Kafka's limit.
     """
 
     commands: int
@@ -104,7 +104,7 @@ def contents_of(records: Iterable[Record], prefix: str) -> Contents:
 
 
 def demand_time(found: Contents, speed: float, file: str) -> None:
-    """Raise InputError where the times of a file cannot be meant: nobody waits that long."""
+    """Raise InputError if the times of a file are absurd."""
     lasts = found.seconds / speed
     if lasts <= LONGEST:
         return
@@ -130,11 +130,11 @@ def plan(
     speed: float | None,
     rate: float | None = None,
 ) -> Iterator[Due]:
-    """Yield the commands in the order in which to send them; ``speed`` None means at once.
+    """Yield the commands in send order; ``speed`` None means at once.
 
     ``prefix`` is the topics' in the records, ``to_prefix`` the one to send to, ``first`` the
-    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for a
-    speed or a rate that is none, or a topic without a new name.
+    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for an
+    invalid speed or rate, or a topic without a new name.
     """
     for value, what in ((speed, "speed"), (rate, "rate")):
         if value is not None and not (isfinite(value) and value > 0):
@@ -154,7 +154,7 @@ def plan(
 
 
 def looped(make: Callable[[], Iterable[Due]], loops: int, lasts: float) -> Iterator[Due]:
-    """Yield a plan so many times; ``lasts`` is how many seconds it takes."""
+    """Repeat a plan; ``lasts`` is its duration in seconds."""
     for loop in range(loops):
         for due in make():
             at = None if due.at is None else due.at + loop * lasts
@@ -184,7 +184,7 @@ def _moved(record: Record, prefix: str, to_prefix: str) -> Record:
 
 
 def renamed(topic: str, prefix: str, to_prefix: str) -> str:
-    """Return a topic's name under another prefix; raises UsageError where it cannot be known."""
+    """Return a topic's name under another prefix; raise UsageError if unknown."""
     if prefix == to_prefix:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:

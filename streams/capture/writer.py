@@ -41,11 +41,10 @@ _BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
-    """Write a capture; as a context manager, the file appears under its name when it is complete.
+    """Write a capture; as a context manager, the file gets its name when it is complete.
 
-    Until then it is ``<name>.part``, and so it stays when the block is left by an exception: what
-    was captured up to there can still be read. A file of that name is replaced only at the end.
-    Raises UsageError where the file cannot be written.
+    Until then it is ``<name>.part``, and stays so after an exception: it is readable up to there.
+    An existing file is replaced only at the end. Raises UsageError if the file cannot be written.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class CaptureWriter:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the records so far, not compressed."""
+        """Return the uncompressed bytes of the records so far."""
         return self._passed_bytes + self._block_bytes
 
     def write(self, record: Record) -> None:
@@ -92,7 +91,7 @@ class CaptureWriter:
         self.write_batch(batch_of((record,)))
 
     def write_batch(self, batch: Batch) -> None:
-        """Append records that came together: several times as fast as one after the other."""
+        """Append several records: several times as fast as one by one."""
         packed = pack(batch)
         self.counts += batch.counts
         for raw in packed:
@@ -127,14 +126,14 @@ class CaptureWriter:
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
             self._file.flush()
-            os.fsync(self._file.fileno())  # before anything says that it is there
+            os.fsync(self._file.fileno())  # before anything refers to it
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def leave(self) -> None:
-        """Stop before the end: what was written can be read as far as it goes."""
+        """Stop before the end: what was written is readable."""
         try:
             self._end_block()
             self._squeezer.finish()
@@ -170,7 +169,7 @@ def _entries(metadata: Metadata) -> dict[str, str]:
 
 
 def _marker(entries: Mapping[str, str]) -> bytes:
-    """Return the sync marker: from the metadata and not by chance, so equal input, equal bytes."""
+    """Return the sync marker, from the metadata, so that equal input gives equal bytes."""
     return hashlib.blake2b(json.dumps(entries).encode(), digest_size=16).digest()
 
 

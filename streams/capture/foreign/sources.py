@@ -1,4 +1,4 @@
-"""Tell what a foreign file is, and read it with what reads that."""
+"""Detect the format of a foreign file, and read it."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class ForeignFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, and the instance that it is of if the user says so."""
+    """A file, and its instance if the user gives it."""
 
     path: Path
     instance: str | None = None
 
     @property
     def called(self) -> str:
-        """Return the instance's name: as said, else as the file is called."""
+        """Return the instance's name: as given, else from the file's name."""
         return self.instance or self.path.name.partition(".")[0]
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads sources, one after the other; what names need stands in ``names``.
+    """Read sources, one after the other; names for ids are in ``names``.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC.
     """
@@ -69,7 +69,7 @@ class Reader:
     """The rank and the time of what every server told last."""
 
     def read(self, source: Source) -> Iterator[Finding]:
-        """Yield what a file says; raises InputError for one that is nothing that is known."""
+        """Yield a file's findings; raise InputError for an unknown format."""
         form = form_of(source.path)
         if form is Form.XML:
             return self._xml(source)
@@ -85,7 +85,7 @@ class Reader:
         return self._rows(chain((first,), rows), tuple(first.cells), source)
 
     def kind(self, source: Source) -> ForeignFormat | ViewKind:
-        """Tell what a file is, without reading it; raises InputError where that is not known."""
+        """Return a file's format from its start; raise InputError if unknown."""
         form = form_of(source.path)
         if self.log is not None:
             return ForeignFormat.LOG
@@ -156,7 +156,7 @@ class Reader:
             yield finding
 
     def _steady(self, server: str, at: int, rank: int, where: str) -> int:
-        """Return a time that does not go back while the server's event sequence goes on."""
+        """Return a time that does not go back while the server's event sequence increases."""
         before, latest = self._clocks.get(server, (rank, at))
         if rank >= before and latest - _CLOCK_STEP <= at < latest:
             if rank > before:
@@ -192,7 +192,7 @@ def _modified(path: Path) -> int:
 
 
 def _kind(columns: Collection[str], path: Path) -> ForeignFormat | ViewKind:
-    """Tell what a table is by its columns; raises InputError where nobody knows it."""
+    """Return a table's format from its columns; raise InputError if unknown."""
     found = set(columns)
     if {"eventclass", "27"} & found:
         return ForeignFormat.TRACE
