@@ -1,8 +1,8 @@
 """Invariant 7: state per dialog stays bounded however long the backlog, and so does a forwarder's.
 
-What is bounded: the state record, fragments that nobody was shown, positions per chunk, chunk
-records (those of messages that wait, no others), what is in flight, copies of one fragment that the
-forwarder has not come to yet, and the bytes that it holds.
+Bounded are: the state record, undelivered fragments, positions per chunk, chunk records (only those
+of waiting messages), fragments in flight, copies of one fragment that the forwarder has not read
+yet, and the bytes that it buffers.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ One retry waits there at most; the others went before a position that was not co
 
 
 def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: int) -> Iterator[str]:
-    """Yield what of a dialog's committed state is more than it may be.
+    """Yield where a dialog's committed state exceeds its bounds.
 
     ``longest``: the bytes of the largest body in this run.
     """
     kept = len(new.held), len(new.partial), len(new.parked)
-    # A message may have more fragments than the window has room for, and is kept all the same.
+    # A message may have more fragments than the window allows, and is buffered anyway.
     whole = limits.fragments(longest)
     most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
@@ -55,7 +55,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield what of a transaction's retries waits in ``out`` too often."""
+    """Yield copies of a transaction's retries that are in ``out`` too often."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

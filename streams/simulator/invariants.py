@@ -33,7 +33,7 @@ _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that does not hold; ``at`` in virtual microseconds, 0 is "no input may fail"."""
+    """A violated invariant; ``at`` in virtual microseconds, 0 is "no input may fail"."""
 
     invariant: int
     why: str
@@ -51,7 +51,7 @@ class Violation:
 class _Received:
     """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``.
 
-    ``peer`` is the broker id that it comes from.
+    ``peer`` is the sender's broker id.
     """
 
     next: int = 0
@@ -61,7 +61,7 @@ class _Received:
 
 @dataclass(slots=True)
 class Invariants:
-    """The checks of one run; ``violation`` is the first thing that was broken.
+    """The checks of one run; ``violation`` is the first one.
 
     ``fresh`` is the share of a forwarder's decisions that are compared with a new one's (6).
     """
@@ -80,12 +80,12 @@ class Invariants:
     def broken(
         self, number: int, why: str, instance: str = "", conversation: uuid.UUID | None = None
     ) -> None:
-        """Note that an invariant does not hold; only the first time counts."""
+        """Report a violated invariant; only the first one counts."""
         if self.violation is None:
             self.violation = Violation(number, why, self.clock.now, instance, conversation)
 
     def failed(self, instance: str, error: Exception) -> None:
-        """Note that an input made the code that workers run raise."""
+        """Report that an input made the workers' code raise."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno} ({frame.name})"
         self.broken(0, f"{type(error).__name__}: {error} in {where}", instance)
@@ -93,13 +93,13 @@ class Invariants:
     # --- an endpoint worker has committed --------------------------------------------------------
 
     def committed(self, at: Store, node: Endpoint, tx: Transaction, batch: Batch) -> None:
-        """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
+        """Check a transaction: ``node`` is the state before, ``tx`` the change."""
         for key, machine in tx.machines.items():
             self._locked(at.name, key, machine.dialog)
         for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
-            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)
+            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged anyway (5.3)
                 self._refused[uuid.UUID(event["conversation"])] = None
             if (event["event"], event["error"]) == _EXPIRED:
                 self._expired(at.name, tx, uuid.UUID(event["conversation"]))
@@ -115,7 +115,7 @@ class Invariants:
             self.broken(7, why, at.name)
 
     def _in_order(self, instance: str, message: QueueMessage) -> None:
-        """Invariant 1: each message once, in order, and as it was accepted."""
+        """Invariant 1: each message once, in order, and as accepted."""
         header, parties = message.header, message.parties
         if not header.sequenced:
             return
@@ -141,16 +141,16 @@ class Invariants:
             self.broken(1, why, instance, message.conversation)
 
     def _stored(self, instance: str, key: DialogKey, old: Dialog | None, new: Dialog) -> None:
-        """Invariant 2, the receiver: what it says to have stored is in its queue."""
+        """Invariant 2, the receiver: what it reports as stored is in its queue."""
         seen = self._received.setdefault((instance, key), _Received())
         stored = new.receive_sequence
         if old is not None and stored < old.receive_sequence:
             why = f"the receive sequence went back from {old.receive_sequence} to {stored}"
             self.broken(1, why, instance, key[1])
-        # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
+        # Parked messages wait for their queue; those from `deaf_from` on are never received.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
-        if new.far_broker is not None:  # an Error skips what its sender has given up
+        if new.far_broker is not None:  # an Error skips what its sender has discarded
             parked |= self.facts.discarded.get(
                 Direction(key[1], not key[2], new.far_broker), {}
             ).keys()
@@ -174,7 +174,7 @@ class Invariants:
         tx: Transaction,
         batch: Batch,
     ) -> None:
-        """Invariant 2, the sender: it lets go only what is stored, or what may be discarded."""
+        """Invariant 2, the sender: it removes only what is stored, or may be discarded."""
         past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
         before, after = past[0], place[0]
         if place > (new.send_sequence, 0) or place < past:
@@ -242,7 +242,7 @@ class Invariants:
         return "the target rejected the contract" if key[1] in self._refused else None
 
     def _expired(self, instance: str, tx: Transaction, conversation: uuid.UUID) -> None:
-        """Invariant 2: messages are given up when the lifetime is over, and not before."""
+        """Invariant 2: messages are discarded when the lifetime has expired, and not before."""
         for key, machine in tx.machines.items():
             left = machine.dialog.expires_at - tx.now
             if key[1] == conversation and left > 0:
@@ -264,16 +264,16 @@ class Invariants:
     def decided(
         self, instance: str, record: Record, outcome: Outcome, anew: Callable[[], Outcome]
     ) -> None:
-        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same.
+        """Invariant 6: a forwarder that knows only the principals has the same decision.
 
-        ``anew``: what such a forwarder decides.
+        ``anew``: its decision.
         """
         if self.chance.happens(self.fresh) and anew() != outcome:
             why = "a restarted forwarder decides differently from the running one"
             self.broken(6, why, instance, uuid.UUID(bytes=record.key))
 
     def holds(self, instance: str, held: int, limit: int) -> None:
-        """Invariant 7, of a forwarder: it holds no more bytes than MESSAGE_FORWARD_SIZE."""
+        """Invariant 7, of a forwarder: it buffers no more bytes than MESSAGE_FORWARD_SIZE."""
         if held > limit:
             why = f"a forwarder buffers {held} bytes; the limit is {limit}"
             self.broken(7, why, instance)

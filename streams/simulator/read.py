@@ -1,4 +1,4 @@
-"""Read a scenario's file; whatever is wrong with it has a line, a column and a remedy."""
+"""Read a scenario's file; errors have a line, a column and a remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 1 << 40
 
 
 def read_scenario(path: Path) -> tuple[Topology, Scenario]:
-    """Read a scenario and the topology that it names; raises InputError or UsageError."""
+    """Read a scenario and its topology; raise InputError or UsageError."""
     if not path.is_file():
         raise UsageError(f"There is no scenario at {path}.", "Give a scenario's .yaml file.")
     try:
@@ -38,7 +38,7 @@ def read_scenario(path: Path) -> tuple[Topology, Scenario]:
 def parse_scenario(
     text: str, path: Path, topology: Topology | None = None
 ) -> tuple[Topology, Scenario]:
-    """Read a scenario's text; ``path`` is where it stands, ``topology`` spares loading one."""
+    """Parse a scenario; ``path`` is its file, ``topology`` replaces the one in the file."""
     root = parse_yaml(text, str(path))
     if root is None:
         raise InputError(

@@ -38,7 +38,7 @@ _BEGIN = (
 
 @dataclass(slots=True)
 class Reading:
-    """When the dialogs of the steps read so far begin, and when the step at hand happens."""
+    """When the dialogs of the steps read so far begin, and when the current step happens."""
 
     names: Names
     dialogs: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A simulated system: instances, a network between them, and a scenario that happens to them."""
+"""A simulated system: instances, a network, and a scenario."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PROPAGATION = 500 * MILLISECOND
 
 @dataclass(slots=True)
 class _Handle:
-    """A dialog that the scenario began, by the name that the scenario gave it."""
+    """A dialog that the scenario began, by its name there."""
 
     conversation: uuid.UUID
     instance: str
@@ -55,7 +55,7 @@ class _Handle:
 
 
 class System:
-    """A topology and a scenario under one seed, which decides all that is chance.
+    """A topology and a scenario under one seed, which determines all randomness.
 
     ``fresh`` is the share of a forwarder's decisions that invariant 6 checks.
     """
@@ -92,18 +92,18 @@ class System:
 
     @property
     def dialogs(self) -> dict[str, tuple[uuid.UUID, ...]]:
-        """Return the conversations that the scenario has begun, by the names that it gave them."""
+        """Return the scenario's conversations, by name."""
         return {name: tuple(h.conversation for h in self._dialogs[name]) for name in self._dialogs}
 
     def start(self) -> None:
-        """Start every instance, and put the scenario's steps on the clock."""
+        """Start every instance, and schedule the scenario's steps."""
         for instance in self.instances.values():
             self._start(instance, Part.INSTANCE)
         for step in self.scenario.steps:
             self.clock.at(step.at, self._perform, step)
 
     def stores(self) -> Iterator[tuple[str, Store]]:
-        """Iterate over all that survives, each with its instance; a pair's is its principal."""
+        """Iterate over all stores, each with its instance; a pair's is its principal."""
         for name, instance in self.instances.items():
             yield name, instance.own
             for database, store in instance.pairs.items():
@@ -197,7 +197,7 @@ class System:
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
-        """Return where a dialog's target endpoint is: the locked one, else the first there is."""
+        """Return the place of a dialog's target endpoint: the locked one, else the first."""
         home = self.instances[handle.instance].store(handle.database).state
         mine = (handle.database, handle.conversation, True)
         initiator = home.dialog(mine) if mine in home.dialogs else None

@@ -1,4 +1,4 @@
-"""Which tier of the routes that match is used? (R5)"""
+"""CHOOSE: which tier of the matching routes is used (R5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOCAL: which database of this instance? (R7)"""
+"""LOCATE: which database of this instance a LOCAL route selects (R7)."""
 
 from __future__ import annotations
 

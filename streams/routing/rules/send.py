@@ -1,4 +1,4 @@
-"""Network: is the address us, may we forward, or does it simply go? (R8, R6)"""
+"""SEND: loop-back, forwarding, or sending to the network (R8, R6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as a diagram: what is shown of it, who takes part, in which order, and what is left out."""
+"""Draw a run as a diagram: selection, participants, order, and what is left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_ROWS = 120
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:
-    """Return the diagram of a run that was played; raises UsageError for an unknown dialog."""
+    """Return the diagram of a played run; raise UsageError for an unknown dialog."""
     names = dialog_names(run)
     seen = sights_of(run)
     sights, left_out = chosen(seen, choice or Choice(), names)
