@@ -1,4 +1,4 @@
-"""The jars that are no Python packages: Kafka's broker, and Spark's connectors beside pyspark.
+"""The jars of Kafka's broker, and of Spark's connectors beside pyspark.
 
 Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
 coordinate. Nothing is resolved on a user's machine: exactly these files, or an error.
@@ -33,7 +33,7 @@ def spark_jars() -> tuple[Path, ...]:
 
 
 def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
-    """Return locked jars in the cache's folder of that name; fetch those that are missing."""
+    """Return locked jars in the cache's folder of that name; fetch missing ones."""
     folder = cache_dir() / name
     missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
     if missing:

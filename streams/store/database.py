@@ -1,4 +1,4 @@
-"""Connections: which databases are possible, and what SQLite needs."""
+"""Database connections: supported databases, and SQLite's settings."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def engine_for(
 
 
 def reading_engine_for(url: str) -> Engine:
-    """Return an engine that only reads, for a database that may go away and come back meanwhile.
+    """Return an engine that only reads, for a database that may be temporarily unavailable.
 
-    What is not there is not made: an SQLite file that does not exist is a UsageError now, and an
-    error of whoever connects later.
+    Nothing is created: a missing SQLite file is a UsageError now, and an error of later
+    connections.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
@@ -54,24 +54,24 @@ def reading_engine_for(url: str) -> Engine:
     file = Path(str(address.database)).absolute()
 
     def connect() -> sqlite3.Connection:
-        # What a killed writer left half done can be undone by who may write ("rw"), only.
+        # A killed writer's unfinished transaction can only be undone with write access ("rw").
         connection = sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True, timeout=_BUSY_S)
         connection.execute("PRAGMA query_only = on")
         return connection
 
-    # A connection that is kept goes on reading a file that is gone.
+    # A kept connection would continue to read a deleted file.
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
 
 
 def shown(url: URL) -> str:
-    """Return an address as a user may see it: without the password."""
+    """Return an address for users: without the password."""
     return url.render_as_string(hide_password=True)
 
 
 def _without_password(text: str) -> str:
-    """Return what somebody took for an address, without what may be a password in it."""
+    """Return an invalid address without what may be a password in it."""
     before, at, host = text.rpartition("@")
     scheme, slashes, _ = before.partition("//")
     return f"{scheme if slashes else ''}{slashes}***@{host}" if at else text
@@ -114,11 +114,11 @@ def _prepare_file(address: URL, create: bool, remedy: str) -> None:
 
 
 def _set_up_sqlite(engine: Engine) -> None:
-    """Let transactions begin when they say so, and writers wait for each other.
+    """Start transactions explicitly, and let writers wait for each other.
 
-    A deferred transaction that reads first and then writes fails at once, without waiting, when
-    another one does the same; so every writer takes the lock at its beginning. There is no
-    write-ahead log: switching to it fails, without waiting too, where several open a new file.
+    A deferred transaction that reads first and then writes fails at once, without waiting, if
+    another one does the same; so every writer takes the lock at its start. There is no write-ahead
+    log: switching to it fails, also without waiting, if several processes open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")

@@ -1,6 +1,6 @@
-"""What is wrong, how bad it is, where, and what to do: the one place that decides it.
+"""Decide what is wrong, how severe it is, where, and what to do.
 
-Everything it goes by is given to it as values; :mod:`streams.store.situation` reads them.
+The input are values; :mod:`streams.store.situation` reads them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOOK = (
 
 
 def decide(facts: Facts) -> tuple[Alarm, ...]:
-    """Return everything that is wrong, the worst first."""
+    """Return all alarms, the worst first."""
     found = [alarm for rule in _RULES for alarm in rule(facts)]
     return tuple(sorted(found, key=lambda a: (-a.severity, -a.count, a.kind.value, a.where)))
 
@@ -83,7 +83,7 @@ def _several_targets(facts: Facts) -> Iterator[Alarm]:
 
 
 def _towards(trouble: Trouble, facts: Facts) -> tuple[str, str]:
-    """Return where a dialog that two targets answered began, and its far service, if known."""
+    """Return the initiator's place of a dialog with two targets, and its far service, if known."""
     side = facts.refusing.get(trouble.conversation)
     if side is None:
         return trouble.instance, ""
@@ -115,7 +115,7 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
     for group in facts.dialogs.get(Which.STUCK, ()):
         number = group.status
         if number == Number.QUEUE_DISABLED or not group.messages:
-            continue  # what is parked has an alarm of its own
+            continue  # parked messages have their own alarm
         why = f"{number}: {text_of(number)}" if number else "no acknowledgement comes back"
         yield Alarm(
             Severity.ERROR,

@@ -1,4 +1,4 @@
-"""What is wrong with single messages: those that got lost, and numbers that queues lack."""
+"""Alarms about single messages: lost ones, and numbers that queues lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that did not arrive: which ones, what is known of each, and what to do about it."""
+"""Missing messages: which ones, what is known of each, and what to do about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE = 500
 
 
 class Whereabouts(Enum):
-    """Where a message is that is in no queue, as far as its dialog's state tells."""
+    """Where a missing message is, according to its dialog's state."""
 
     LOST = "lost"
     """It was acknowledged, and nothing says why no application was shown it."""
@@ -37,7 +37,7 @@ class Whereabouts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A missing message, where it is, why (a sentence), and the remedy (another one)."""
+    """A missing message, its location, the reason (a sentence), and the remedy (another one)."""
 
     message: MissingMessage
     whereabouts: Whereabouts
@@ -57,7 +57,7 @@ _REMEDIES: Mapping[Whereabouts, str] = {
 
 
 def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-    """Return the messages that are missing still, the newest first."""
+    """Return the messages that are still missing, the newest first."""
     wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
     rows = store.select(MissingMessage, wanted)
     sides = _sides(store, sorted({row.conversation for row in rows}))
@@ -65,7 +65,7 @@ def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing
 
 
 def count_missing(store: Store) -> int:
-    """Return how many messages are missing still."""
+    """Return the number of messages that are still missing."""
     (row,) = store.ask(_missing(sa.select(sa.func.count().label("n")).select_from(MISSING)))
     return int(row["n"])
 
@@ -73,9 +73,9 @@ def count_missing(store: Store) -> int:
 def locate(
     message: MissingMessage, sides: Sequence[DialogSide], now: int
 ) -> tuple[Whereabouts, str]:
-    """Tell where a message is by what both sides of its dialog say; and why, in a sentence.
+    """Locate a message by the state of both sides of its dialog; return the reason too.
 
-    The rules in this order: expired, a side in error, waiting, refused with an acknowledgement,
+    The rules in this order: expired, a side in error, waiting, rejected with an acknowledgement,
     ended, lost.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
