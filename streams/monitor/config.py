@@ -1,4 +1,4 @@
-"""Everything that can be set, in one place."""
+"""The settings of the monitor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORE_FORM = "2"
 
 @dataclass(frozen=True, slots=True)
 class MonitorConfig:
-    """The settings of one monitor; durations are milliseconds unless a name says otherwise."""
+    """The settings of one monitor; durations are milliseconds unless a name has another unit."""
 
     bootstrap: str
     """``host:port`` of the Kafka cluster."""
@@ -59,14 +59,14 @@ class MonitorConfig:
 
     @property
     def kafka(self) -> Cluster:
-        """Return the cluster that is watched."""
+        """Return the monitored cluster."""
         return Cluster(self.bootstrap, Topics(self.prefix), self.properties)
 
     def checkpoint_for(self, cluster: str) -> Path:
-        """Return the folder for what these settings make of a cluster.
+        """Return the checkpoint folder for these settings and a cluster.
 
         Window and watermark are part of the state's meaning, offsets belong to one cluster: with
-        others the queries begin anew instead of going on wrongly.
+        others the queries start again instead of producing wrong figures.
         """
         parts: tuple[object, ...]
         parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)

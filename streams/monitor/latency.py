@@ -1,4 +1,4 @@
-"""How long messages took, per window and path: as a whole, and leg by leg."""
+"""Latency of messages, per window and path: as a whole, and leg by leg."""
 
 from __future__ import annotations
 

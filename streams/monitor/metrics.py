@@ -1,6 +1,6 @@
-"""What a running monitor says of itself: figures for Prometheus, health, readiness.
+"""Metrics of a running monitor for Prometheus, health, readiness.
 
-Labels are the names of its queries, of which there are a handful.
+Labels are the names of its queries, of which there are few.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABELS = ("query",)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of each query; ``read`` returns nothing while there is none."""
+    """A metric of each query; ``read`` returns nothing if there is none."""
 
     name: str
     says: str
@@ -72,7 +72,7 @@ FIGURES = (
 
 
 def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Series]:
-    """Yield the figures of a monitor as of ``now`` (epoch ms); the store is read anew."""
+    """Yield the metrics of a monitor as of ``now`` (epoch ms); reads the store."""
     for figure in FIGURES:
         read = ((str(w.query.name), figure.read(w)) for w in watches)
         samples = [((name,), value) for name, value in read if value is not None]
@@ -96,7 +96,7 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
 
 @contextmanager
 def serving(address: str | None, watches: Sequence[Watch], store: Store) -> Iterator[int | None]:
-    """Answer requests while the block runs, if there is an address; yields the port."""
+    """Serve requests while the block runs, if there is an address; yield the port."""
     if address is None:
         yield None
         return
