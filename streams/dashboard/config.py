@@ -1,4 +1,4 @@
-"""Everything that can be set, in one place."""
+"""The settings of the dashboard."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DashboardConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address means this machine and nobody else can connect to it."""
+    """Tell whether a host name or address is loopback, unreachable from other machines."""
     if host.casefold() == "localhost":
         return True
     try:
@@ -48,5 +48,5 @@ def is_loopback(host: str) -> bool:
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses."""
+    """Return a random token."""
     return secrets.token_urlsafe(24)

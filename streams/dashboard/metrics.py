@@ -1,6 +1,6 @@
-"""What a dashboard says of itself to Prometheus: who looks, how long it takes, what is away.
+"""Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-Labels are the names of pages and of sources, of which there are a handful.
+Labels are the names of pages and of sources, of which there are few.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Counts:
         self._seconds: dict[str, float] = {}
 
     def watched(self, page: Page) -> Page:
-        """Return a page whose looks are counted."""
+        """Return a page that counts its views."""
 
         def view(context: Context, address: Address) -> Mapping[str, Content]:
             began, failed = time.perf_counter(), 1

@@ -33,9 +33,9 @@ class Table:
 def read_view(
     name: str, instance: str, topology: Topology, cluster: Cluster | None, now: int
 ) -> Table:
-    """Return a view of an instance; raises SurroundingsError where Kafka is away."""
+    """Return a view of an instance; raise SurroundingsError if Kafka is unavailable."""
     view = VIEWS[name]
-    nowhere = Cluster("")  # never asked: what is declared is in the topology
+    nowhere = Cluster("")  # never requested: declared objects are in the topology
     asked = Asked(cluster or nowhere, topology, places_of(topology, instance), now)
     rows = list(view.rows(asked))
     columns = (*(("database",) if view.databases else ()), *view.shown)

@@ -1,4 +1,4 @@
-"""Dialogs that are worth a look, from the store: slow, delayed, missing, duplicate, leaked."""
+"""Lists of dialogs with problems, from the store: slow, delayed, missing, duplicate, leaked."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A dialog of a list: why it is there, and the figure by which it is sorted."""
+    """A dialog of a list: the reason, and the figure by which it is sorted."""
 
     conversation: str
     what: str

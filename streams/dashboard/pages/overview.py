@@ -1,4 +1,4 @@
-"""Overview: is everything all right, and if not, what is to be done?"""
+"""Overview: alarms, traffic, latency, drops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALARMS = 6
 
 
 def layout(places: Places) -> None:
-    """Make the places of the page."""
+    """Create the places of the page."""
     places.html("tiles", "tiles")
     places.html("alarms", "panel")
     places.chart("rates", "Messages delivered", "per second", "third")
@@ -43,7 +43,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return what is in them."""
+    """Return their content."""
     now = context.now()
     nothing = overview_of(Found(Window.of(address.span, now)))
     overview = context.figures.ask(_read, address.span, nothing)
@@ -62,7 +62,7 @@ def _read(store: Store, window: Window) -> Overview:
 
 
 def read_alarms(store: Store, window: Window) -> tuple[Alarm, ...]:
-    """Return what is wrong now, the worst first."""
+    """Return the current alarms, the worst first."""
     return Situation(store).alarms(window.now)
 
 

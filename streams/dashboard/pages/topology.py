@@ -1,4 +1,4 @@
-"""Topology: who sends to whom, how fast, and what is wrong there; and where this would go."""
+"""Topology: links with rates and problems, and predicted paths."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Drawn:
 
 
 def layout(places: Places) -> None:
-    """Make the places of the page."""
+    """Create the places of the page."""
     places.html("filters", "panel bar")
     with places.group("two-thirds stack"):
         places.html("graph", "panel graph")
@@ -65,7 +65,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return what is in them."""
+    """Return their content."""
     found = context.figures.ask(read_found, address.span, Found())
     topology = context.network.known
     where = _where(topology, address)
@@ -84,7 +84,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def filter_of(address: Address) -> Filter:
-    """Read what somebody wants to see."""
+    """Parse the filter."""
     shown = {show.value: show for show in Show}.get(address.get("show"), Show.ALL)
     around = address.get("around")
     return Filter(address.get("find"), shown, int(around) if around in ("1", "2", "3") else 0)
@@ -102,7 +102,7 @@ def _chosen(address: Address, where: Where | None) -> set[str]:
 
 
 def _near(context: Context, address: Address) -> tuple[Link, ...]:
-    """Return the links of what was chosen, with their latencies."""
+    """Return the links of the chosen instance, with their latencies."""
     name = address.get("instance") or address.get("link").partition(">")[0]
     none: tuple[Link, ...] = ()
     return context.figures.ask(read_near, address.span, none, name) if name else none
@@ -138,13 +138,13 @@ def _graph(graph: Graph, address: Address, where: Where | None) -> Markup:
 
 
 def _sides(edge: Edge, at: Mapping[str, tuple[float, float]]) -> tuple[Side, Side]:
-    """Return at which sides of which boxes a link begins and ends."""
+    """Return the sides of the boxes at which a link begins and ends."""
     right = at[edge.link.other][0] > at[edge.link.instance][0]
     return (edge.link.instance, right), (edge.link.other, not right)
 
 
 def _label(crowd: Mapping[Side, int], start: Side, end: Side) -> float:
-    """Return how far on a label stands: near the end with fewer links, not to cover another."""
+    """Return the position of a label: near the end with fewer links, so that it covers no other."""
     return 0.76 if crowd[start] > crowd[end] else 0.24
 
 
