@@ -1,4 +1,4 @@
-"""What the demo prints."""
+"""The output of the demo."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NAME = 28
 
 
 def act(number: int, title: str) -> str:
-    """Head an act."""
+    """Return the heading of an act."""
     return f"\n== Act {number}. {title} ".ljust(_WIDTH, "=")
 
 
 def before(folder: Path) -> str:
-    """Say what the first act shows."""
+    """Return the text of the first act."""
     scripts = ", ".join(sorted(p.name for p in folder.glob("*.sql")))
     return (
         f"The load balancing example as T-SQL ({scripts}):\n"
@@ -92,7 +92,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
 
 
 def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | None:
-    """Return a dialog that is worth a look: one that had to move, if any."""
+    """Return a dialog that failed over, if any."""
     moved = _first_elsewhere(delivered, killed)
     return next(iter(moved), delivered[0].conversation if delivered else None)
 
@@ -141,7 +141,7 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
-    """Say where to look at a system that runs on."""
+    """Return how to look at a system that stays running."""
     dialog = f"  {dashboard}dialog/{conversation}   # a dialog that failed over"
     return "\n".join(
         [
@@ -211,7 +211,7 @@ def _hops(delivered: Sequence[Delivered]) -> str:
 
 
 def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uuid.UUID, Delivered]:
-    """Return, for each dialog that had to move, the first message that took the other way."""
+    """Return, for each failed-over dialog, the first message that took the other path."""
     used: set[uuid.UUID] = set()
     moved: dict[uuid.UUID, Delivered] = {}
     for d in sorted(delivered, key=lambda d: d.arrived_at):
