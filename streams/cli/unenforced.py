@@ -1,4 +1,4 @@
-"""Tell what T-SQL asks for and no worker of Hopline's does: silence would be a promise."""
+"""Report T-SQL settings that no worker of Hopline enforces."""
 
 from __future__ import annotations
 

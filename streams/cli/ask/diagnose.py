@@ -1,4 +1,4 @@
-"""``hopline diagnose``: why rows are stuck on live servers."""
+"""``hopline diagnose``: explain stuck rows on live servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline simulate --explore``: many random runs, what they show, and failures made small."""
+"""``hopline simulate --explore``: many random runs, their results, and minimized failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALL = 3
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:
-    """Explore; tell what was seen on stdout and how fast on stderr. Returns whether all is well."""
+    """Explore; print results on stdout and the speed on stderr. Return whether all runs passed."""
     began = time.monotonic()
     tales = list(_with_progress(explore(first, count, processes), count))
     seconds = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""``hopline acl``: what each role of a topology may do on Kafka, and nothing more."""
+"""``hopline acl``: the minimal rights on Kafka of each role of a topology."""
 
 from __future__ import annotations
 
@@ -120,14 +120,14 @@ def acl(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The roles of one cluster that were asked for."""
+    """The selected roles of one cluster."""
 
     part: Part
     principal: str
     roles: tuple[Role, ...]
 
     def user(self, role: Role) -> str:
-        """Return who a role is to Kafka."""
+        """Return the Kafka principal of a role."""
         return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
 
 
@@ -141,7 +141,7 @@ def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ..
 
 
 def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
-    """Return the passwords of those users who have one in the folder; raises UsageError."""
+    """Return the passwords of users with a file in the folder; raises UsageError."""
     users = {each.user(role).removeprefix("User:") for each in found for role in each.roles}
     files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
              if (folder / user).is_file()}  # fmt: skip
@@ -163,7 +163,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a comment of one line: what a name holds behind a line's end would be a command."""
+    """Return a comment of one line: text after a line break in a name would be a command."""
     return "\n# " + one_line(text)
 
 
@@ -180,7 +180,7 @@ def _command(user: str, grant: Granted) -> str:
 
 
 def _as_json(found: list[_Found]) -> dict[str, object]:
-    """Return what there is of one cluster, or of several by their names."""
+    """Return the result of one cluster, or of several by name."""
     if not found[0].part.name:
         return {"roles": _roles_as_json(found[0])}
     return {"clusters": {each.part.name: {"roles": _roles_as_json(each)} for each in found}}

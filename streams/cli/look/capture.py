@@ -1,4 +1,4 @@
-"""``hopline capture``: make captures, of Kafka's topics, of others' recordings, of captures."""
+"""``hopline capture``: create captures of Kafka's topics, of foreign recordings, of captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline capture import``: recordings that are none of ours, as a capture."""
+"""``hopline capture import``: convert foreign recordings into a capture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):?(\d{2})")
 
 
 class _UtcOffset(click.ParamType):
-    """How far a clock is ahead of UTC: ``+02:00``; its value is minutes."""
+    """A clock's UTC offset: ``+02:00``; its value is minutes."""
 
     name = "offset"
 

@@ -1,4 +1,4 @@
-"""``hopline capture``: what is in Kafka, as files."""
+"""``hopline capture``: record Kafka topics to files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody wants to be recorded, as the options say it.
+    """What to record, from the options.
 
-    ``needed`` are the topics of ``topology``, None where none was named.
+    ``needed`` are the topics of ``topology``, None without one.
     """
 
     output: Path
@@ -49,7 +49,7 @@ class Order:
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
-    """Record; returns the manifest, and how it went: None where it was complete before."""
+    """Record; return the manifest, and the result: None if it was complete before."""
     former = _former(order.output)
     if former is not None and former.complete and not order.follow:
         return former, None
@@ -58,7 +58,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         raise UsageError("--to is in the future.", "Record with --follow, and stop it then.")
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
-    # Who goes on knows where he was, and a topic that is new to him begins where it does.
+    # A resumed recording has positions, and a topic new to it starts at its log's start.
     since = order.since if former is None else ()
     recording = begin(
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow
@@ -73,7 +73,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
         )  # fmt: skip
-        # What is recorded already may be deleted meanwhile: the choice is among what is new.
+        # Recorded topics may be deleted meanwhile: select only among new ones.
         known = dict.fromkeys(recording.begins, 0)
         recorder = Recorder(
             monotonic=time.monotonic,
@@ -121,7 +121,7 @@ def _gap(gap: Gap) -> str:
 
 
 def show(output: Path, manifest: Manifest, outcome: Recorded | None, format_: str) -> int:
-    """Say how it went; returns the exit code."""
+    """Print the result; return the exit code."""
     if format_ == "json":
         click.echo(json.dumps(_as_json(output, manifest, outcome), ensure_ascii=False))
     else:

@@ -1,4 +1,4 @@
-"""``hopline capture slice``: a part of a capture, without what must not travel."""
+"""``hopline capture slice``: extract a part of a capture, without sensitive data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline inspect``: what a capture holds."""
+"""``hopline inspect``: the content of a capture."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _side(path: SidePath) -> str:
 
 
 def _is(asked: str) -> Callable[[str | None], bool]:
-    """Return what tells whether a conversation is meant by an id, its beginning, or a name."""
+    """Return a predicate: whether a conversation matches an id, its prefix, or a name."""
     begin, named = _begin_of_id(asked), str(conversation_named(asked))
     if not begin:
         return lambda found: found == named
@@ -179,7 +179,7 @@ def _is(asked: str) -> Callable[[str | None], bool]:
 
 
 def _begin_of_id(asked: str) -> str:
-    """Return what an id begins with; nothing where the text is no beginning of any."""
+    """Return the prefix of an id; empty if the text is not one."""
     begin = asked.strip("{}").lower()
     return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
 

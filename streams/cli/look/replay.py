@@ -1,4 +1,4 @@
-"""``hopline replay``: do again what applications did."""
+"""``hopline replay``: replay the commands of a capture."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def replay(
         raise click.UsageError("--speed, --rate and --asap exclude each other.")
     if given.keep and given.loops > 1:
         raise click.UsageError("--loop needs new conversations and excludes --keep-conversations.")
-    # What fails is told record by record; librdkafka would add a line per attempt to connect.
+    # Failures are reported record by record; librdkafka would log every connection attempt.
     logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
     reader = CaptureReader(file)
     naming = Naming(

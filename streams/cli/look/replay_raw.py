@@ -1,4 +1,4 @@
-"""``hopline replay --raw``: records back where they were."""
+"""``hopline replay --raw``: restore records to their topics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replay_raw(
     stopped: Callable[[], bool],
     format_: str,
 ) -> int:
-    """Put the records of a capture back into a cluster's topics; returns the exit code."""
+    """Restore the records of a capture in a cluster's topics; return the exit code."""
     to_prefix = cluster.topics.prefix
     plan = plan_raw(reader, to_prefix)
     if not plan.records:

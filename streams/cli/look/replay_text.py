@@ -1,4 +1,4 @@
-"""What ``hopline replay`` prints, for people and for scripts."""
+"""The output of ``hopline replay``, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STANDINGS = {
 
 
 def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> str:
-    """Return what a replay would produce, where, and what would become of it."""
+    """Return what a replay would produce, where, and the predicted outcome."""
     found, loops = rerun.found, rerun.naming.loops
     lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
     many = f", {loops:,} times" if loops > 1 else ""
@@ -85,7 +85,7 @@ def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]
 
 
 def progress_text(rerun: Rerun, before: int, progress: Progress) -> str:
-    """Return how far a replay is; ``before`` records were done when it was taken up."""
+    """Return a replay's progress; ``before`` records were done when it was resumed."""
     total, sent = rerun.commands, before + progress.sent
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     return (
@@ -104,7 +104,7 @@ def _left(rerun: Rerun, progress: Progress, records: int) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a length of time as a person says it: ``12 s``, ``3 min``, ``2.5 h``."""
+    """Return a duration for people: ``12 s``, ``3 min``, ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

@@ -1,4 +1,4 @@
-"""``hopline tail``: what is in Hopline's topics, decoded."""
+"""``hopline tail``: print decoded records of topics."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def _report_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
 def choose(
     existing: Mapping[str, int], wanted: str | None, topics: Topics
 ) -> list[tuple[str, int]]:
-    """Return the topics that a name, a pattern or nothing means, with their partitions.
+    """Return the topics that match a name or pattern, or all, with their partitions.
 
-    Raises UsageError with the nearest names where there is none.
+    Raises UsageError with similar names if there are none.
     """
     ours = {name: place_of(name, topics) for name in sorted(existing)}
     if wanted is None:
@@ -130,7 +130,7 @@ def choose(
     elif wanted in existing:
         chosen = [wanted]
     else:
-        # Another estate on the same brokers is not meant: '*' is all that begins with the prefix.
+        # Not another estate on the same brokers: '*' matches only names with the prefix.
         patterns = (wanted, topics.prefix + wanted)
         mine = [name for name in ours if name.startswith(topics.prefix)]
         chosen = [n for n in mine if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
@@ -151,7 +151,7 @@ def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
 
 
 def _conversation(text: str | None) -> str | None:
-    """Return the beginning of a conversation id in the form in which ids are kept."""
+    """Return the canonical form of the start of a conversation id."""
     if text is None:
         return None
     digits = "".join(c for c in text.lower() if c not in "-{}")
@@ -187,8 +187,8 @@ def _read(
     follower = Follower(cluster, chosen, make, _place_in_time, last=last)
     try:
         records = follower.to_end()
-        # Two instances may write into one partition of `event` within a millisecond, the later
-        # one first. Of a single dialog all records are at hand to be put right.
+        # Two instances may write into one partition of `event` within a millisecond, the later one
+        # first. The records of a single dialog are all available and can be sorted.
         yield from records if conversation is None else sorted(records, key=_place_in_time)
         if follow:
             yield from follower.onward()
@@ -214,7 +214,7 @@ def _place_in_time(record: Description) -> tuple[int, int, str, int, int]:
 
 
 def _only_one(records: Iterator[Description], asked: str) -> Iterator[Description]:
-    """Pass one dialog on; raises UsageError where a shortened id turns out to mean several."""
+    """Pass one dialog on; raise UsageError if a shortened id matches several."""
     first: str | None = None
     for record in records:
         first = first or record["conversation"]

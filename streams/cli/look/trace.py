@@ -1,4 +1,4 @@
-"""``hopline trace``: a probe walks the live workers."""
+"""``hopline trace``: send a probe through the live workers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _summary(probes: list[Probe]) -> str:
 
 
 def _lines(probes: list[Probe]) -> Iterator[str]:
-    """Yield each path that was taken, with the median of every hop, then the lost messages."""
+    """Yield each path taken, with the median of every hop, then the lost probes."""
     for name, legs in (
         ("there", [p.there for p in probes]),
         ("back", [p.back for p in probes if p.back is not None]),

@@ -1,4 +1,4 @@
-"""``hopline verify``: is every message where it may be? Balances the ledgers with Spark."""
+"""``hopline verify``: audit the cluster for lost or duplicated messages, with Spark."""
 
 from __future__ import annotations
 
@@ -147,9 +147,9 @@ def _clusters(
 
 
 def _other(named: str, home: Topics) -> Cluster:
-    """Return another cluster: by its name in the settings, or by an address that anybody may ask.
+    """Return another cluster: by its name in the settings, or by address without credentials.
 
-    What [kafka] says is for one's own, and is never shown to another.
+    [kafka] applies to the own cluster, and is never sent to another one.
     """
     found = credentials(click.get_current_context())
     return (

@@ -1,4 +1,4 @@
-"""What ``hopline verify`` prints for people."""
+"""The output of ``hopline verify`` for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline config``: what is set, and by what."""
+"""``hopline config``: show settings and their sources."""
 
 from __future__ import annotations
 

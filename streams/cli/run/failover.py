@@ -1,4 +1,4 @@
-"""``hopline failover``: another partner becomes the principal."""
+"""``hopline failover``: make another partner the principal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline monitor``: Spark reads along and says how late, how often twice, by which path."""
+"""``hopline monitor``: stream latency, duplicates and paths with Spark."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def monitor(
 
 
 def _stop_on_signal() -> Event:
-    """Return what the first signal to end sets; the second one ends at once."""
+    """Return an event that the first signal sets; the second one exits at once."""
     stop = Event()
 
     def on_signal(number: int, _: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""``hopline repartition``: more partitions for an instance whose workers are stopped."""
+"""``hopline repartition``: add partitions to an instance whose workers are stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline skip``: give a statement up that cannot be read."""
+"""``hopline skip``: give up an undecodable statement."""
 
 from __future__ import annotations
 

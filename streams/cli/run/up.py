@@ -1,4 +1,4 @@
-"""``hopline up``, ``down`` and ``status``: everything for a topology on this machine."""
+"""``hopline up``, ``down`` and ``status``: run everything for a topology on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One record as one line that a person reads; made of :func:`streams.wire.describe.describe`."""
+"""Format one record as one line, from :func:`streams.wire.describe.describe`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ERROR_BODY = re.compile(r"<Code>(-?\d+)</Code><Description>(.*?)</Description>"
 
 
 def what(record: Description) -> str:
-    """Return what a record is, without where and when."""
+    """Return the content of a record, without time and place."""
     text = _WHAT.get(record["kind"] or "", _anything)(record)
     broken = record.get("malformed")
     if broken:
@@ -115,7 +115,7 @@ def _acknowledged(record: Description) -> str:
 
 
 def _via(hop: Mapping[str, Any]) -> str:
-    """Return the instances on the way; where it ended in a queue, the record itself says."""
+    """Return the instances on the path; if it ended in a queue, the record has it."""
     names = [visit["instance"] for visit in hop.get("path", ())]
     return " > ".join(
         n for i, n in enumerate(names) if i == 0 or not n.startswith(f"{names[i - 1]}/")
