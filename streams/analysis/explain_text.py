@@ -1,4 +1,4 @@
-"""Answers as text for people: a decision with its rules, and how a path ended."""
+"""Answers as text: a decision with its rules, and how a path ended."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
 
 
 def failure_text(ending: Ending, step: Step) -> str:
-    """Say how and where a path ended that delivers nothing."""
+    """Return how and where a path without a delivery ended."""
     error = f": {int(ending.error)}, {text_of(ending.error)}" if ending.error is not None else ""
     match ending.disposition:
         case Disposition.UNKNOWN:

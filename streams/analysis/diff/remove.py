@@ -1,4 +1,4 @@
-"""Take something out of a topology: the what-if of TA-40 (reference 8.4)."""
+"""Remove an object from a topology: the what-if of TA-40 (reference 8.4)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def remove(topology: Topology, name: str) -> Topology:
     """Return the topology without an instance, a database, a route or a link.
 
     ``Instance``, ``Instance/Database``, ``Instance/Database/Route`` (msdb's routes too) or
-    ``InstanceA--InstanceB``. What led to it leads nowhere. Nobody fails over: the mirror of a pair
-    stays what it is. Raises UsageError where there is nothing of the name.
+    ``InstanceA--InstanceB``. Addresses of it lead nowhere. There is no failover: the mirror of a
+    pair stays a mirror. Raises UsageError for an unknown name.
     """
     ends = _link(topology, name)
     if ends is not None:
@@ -36,7 +36,7 @@ def remove(topology: Topology, name: str) -> Topology:
 
 
 def _link(topology: Topology, name: str) -> frozenset[str] | None:
-    """Return the ends of a link; ``None`` where the name is none: instances may be called so."""
+    """Return the ends of a link; ``None`` if it is not one: instance names may contain ``--``."""
     if topology.instance(name) is not None:
         return None
     at = name.find(LINK)

@@ -1,4 +1,4 @@
-"""A difference for people: a block for each flow, the worst first, with what is lost and why."""
+"""A difference for people: a block for each flow, the worst first, with losses and causes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DOES = {
 
 
 def difference_text(difference: Difference) -> str:
-    """Return the answer for people, at most 100 columns wide where names allow."""
+    """Return the text, at most 100 columns wide unless names are longer."""
     if difference.same:
         lines = [f"Nothing changes for {_flows(difference.judged)}."]
     else:
@@ -72,7 +72,7 @@ def _block(change: FlowChange) -> Iterator[str]:
 
 
 def _change_lines(change: FlowChange) -> Iterator[str]:
-    """Say what is reached no more, what instead, and by how many paths what remains."""
+    """Yield what is no longer reached, what is instead, and how many paths remain."""
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:
@@ -113,7 +113,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield where paths end now, else which steps are not taken any more."""
+    """Yield where paths end now, else which steps are no longer taken."""
     if change.after.missing is not None:
         yield change.after.missing
         return
@@ -131,7 +131,7 @@ def _lost_at(loss: Loss) -> str:
 
 
 def _otherwise(change: FlowChange) -> Iterator[str]:
-    """Yield which steps are not taken any more, where no loss says so already; and new ones."""
+    """Yield steps that are no longer taken, unless a loss has them; and new ones."""
     here = {(leg, instance) for leg, instance, _ in change.after.edges}
     here -= {(loss.leg, loss.state.instance) for loss in change.losses}
     for leg, instance, to in change.left:

@@ -1,4 +1,4 @@
-"""A path as a Mermaid flow chart: paths there drawn through, return paths dotted."""
+"""Paths as a Mermaid flow chart: outbound solid, return paths dotted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FINDINGS = 3
 
 
 def path_mermaid(paths: Paths) -> str:
-    """Return the chart, in Mermaid's own language: as many paths as it can draw."""
+    """Return the chart, in Mermaid's language, with a limited number of paths."""
     chart, backs, drawn = _Chart(), dict[int, MessagePath](), 0
     for outcome in paths.outcomes:
         back = outcome.back
@@ -78,5 +78,5 @@ class _Chart:
 
 
 def _quoted(text: str) -> str:
-    """Return a label; what means something to Mermaid or to HTML becomes a character's number."""
+    """Return a label with Mermaid's and HTML's special characters escaped."""
     return "".join(c if c not in '"#&<>`\n' else f"#{ord(c)};" for c in text)

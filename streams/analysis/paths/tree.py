@@ -1,4 +1,4 @@
-"""A path as a tree for people: a line for each hop, with the rule and the route that decided."""
+"""Paths as a tree: a line for each hop, with its rule and route."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ class _Node:
 
 
 def path_text(paths: Paths) -> str:
-    """Return a path as a tree: an instance a line, what begins alike drawn once.
+    """Return paths as a tree: one instance per line, common prefixes drawn once.
 
-    Where there are more paths than the limit, similar paths share a line, and a table shows where
-    all of them end.
+    If there are more paths than the limit, similar paths share a line, and a table shows all ends.
     """
     tree = _outlined(paths, paths.outline) if paths.outline else _listed(paths)
     lines = [_head(paths), "", tree.label, *_drawn(tree, "")]
@@ -69,7 +68,7 @@ def _head(paths: Paths) -> str:
 
 
 def _ended(paths: Paths) -> Iterator[tuple[Ending, Step]]:
-    """Yield how the paths that are listed end, there and back."""
+    """Yield how the listed paths end, in both directions."""
     for outcome in paths.outcomes:
         for path in filter(None, (outcome.way, outcome.back)):
             yield path.ending, path.hops[-1][1]
@@ -123,7 +122,7 @@ def _node(branch: Branch, broker: str | None) -> _Node:
         places = [step.ending.at for step in branch.steps if step.ending is not None]
         by = _by(branch.steps, branch.ending.broker)
         label = f"delivered to {_any_of(places)} ({by}); {_back(branch.back)}"
-    else:  # of several that go on, or that loop, the first is drawn
+    else:  # of several that continue, or loop, the first is drawn
         names = [step.following.instance for step in branch.steps if step.following is not None]
         label = f"{_any_of(names)} ({_by(branch.steps, broker)})"
         label += ", and so on" if branch.more else ""
@@ -184,7 +183,7 @@ def _legend(rules: set[str]) -> list[str]:
 
 
 def _by(steps: Sequence[Step], known: str | None) -> str:
-    """Return rule, route and broker id behind steps; the broker id only where it is chosen."""
+    """Return rule, route and broker id of steps; the broker id only where it is selected."""
     broker = steps[0].decision.broker
     routes = listed(dict.fromkeys(filter(None, map(decided, steps))), _NAMES)
     rule = " ".join(filter(None, (steps[0].decision.step, routes)))
