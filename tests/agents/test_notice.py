@@ -182,7 +182,7 @@ def test_a_directory_that_is_away_is_waited_for(
         execute(url, "ALTER TABLE hopline_directory RENAME TO away")
         dialog = begin(client)
         delayed(system, dialog)
-        eventually(lambda: caplog.text.count("Tried again") >= 2 or pause(), "it is waited for")
+        eventually(lambda: caplog.text.count("Next attempt") >= 2 or pause(), "it is waited for")
         execute(url, "ALTER TABLE away RENAME TO hopline_directory")
         assert set(arrived(system, 1)) == {str(dialog.id)}
     assert "rolled back" not in caplog.text

@@ -114,7 +114,7 @@ def test_a_job_with_expired_offsets_is_refused_and_sends_nothing_again(
     for _ in range(2):
         with pytest.raises(SurroundingsError, match=r"2 records were done, perhaps more") as no:
             nightly(cluster, topic)
-        assert "--job another name" in no.value.remedy
+        assert "another --job name" in no.value.remedy
     other = nightly(cluster, topic, "weekly")
     assert not other.resumed
     other.close()

@@ -45,7 +45,7 @@ def test_wrong_use(words: tuple[str, ...], message: str) -> None:
     [
         ("routes:\n  - {service_name: S, address: ServerB}", ":2:5:", "'ServerB' is no address"),
         ("routes:\n  - service_name: S\n    adress: x", ":3:5:", "Did you mean 'address'"),
-        ("routes:\n  - a: b: c", ":2:9:", "no YAML"),
+        ("routes:\n  - a: b: c", ":2:9:", "invalid YAML"),
     ],
 )
 def test_a_mistake_in_the_directory(tmp_path: Path, text: str, place: str, message: str) -> None:

@@ -20,7 +20,7 @@ _MISCONFIGURED = KafkaError.INVALID_TRANSACTION_TIMEOUT
         (KafkaError(KafkaError._TRANSPORT), "K cannot be reached: ", "hopline kafka start"),
         (KafkaError(_MISCONFIGURED, retriable=True), "K cannot be reached: ", "kafka start"),
         (KafkaError(_MISCONFIGURED), "K: Broker: Transaction timeout is larger", ""),
-        (KafkaError(_MISCONFIGURED, fatal=True), "K: Broker: Transaction", "Start anew."),
+        (KafkaError(_MISCONFIGURED, fatal=True), "K: Broker: Transaction", "Restart."),
     ],
 )
 def test_an_error_is_worded_by_whose_fault_it_is(error: KafkaError, said: str, remedy: str) -> None:

@@ -46,7 +46,7 @@ def test_a_password_cannot_end_its_quotes() -> None:
     """It would else say something to Java: another option, or another module."""
     found = java({**SCRAM, "sasl.password": 'a"b\\ c;'})["sasl.jaas.config"]
     assert found.endswith(r' password="a\"b\\ c;";')
-    with pytest.raises(UsageError, match="two lines"):
+    with pytest.raises(UsageError, match="line breaks"):
         java({**SCRAM, "sasl.password": "a\nb"})
 
 

@@ -56,7 +56,7 @@ class Standby:
                 return True
             if not self.is_ready and all(replay.at_end for replay in warm.values()):
                 self.is_ready = True
-                self._tell("stand-by for")
+                self._tell("stands by for")
         for replay in warm.values():
             replay.close()
         return False
