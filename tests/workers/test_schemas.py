@@ -206,7 +206,7 @@ def test_state_that_is_no_state_stops_the_partition(two: Rig) -> None:
     topic = two.topics.dialog("A")
     two.produce(topic, POSITIONS_KEY, b"rubbish", partition=0)
     failure = stopped(two)
-    assert failure.message.startswith(f"{topic}/0 cannot be understood: Positions: ")
+    assert failure.message.startswith(f"{topic}/0 cannot be decoded: Positions: ")
 
 
 def test_apply_announces_what_this_version_writes_and_forgets_nothing(two: Rig) -> None:
