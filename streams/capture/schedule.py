@@ -31,7 +31,9 @@ __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "r
 
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
 LONGEST = 31 * 86_400.0
-"""Seconds that a replay may have to last; beyond, a clock was wrong when the file was made."""
+"""The longest plausible duration of a replay in seconds; beyond, a clock of the capture was
+wrong.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,9 @@ def plan(
     """
     for value, what in ((speed, "speed"), (rate, "rate")):
         if value is not None and not (isfinite(value) and value > 0):
-            raise UsageError(f"{value} is no {what}.", "Give a number above 0, such as 2 or 0.5.")
+            raise UsageError(
+                f"{value} is not a valid {what}.", "Give a number above 0, such as 2 or 0.5."
+            )
     moves = prefix != to_prefix
     commands = (
         (number, _moved(record, prefix, to_prefix) if moves else record)

@@ -102,7 +102,7 @@ def _target(cluster: Cluster, store: Store, say: Say) -> Target:
     """Return the target of figures: the store, and the topic if the cluster has one."""
     if cluster.topics.metric in topic_names(cluster, _ANSWER_S):
         return Publisher(store, cluster)
-    say(f"there is no topic {cluster.topics.metric}; 'hopline apply' makes it")
+    say(f"there is no topic {cluster.topics.metric}; 'hopline apply' creates it")
     return store
 
 

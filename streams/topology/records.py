@@ -84,7 +84,7 @@ def _plain(hint: Any, value: Any) -> Any:
             return float(value)
         if hint is int and isinstance(value, int) and abs(value) < _LARGEST:
             return value
-    raise ValueError(f"{str(value)[:40]!r} is no {hint.__name__}, or none that can be meant")
+    raise ValueError(f"{str(value)[:40]!r} is not a valid {hint.__name__}")
 
 
 def _text(value: Any) -> str:
@@ -96,5 +96,5 @@ def _text(value: Any) -> str:
 
 def _of(kind: type[Any], value: Any) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{str(value)[:40]!r} is no {kind.__name__}")
+        raise ValueError(f"{str(value)[:40]!r} is not a {kind.__name__}")
     return value

@@ -93,7 +93,7 @@ def test_invalid_values_are_reported(words: tuple[str, ...], message: str) -> No
     ],
 )
 def test_a_service_has_a_name(words: tuple[str, ...]) -> None:
-    refused(run(*words), "'' is no service.")
+    refused(run(*words), "The service must not be empty.")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_service_has_a_name(words: tuple[str, ...]) -> None:
     ],
 )
 def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
-    refused(run(*words, "--broker", ""), "'' is no id.")
+    refused(run(*words, "--broker", ""), "The id must not be empty.")
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,7 @@ def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
     """Somebody else's object in it, that nobody can use, ends no application."""
 
     def refuse(*_: object) -> int:
-        raise UnusableCatalogError("'5' is no str.", "hopline apply --prune")
+        raise UnusableCatalogError("'5' is not a str.", "hopline apply --prune")
 
     monkeypatch.setattr("streams.client.queues.publish", refuse)
     put(system, "Unusable", (1, "poison", 5))
@@ -323,7 +323,7 @@ def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
         with pytest.raises(StatementError, match=OFF):
             receiver.receive(0)
     assert status(system, "Unusable")
-    assert "is disabled in this process only: '5' is no str." in caplog.text
+    assert "is disabled in this process only: '5' is not a str." in caplog.text
 
 
 @shows("Q6")

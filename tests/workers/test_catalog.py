@@ -226,7 +226,7 @@ def test_what_nobody_can_use_is_not_made_a_version_of(two: Rig) -> None:
     sql = "CREATE ROUTE New WITH ADDRESS = 'LOCAL'"
     changed = apply_sql(two.topology, "A", "DatabaseA", sql, 0.0)
     change = change_for(read_catalog(two.cluster), changed)
-    with pytest.raises(UnusableCatalogError, match="'5' is no str"):
+    with pytest.raises(UnusableCatalogError, match="'5' is not a str"):
         publish(two.cluster, changed, change)
     assert read_catalog(two.cluster).version == change.base
     pruned = change_for(read_catalog(two.cluster), changed, prune=True)

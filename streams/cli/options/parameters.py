@@ -70,7 +70,7 @@ class WithUnit(click.ParamType):
         try:
             return float(text)
         except ValueError:
-            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
+            self.fail(f"{value!r} is not a {self.name}; write 10 or 10{self._unit}.", param, ctx)
 
 
 class Address(click.ParamType):
@@ -114,7 +114,7 @@ class Name(click.ParamType):
         """Return the text, if not empty."""
         text = str(value)
         if not text:
-            self.fail(f"'' is no {self.name}.", param, ctx)
+            self.fail(f"The {self.name} must not be empty.", param, ctx)
         return text
 
 
