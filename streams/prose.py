@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 WIDTH = 100
-"""The columns of what is printed."""
+"""The output width in columns."""
 
 
 def wrapped(

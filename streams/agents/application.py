@@ -36,11 +36,11 @@ from streams.settings import Replication, property_variables, setting_of, with_f
 from streams.wire import Topics
 
 _SESSION = 10.0
-"""Seconds after which a killed process has left its group, as for every other client of ours."""
+"""Session timeout in seconds, as for every other client of ours."""
 _PATIENCE = 60.0
-"""Seconds until a command that Kafka does not take stops the application."""
+"""Seconds until a command that Kafka does not accept stops the application."""
 _TELLING = 5.0
-"""Seconds for which the end waits until Kafka has been told of it."""
+"""Seconds that the stop waits for its report to Kafka."""
 
 
 class HoplineApp(ConnectedApp):

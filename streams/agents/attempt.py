@@ -16,15 +16,16 @@ from streams.client.receiver import Received
 from streams.node.queue import POISON
 
 Handler = Callable[[Dialog, Received], Awaitable[None]]
-"""What a service does with a message; the same for the same message, whenever it is called."""
+"""A service's handler; idempotent for the same message."""
 
 log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
-"""Seconds between two looks whether a queue is on again."""
+"""Seconds between two checks whether a queue is on again."""
 _AGAIN = 0.1
-"""Seconds until a handler that has failed is called again: others need the event loop too, and one
-that fails at once, on a queue without poison message handling, would never let them have it."""
+"""Seconds until a failed handler is retried: the event loop has other tasks, and a handler that
+fails at once, on a queue without poison message handling, would starve them.
+"""
 
 
 async def attempt(

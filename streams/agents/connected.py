@@ -23,7 +23,7 @@ class ConnectedApp(faust.App):
         super().__init__(name, **options)
         self.cluster, self.instance, self.database = cluster, instance, database
         self.begin: Begin | None = None
-        """Where to begin where the group has no position."""
+        """The start position of a group without offsets."""
 
     async def confirm(self, command: Command) -> None:
         """Return when Kafka has a command; raise NotConfirmedError if not."""

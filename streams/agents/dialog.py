@@ -19,7 +19,7 @@ from streams.errors import SurroundingsError
 from streams.protocol import Cause, Command, CommandKind
 
 Confirm = Callable[[Command], Awaitable[None]]
-"""Return when Kafka has a statement; raises NotConfirmedError where it has not."""
+"""Return when Kafka has a statement; raises NotConfirmedError if not."""
 
 
 class NotConfirmedError(SurroundingsError):
@@ -75,7 +75,7 @@ class Dialog:
     ) -> None:
         self.conversation, self.service, self.contract = conversation, service, contract
         self.confirmed = confirmed
-        """Whether this side is known to be the one that the initiator is locked to."""
+        """Whether the initiator is known to be locked to this side."""
         self._saying = saying
 
     @classmethod

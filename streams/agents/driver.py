@@ -44,7 +44,7 @@ from streams.kafka import (
 
 log = logging.getLogger("hopline.agents")
 Noted = Mapping[tuple[str, int], tuple[int, str]]
-"""Committed offsets and what stands beside them, by topic and partition."""
+"""Committed offsets with their notes, by topic and partition."""
 
 
 class ConsumerThread(BoundedPolls):

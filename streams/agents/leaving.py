@@ -19,7 +19,7 @@ from streams.errors import SurroundingsError
 log = logging.getLogger("hopline.ready")
 
 LEAVE = 20.0
-"""Seconds in which a process leaves that is to end, or that an application of it has failed."""
+"""Seconds in which a stopping or failed process must end."""
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:

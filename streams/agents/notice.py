@@ -24,9 +24,9 @@ from streams.wire import Topics
 T = TypeVar("T")
 
 PURGE_EVERY = 300.0
-"""Seconds between two looks for routes that have expired."""
+"""Seconds between two checks for expired routes."""
 _FIRST, _LONGEST = 0.5, 30.0
-"""Seconds to wait before the first look again, and the longest."""
+"""Seconds before the first retry, and the longest delay."""
 
 log = logging.getLogger("hopline.notice")
 

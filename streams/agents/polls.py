@@ -17,8 +17,10 @@ from faust.types import TP
 BUFFERED = 24
 """Messages of a queue that wait for their handler."""
 POLLED = 12
-"""Messages of queues that are taken at once. Half the buffer, so that it has room for them: what
-finds none costs Faust four tasks."""
+"""Messages of queues that are fetched at once.
+
+Half the buffer, so that they fit: a message without room costs Faust four tasks.
+"""
 
 
 class BoundedPolls(aiokafka.AIOKafkaConsumerThread):

@@ -29,7 +29,7 @@ from streams.wire.records import read_queued
 log = logging.getLogger("hopline.agents")
 
 _LOOK_BUSY, _LOOK_IDLE = 1.0, 5.0
-"""Seconds between two looks whether the queue's topic is still the same."""
+"""Seconds between two checks whether the queue's topic was recreated."""
 
 
 class QueueTopic(faust.Topic):

@@ -18,7 +18,7 @@ from streams.topology import Agent, ShippedService, Topology
 Place = tuple[str, str]
 """An instance and a database of it."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
-"""How the application of a kind is made at a place, with hopline_app's options."""
+"""Create the application of a kind at a place, with hopline_app's options."""
 
 
 def applications_of(

@@ -17,7 +17,9 @@ from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
-"""Seconds before an end (of a lifetime, a certificate) at which a finding reports it: one week."""
+"""Seconds before an expiry (of a lifetime, a certificate) at which a finding reports it: one
+week.
+"""
 
 
 @dataclass(slots=True)

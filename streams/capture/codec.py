@@ -12,7 +12,7 @@ from enum import Enum
 from backports import zstd
 
 _DEFLATE, _ZSTANDARD = 6, 1
-"""How hard each tries."""
+"""The compression levels."""
 _INFLATED = 1 << 28  # bytes; our blocks are of 128 KB, and of one record where that is longer
 
 

@@ -122,9 +122,9 @@ class Ledger:
     """Collect both runs; :meth:`compare` returns the result. A context manager."""
 
     wanted: int = 0
-    """Messages that shall arrive, as far as anything is foretold: all, if nothing is."""
+    """Expected messages: the predicted ones, or all without a prediction."""
     arrived: int = 0
-    """Messages of the replay that were seen in a queue, however often."""
+    """Messages of the replay that were seen in a queue, each once."""
     _database: sqlite3.Connection = field(init=False)
     _replayed: dict[str, int] = field(default_factory=dict)
     _original: dict[str, int] = field(default_factory=dict)

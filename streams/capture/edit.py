@@ -21,7 +21,7 @@ from streams.wire.records import COMMAND, ROUTE, read_command
 _FRAMES = frozenset({"out", "txq", "ingress", "in", "queue", "ack"})
 _CHANGED = frozenset({"cmd", "event", *_FRAMES})
 OURS = "sb-"
-"""The beginning of the names of our own headers, without which nobody reads a record."""
+"""The prefix of our own headers, without which a record is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _AGAIN = 0.2
 _TRIES = 3
-"""How often a transaction is tried that was aborted for a reason that may pass."""
+"""How often a transaction is tried after transient aborts."""
 
 
 class Standing(NamedTuple):

@@ -53,7 +53,7 @@ class Recording:
     topics: Mapping[str, str]
     begins: Positions
     ends: Positions | None = None
-    """Exclusive; None where it is followed until somebody stops it."""
+    """Exclusive; None if it is followed until stopped."""
 
 
 @dataclass(frozen=True, slots=True)

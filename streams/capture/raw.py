@@ -25,7 +25,7 @@ from streams.kafka.listing import topic_names
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20
-"""How much is produced in one transaction at most."""
+"""The most records per transaction."""
 
 
 @dataclass(frozen=True, slots=True)

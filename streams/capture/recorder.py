@@ -16,7 +16,7 @@ from streams.wire.evolution import learned_schemas, own_schemas
 
 _PROGRESS_EVERY = 1.0
 _PART_AT_LEAST_EVERY = 300.0
-"""Seconds after which a part that is followed is completed: what is in one, nobody can trim."""
+"""Seconds after which a followed part is completed: its records are then safe from trimming."""
 
 # The methods themselves: with ``map`` they are several times as fast, and checked as well.
 _topic: Callable[[Message], Any] = Message.topic
@@ -29,7 +29,7 @@ _headers: Callable[[Message], Any] = Message.headers
 
 
 Choose = Callable[[Mapping[str, int]], Sequence[str]]
-"""Which of these topics, by name with their numbers of partitions, are to be recorded."""
+"""Selects which of these topics, by name with their numbers of partitions, to record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from streams.prose import listed
 from streams.wire.place import place_of
 
 NOT_UNASKED = ("presence", "metric", "reading")
-"""Not traffic: heartbeats, figures, who has read; captured where it is named."""
+"""Not traffic: heartbeats, metrics, reading positions; captured only on request."""
 _OPEN = 60.0
 """Seconds that an open transaction is waited for."""
 

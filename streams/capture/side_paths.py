@@ -10,7 +10,7 @@ from streams.errors import EventKind
 
 _FORWARDED, _DROPPED = EventKind.FORWARDED_MESSAGE_SENT, EventKind.FORWARDED_MESSAGE_DROPPED
 _ARRIVED = (6, 7, 8, 9, 12)
-"""Subclasses of Broker:Conversation that tell of a message that has come in."""
+"""Subclasses of Broker:Conversation about a received message."""
 
 
 @dataclass(slots=True)

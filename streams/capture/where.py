@@ -14,7 +14,7 @@ from streams.capture.record import Record
 from streams.errors import UsageError
 
 COLUMNS = ("time", *Look._fields, "body", "key", "headers")
-"""What a condition can ask about: the fields of :class:`Look`, and the record's own."""
+"""The columns of a condition: the fields of :class:`Look`, and the record's own."""
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 _LATE = len(Look._fields) + 1
 

@@ -108,4 +108,4 @@ EXTRAS = {
     "uvicorn": "monitor",
     "jinja2": "monitor",
 }
-"""Which extra brings a client library that the base install does without."""
+"""The extra that has a client library missing in the base install."""

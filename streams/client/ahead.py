@@ -41,18 +41,18 @@ from streams.wire.records import priority_of, read_queued
 log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
-"""Messages that are taken at once: so many may be read beyond a limit."""
+"""Messages per poll: so many may exceed a limit."""
 _FETCHED: Mapping[str, Any] = {
     "max_partition_fetch_bytes": 65_536,
     "queued_max_messages_kbytes": 16_384,
 }
-"""What Kafka's client reads ahead itself. lz4 may make 255 times as much of a fetch."""
+"""The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _PATIENCE = 30.0
-"""Seconds for which Kafka is asked what was received before, or told what is by now."""
+"""Seconds to read committed offsets, or to commit."""
 _AGAIN = 0.1
-"""Seconds until a commit is tried again whose coordinator is just being moved."""
+"""Seconds until a commit is retried whose coordinator is being moved."""
 _SLICE = 1.0
-"""Seconds in Kafka's client at a time: what an assignment fails with is raised after it."""
+"""Seconds in Kafka's client at a time: an error of an assignment is raised after it."""
 
 
 class ReadAhead:

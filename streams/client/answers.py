@@ -27,7 +27,7 @@ from streams.wire import MalformedError, decode_result
 from streams.wire.commands import ResultRecord
 
 _TURN = 0.1
-"""Seconds that a thread polls at a time: then the others learn what came, and that time passes."""
+"""Seconds per poll: then the other threads get their results, and check their deadlines."""
 
 
 class Answers:

@@ -22,7 +22,7 @@ from streams.kafka import Cluster, read_begins, read_ends
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
-"""Where partitions without a position begin: an offset, of one partition or by partition."""
+"""The start position of partitions without an offset: one, or one by partition."""
 
 
 class PositionLostError(SurroundingsError):

@@ -11,11 +11,11 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+"""Messages of a partition among which the next one is chosen; limits the offset's metadata."""
 READ_AHEAD_BYTES = 32_000_000
-"""Bytes that a member reads ahead of all its partitions; beside them one message of each."""
+"""The read-ahead of a member in bytes over all its partitions; plus one message of each."""
 HOLDER = "application"
-"""In whose name messages are received: a member has one transaction at a time."""
+"""The holder of received messages: a member has one transaction at a time."""
 
 
 def most_bytes(partitions: int) -> int:

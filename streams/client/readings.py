@@ -24,7 +24,7 @@ from streams.wire import MalformedError
 from streams.wire.reading import Reading, decode_reading, reading_key, reading_record
 
 RENEW = 3_600.0
-"""Seconds after which a record is written again, so that its position is a useful one."""
+"""Seconds after which a record is written again, so that its position stays useful."""
 _TIMEOUT = 30.0
 
 

@@ -42,7 +42,7 @@ class Statements(ABC):
     """
 
     BEGIN_WAITS = False
-    """Whether a BEGIN is waited for unless ``wait`` says otherwise."""
+    """The default of ``wait`` for BEGIN."""
 
     def begin(
         self,

@@ -15,9 +15,9 @@ from streams.store import Store
 T = TypeVar("T")
 _KEPT = 64
 _SHORT = 3_600_000
-"""A time of so many milliseconds at most is read again with every batch of the monitor."""
+"""A window of at most so many milliseconds is read again with every batch of the monitor."""
 _MOVES = 400
-"""A time that ends now moves by so small a part of itself, or with every look."""
+"""A live window moves in steps of this fraction of its length."""
 
 
 @dataclass(frozen=True, slots=True)

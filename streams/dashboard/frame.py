@@ -26,7 +26,7 @@ from streams.dashboard.page import Content, Page
 from streams.dashboard.template import part
 
 _PATIENCE = 0.7
-"""Seconds that a browser waits for the content before it is given the frame."""
+"""Seconds that a browser waits for content before it gets the empty frame."""
 
 log = logging.getLogger("hopline.dashboard")
 

@@ -21,10 +21,10 @@ log = logging.getLogger("hopline.dashboard")
 
 T = TypeVar("T")
 PATIENCE = 0.4
-"""Seconds that a page waits for what nothing is known of before it shows the rest."""
+"""Seconds that a page waits for a first result before it shows the rest."""
 KEPT = 64
 ROOM = 60_000
-"""So much of all answers together is kept, but always the last one, in units of ``weigh``."""
+"""The cache size in units of ``weigh``; the last result is always kept."""
 _PAUSE, _SHARE = 3_000, 10
 
 
@@ -54,7 +54,7 @@ class CachedResult(Generic[T]):
 class _Reading:
     answer: CachedResult[Any] = field(default_factory=CachedResult)
     done: threading.Event = field(default_factory=threading.Event)
-    """Something is known, or why not."""
+    """There is a result or an error."""
 
 
 class Slow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 NONE = "–"
-"""What stands where there is no figure."""
+"""Shown instead of a missing figure."""
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

@@ -13,7 +13,7 @@ from streams.errors import SurroundingsError
 from streams.private import make_folder, open_private
 
 _LEFT: list[subprocess.Popen[bytes]] = []
-"""Python warns about a child that is forgotten while it runs, and that is the purpose here."""
+"""Python warns about a child that is abandoned while running, which is intended here."""
 
 
 class Children:

@@ -13,7 +13,7 @@ from streams.private import write_private
 
 _STOP_S = 20.0
 _OURS = "streams"
-"""What the command line of every process of ours has in it: process ids are used again."""
+"""Part of the command line of all our processes: process ids are reused."""
 
 
 def note(data: Path, processes: Mapping[str, int]) -> None:

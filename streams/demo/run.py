@@ -29,13 +29,13 @@ from streams.topology import Topology, load
 from streams.wire import Topics
 
 LONGEST_ACT = 150.0
-"""Seconds after which waiting for something is given up."""
+"""Timeout of a wait in seconds."""
 VICTIM = "GatewayA"
 SENDER = ("ServerA", "DatabaseA")
 TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
 QUEUE = "TargetQueue"
 DASHBOARD_PORT = 8090
-"""Where the dashboard of a demo that is kept is, if nobody else is there."""
+"""The preferred address of a kept demo's dashboard."""
 _UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
 
 

@@ -14,7 +14,7 @@ from streams.store import Report, percentile
 from streams.topology import Topology
 
 DATA = Path(".hopline/demo")
-"""Where a demo's data go unless somebody says otherwise."""
+"""The default folder of a demo."""
 _WIDTH = 88
 _NAME = 28
 

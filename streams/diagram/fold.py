@@ -18,9 +18,9 @@ from streams.diagram.rows import (
 )
 
 TOGETHER = SECOND
-"""What is folded into one row happens within this time."""
+"""Events within this time may be folded into one row."""
 AT_ONCE = 100 * MILLISECOND
-"""What is folded of one dialog follows each other within this time."""
+"""Events of one dialog may be folded if they follow each other within this time."""
 _LONGEST_ROUND = 8
 _MANY = ("message", "fragment")  # gets an 's' before several numbers
 

@@ -14,7 +14,7 @@ from streams.prose import wrapped
 
 FONT = 12
 LINE = 15
-"""From one line of text to the next."""
+"""Line height."""
 MARGIN = 16
 TIMES = 56
 """The width of the column of times."""

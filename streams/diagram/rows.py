@@ -12,7 +12,7 @@ from enum import Enum
 
 MILLISECOND, SECOND = 1_000, 1_000_000
 LATE = 50 * MILLISECOND
-"""A copy that takes longer is late where something else happens meanwhile."""
+"""A copy that takes longer is late if something else happens meanwhile."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 Place = tuple[str, ...]
 """A participant: (instance,), or (instance, database, service)."""

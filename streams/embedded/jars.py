@@ -14,9 +14,9 @@ from streams.embedded.locked import Jar, locked
 from streams.errors import SurroundingsError
 
 KAFKA_VERSION = "4.2.2"
-"""The newest that keeps its promises when it is killed (docs/decisions/0018)."""
+"""The newest version that is safe when killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""That of pyspark, as a test compares; why not 4.1.1: docs/decisions/0032."""
+"""The version of pyspark, as a test checks; why not 4.1.1: docs/decisions/0032."""
 
 
 def kafka_jars() -> tuple[Path, ...]:

@@ -17,8 +17,10 @@ from streams.private import open_private
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
-"""Kept until the interpreter ends: Python warns about a child that is forgotten while it runs, and
-here that is the purpose."""
+"""Kept until the interpreter ends:
+
+Python warns about a child that is abandoned while running, which is intended here.
+"""
 
 
 def environment() -> dict[str, str]:

@@ -28,10 +28,10 @@ class Condition(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """The process lives and does not answer: it starts, stops or hangs."""
+    """The process is alive but does not respond: it starts, stops or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
-    """It says it runs, and the process is gone or is another program's by now."""
+    """The state file has a process that has ended or is another program now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,4 +68,4 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
     EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
 }
-"""What an event's subclass says (reference 7.1)."""
+"""The text of an event's subclass (reference 7.1)."""

@@ -22,11 +22,11 @@ Headers = list[tuple[str, bytes | None]]
 log = logging.getLogger("hopline.kafka")
 
 STATISTICS_EVERY = 5_000
-"""Milliseconds between two reports of a client about itself."""
+"""Milliseconds between two statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
-"""For so long a producer of ours may keep a transaction open; what is behind it is not read."""
+"""Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
 _LOOK = 5.0
-"""Seconds between two lines that tell how long a cluster is still waited for."""
+"""Seconds between two lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 

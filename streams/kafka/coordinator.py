@@ -16,7 +16,7 @@ MOVES = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""What a broker answers whose groups were made just now, or are being moved to another one."""
+"""Errors of a broker whose groups were just created, or are being moved."""
 
 Answer = TypeVar("Answer")
 

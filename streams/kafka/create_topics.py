@@ -27,7 +27,7 @@ _TIMEOUT = 30.0
 _AGAIN = 0.05
 """Seconds until a broker is asked again for a topic that it does not know yet."""
 _ANSWERS = 3.0
-"""Seconds within which one broker answers."""
+"""Seconds for one broker to respond."""
 
 
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:

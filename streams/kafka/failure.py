@@ -34,7 +34,7 @@ _PASSING = _SILENT | {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
 }
-"""Why a broker does not take a record that it may well take later."""
+"""Transient errors of a write."""
 
 
 NO_LEADER = frozenset(
@@ -44,7 +44,7 @@ NO_LEADER = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""What a broker answers while a leader moves, or where a topic was made or deleted just now."""
+"""Errors while a leader moves, or after a topic was created or deleted."""
 
 
 def is_passing(error: KafkaError) -> bool:

@@ -7,11 +7,11 @@ from confluent_kafka import KafkaError
 from streams.errors import SurroundingsError
 
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
-"""To a producer: somebody else has taken over its transactional id."""
+"""For a producer: another process has taken its transactional id."""
 LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
-"""To a consumer with a name in its group; the last one where it is told to seek.
+"""For a static consumer; the last one on seek.
 
-Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
+Kafka's client also considers itself fenced if its group's coordinator was unavailable for longer
 than a session while nobody polled.
 """
 

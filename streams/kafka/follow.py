@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Place = tuple[str, int]
 
 _AHEAD = 1_000
-"""Records of one partition that may wait for those of others."""
+"""Buffered records of one partition that wait for those of others."""
 _SLICE = 0.2
 """Seconds in the client library at a time, so that an interrupt is served."""
 _PATIENCE = 30.0

@@ -16,7 +16,9 @@ from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets, read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds that a transaction of ours is never open: its own time, and until its end is noticed."""
+"""Seconds after which a transaction cannot be ours: its timeout, and the time until its end is
+noticed.
+"""
 _LOOK = 0.2
 
 

@@ -20,14 +20,14 @@ from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
-"""Seconds before a partition that had no leader is asked about again."""
+"""Seconds before a partition without a leader is retried."""
 
 Lags = dict[tuple[str, str], int]
-"""Records that a group has not passed yet, by group and topic."""
+"""Unread records, by group and topic."""
 Offsets = dict[tuple[str, int], int]
-"""The next record, by topic and partition."""
+"""The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next record and what the group has noted beside it, by topic and partition."""
+"""The next offset and its note, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:

@@ -17,7 +17,7 @@ from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
 
 _PATIENCE = 15.0
-"""Seconds without any sign that all is well after which clients are asked."""
+"""Seconds without any response after which clients are checked."""
 _TIMEOUT = 5.0
 
 

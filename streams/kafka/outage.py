@@ -18,11 +18,11 @@ EVERY = 10.0
 """Seconds between two lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without any such line after which nobody is left who waits for the cluster."""
+"""Seconds without any such line after which no client waits for the cluster any more."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
-"""What librdkafka begins its lines about connections with; any other line is passed on."""
+"""The prefix of librdkafka's lines about connections; other lines are passed on."""
 
 log = logging.getLogger("hopline.kafka")
 _lines = logging.getLogger("hopline.librdkafka")
@@ -46,9 +46,9 @@ class Outage:
         self._watched = False
         self._heard_at = 0.0
         self.refused = ""
-        """Why a broker that answers lets nobody in, if so: nothing else says it."""
+        """The last reason why a broker rejected a login, if any: it is reported nowhere else."""
         self.reason = ""
-        """Why a broker could not be connected to, last, if so."""
+        """The last reason of a failed connection, if any."""
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Process a line of librdkafka's log."""

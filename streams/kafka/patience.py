@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 Call = Callable[[], object]
 
 FIRST = 3.0
-"""Seconds that such a call may take: a coordinator that is there answers in milliseconds."""
+"""Time limit of such a call in seconds: an available coordinator responds in milliseconds."""
 LONGEST = 24.0
 
 
@@ -44,7 +44,7 @@ def _failure(call: Call) -> BaseException | None:
 
 
 _idle: list[_Caller] = []
-"""Who waits for a call. A thread for each call took seven times as long."""
+"""Idle threads for calls. A new thread for each call took seven times as long."""
 
 
 def _begin(call: Call) -> _Caller:

@@ -17,7 +17,7 @@ _PASSING = NO_LEADER | {
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
 }
-"""What a broker, or the client, answers about a topic that it has only just heard of."""
+"""Errors of the broker or the client about a topic that was just created."""
 
 
 def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:
@@ -54,9 +54,9 @@ def watermarks(
 
 
 PATIENCE = 30.0
-"""Seconds that a reader waits for a record before it asks whether Kafka is there at all."""
+"""Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
-"""So many times it waits in a row for one that does answer, and has nothing."""
+"""How many times in a row it waits while Kafka responds without records."""
 
 
 def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
@@ -160,17 +160,17 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
 
 
 CACHE_BYTES = 128 << 20
-"""What the caches of all :class:`Fetcher` of a worker may hold together."""
+"""The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
-"""What a record takes beside its key and value: headers, and Python's own objects."""
+"""The overhead of a record beside its key and value: headers, and Python's own objects."""
 
 
 _SKIP = 2_000
-"""So many records are read and passed over rather than sought: about what a new fetch costs."""
+"""Skipping so many records costs about as much as a new fetch."""
 _AT_ONCE = 500
-"""Of what has arrived already so many records are taken from the client with one call."""
+"""How many records are taken from the client with one call."""
 _AHEAD_KBYTES = 8 << 10
-"""What the client may have read beyond what is asked for."""
+"""The client's prefetch beyond what is requested."""
 
 
 class GoneError(SurroundingsError):

@@ -19,13 +19,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from streams.kafka.reader import next_of, watermarks
 
 GATHERED: dict[str, Any] = {"queued_min_messages": 1, "fetch_queue_backoff_ms": 10}
-"""What a consumer is configured with that fetches only when all that it had was read."""
+"""Configuration of a consumer that fetches only when everything was read."""
 PAUSING: dict[str, Any] = {
     "queued_min_messages": 1,
     "fetch_queue_backoff_ms": 100,
     "fetch_wait_max_ms": 500,
 }
-"""What such a consumer is configured with that pauses between two reads, and so reads later."""
+"""Configuration of such a consumer that pauses between two reads."""
 BATCH = 1_000
 """How many records are taken from the client's queue at a time."""
 

@@ -22,11 +22,11 @@ log = logging.getLogger("hopline.kafka")
 
 _TIMEOUT = 10.0
 _UNSETTLED = 0.5
-"""Seconds until a group is asked again that was rebalancing."""
+"""Seconds until a rebalancing group is checked again."""
 _AGAIN = 5.0
-"""Seconds until it is asked again, where Kafka did not answer, or something was idle."""
+"""Seconds until it is checked again if Kafka did not respond, or a partition was unassigned."""
 _MOST = 5
-"""So many rebalances at most: a partition may be idle because another member cannot read it."""
+"""The most rebalances: a partition may be unassigned because another member cannot read it."""
 
 
 class Returning:

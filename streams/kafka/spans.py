@@ -16,11 +16,11 @@ from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
 
 _BATCH = 1_000
-"""Records at a time: so few that a processor's caches hold them."""
+"""Records at a time: few enough for a processor's caches."""
 _SLICE = 0.2
 """Seconds in the client library at a time, so that an interrupt is served."""
 _LOOK = 2.0
-"""Seconds in which a broker says what topics there are, or is asked again later."""
+"""Timeout in seconds for listing topics, which is retried later."""
 # The methods themselves: with ``map`` several times as fast.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
@@ -54,7 +54,7 @@ class Spans:
     ends: Mapping[Place, int] | None = None
     patience: float = 30.0
     overtaken: list[Overtaken] = field(default_factory=list)
-    """What was gone when it was to be read, in the order in which that was found."""
+    """Records deleted before they were read, in the order of detection."""
     _open: set[Place] = field(init=False)
     _heard_at: float = field(init=False)
     _consumer: Any = field(init=False)

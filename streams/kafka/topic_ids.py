@@ -12,7 +12,7 @@ from streams.kafka.cluster import Cluster
 
 _TIMEOUT = 30.0
 NO_TOPIC = uuid.UUID(int=0)
-"""The id of a topic that is not there."""
+"""The id of a missing topic."""
 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:

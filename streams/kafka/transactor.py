@@ -21,7 +21,7 @@ from streams.kafka.fenced import FENCED, FencedError
 from streams.kafka.patience import Patience, StuckError
 
 _STEP = 5.0
-"""Seconds that Kafka's client waits at a time; then it is asked again."""
+"""Seconds per call of Kafka's client; then it is retried."""
 _LEAST = 0.1
 
 
@@ -32,7 +32,7 @@ _REFUSED = (
     KafkaError.INVALID_RECORD,
     KafkaError.INVALID_TIMESTAMP,
 )
-"""What Kafka, or its client, says of a record that it will never take."""
+"""Permanent errors of Kafka or its client about a record."""
 
 
 class Outgoing(NamedTuple):

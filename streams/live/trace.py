@@ -25,7 +25,7 @@ from streams.wire.frame_headers import decode_journey, decode_parties
 from streams.wire.records import HOP, ROUTE, ack_record, header_of
 
 Visit = tuple[str, int]
-"""An instance, and when the probe came there, in milliseconds after it was sent."""
+"""An instance, and the probe's arrival there, in milliseconds after it was sent."""
 _POLL = 0.1
 
 
@@ -34,7 +34,7 @@ class Verdict(Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    """It arrived by a path that `path` does not know."""
+    """It arrived by a path that `path` does not predict."""
     LOST = "lost"
 
 

@@ -146,7 +146,7 @@ def _hidden(hung: Hung) -> str:
 
 
 _Placed = tuple[Surveyed, Sites]
-"""What there is of a partition, and who knows whose it is."""
+"""A partition's records, and their topic's owner."""
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:

@@ -19,14 +19,14 @@ _MODULES = {
     "SCRAM-SHA-256": f"{_LOGIN}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_LOGIN}.scram.ScramLoginModule",
 }
-"""What logs in by each mechanism that both clients know in the same way."""
+"""The login modules of mechanisms that both clients support alike."""
 _OF_LOGIN = frozenset({"sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"})
 _OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location",
                      "ssl.key.pem", "ssl.key.password"})  # fmt: skip
 _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
-"""Whether a broker's certificate must bear its name."""
+"""Whether a broker's certificate must have its name."""
 _REMEDY = "Verify captures of its topics (--capture FILE), or use TLS with SCRAM, PLAIN or a key."
 
 

@@ -31,7 +31,7 @@ from streams.wire.state_keys import POSITIONS_KEY
 Sum = TypeVar("Sum")
 
 _ERROR, _HEAD = b"<Error ", 256
-"""How an Error's body begins, and how much of it has its code."""
+"""The start of an Error's body, and the length that includes its code."""
 
 
 class Listener(Protocol):

@@ -31,7 +31,7 @@ Sum = TypeVar("Sum")
 
 REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it again."
 _READ = {"topic", "key", "headers"}
-"""Bodies say nothing about the path: they are skipped and not decoded."""
+"""Bodies are not needed: they are skipped, not decoded."""
 
 
 class RowReader(Protocol):

@@ -15,7 +15,7 @@ from pyspark.sql.avro.functions import from_avro
 from streams.wire.single_object import PREFIX_LENGTH
 
 Writers = Mapping[bytes, Mapping[str, Any]]
-"""The schemas that records may be written with, by the ten bytes that they begin with."""
+"""The writer schemas by their ten-byte prefixes."""
 
 
 def _is(raw: str, prefix: bytes) -> Column:

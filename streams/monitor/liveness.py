@@ -9,7 +9,7 @@ from streams.node import LEFT, SILENCE
 
 _SILENCE_MS = int(SILENCE * 1000)
 _SKEW_MS = 30_000
-"""By how much the reader's clock may differ from Kafka's, before it has seen that one go."""
+"""The maximum difference of the reader's clock from Kafka's, before that is known."""
 
 
 @dataclass(slots=True)

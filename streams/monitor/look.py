@@ -35,7 +35,7 @@ from streams.wire.spans import spans_in
 
 _BEGINNING = -2
 PATIENCE = 10.0
-"""Seconds that Kafka may take to say where a topic ends."""
+"""Seconds for Kafka to return a topic's end."""
 _READ = ("event", "queue", "out", "dialog")
 
 Place = tuple[str, int]

@@ -10,7 +10,7 @@ from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
 _STATE = (DialogSide, DialogGone)
-"""The topics of state have these already, record by record."""
+"""The topics of state already have these, record by record."""
 
 
 class Publisher:

@@ -31,7 +31,7 @@ from streams.wire.records import MESSAGE
 
 _HEARTBEATS = ("presence",)
 _NEVER = "(?!)"
-"""A pattern that no name fits."""
+"""A pattern that matches no name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,13 @@ from streams.store import (
 )
 
 EVERY = 5.0
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 KEPT = 86_400_000
-"""For so many milliseconds samples are kept."""
+"""Milliseconds that samples are kept."""
 
 _LAST_S = 15.0
 _CHANGES = ("until", "seen_at")
-"""What changes in a sample that holds: how long it has, and when the last heartbeat came."""
+"""The changing columns of a valid sample: its end, and the last heartbeat."""
 
 
 class Sampler:

@@ -15,7 +15,7 @@ from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Trouble
 from streams.wire import Topics
 
 MOST = 50_000
-"""Records in a batch: their dialogs pass through the driver's memory."""
+"""Records in a batch: their dialogs are in the driver's memory."""
 
 
 class StateSink(BatchSink):

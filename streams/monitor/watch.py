@@ -13,7 +13,7 @@ from streams.store import Store
 
 _MOMENT = 3
 _HEARTBEATS = "(presence)"
-"""Part of the description of a source of heartbeats: these records are no work."""
+"""Part of the description of a source of heartbeats: these records do not count as work."""
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ _MATCHES: tuple[tuple[bool, ...], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""Whether contract, local and remote service are stated, the best match first (4.12)."""
+"""Whether contract, local and remote service are given, the best match first (4.12)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from streams.errors import Number
 from streams.protocol import DEFAULT_PRIORITY, DIALOG_TIMER, ERROR
 
 POISON = 5
-"""So many rollbacks in a row, of transactions that have received, turn a queue off (4.11)."""
+"""Rollbacks in a row, of receiving transactions, that disable a queue (4.11)."""
 
 Holder = Hashable
 Side = tuple[uuid.UUID, bool]

@@ -29,7 +29,7 @@ from streams.topology import Database
 Row = dict[str, Any]
 
 CLOSED_FOR = 1_800_000
-"""How long a closed target endpoint is shown; an initiator's vanishes at once (U-29)."""
+"""How long a closed target endpoint is shown; an initiator's disappears at once (U-29)."""
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:

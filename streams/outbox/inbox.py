@@ -20,7 +20,7 @@ INBOX = sa.Table(
     sa.Column("message", sa.String(36), primary_key=True),
     sa.Column("received_at", sa.BigInteger, nullable=False, index=True),  # epoch seconds
 )
-"""Sequence alone would not do: an Error and a DialogTimer have none."""
+"""The sequence alone is not enough: an Error and a DialogTimer have none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,12 +43,12 @@ from streams.wire.records import COMMAND
 log = logging.getLogger("hopline.outbox")
 
 RENEW = 600.0
-"""Seconds without a batch after which the offset is committed again, so that it is not too old."""
+"""Seconds without a batch after which the offset is committed again, before it expires."""
 LOOK_AGAIN = 5.0
-"""Seconds after which an instance that nobody had applied is looked for again."""
+"""Seconds after which a missing instance is checked again."""
 _AGAIN = 1.0
 _MOST_NAMES, _NAME_SHOWN = 100, 100
-"""So many instances that nobody has applied are named, with so many characters each."""
+"""How many missing instances are listed, and how many characters of each."""
 
 
 class Relay:

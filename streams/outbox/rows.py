@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 BATCH = 500
-"""A batch has so many rows at most."""
+"""The most rows of a batch."""
 
 _INT64 = 2**63
 

@@ -24,14 +24,17 @@ from streams.store.database import engine_for, shown
 from streams.times import LATEST
 
 METADATA = sa.MetaData()
-"""The outbox's tables, for whoever migrates a schema; so is that of :mod:`streams.outbox.inbox`."""
+"""The outbox's tables, for schema migrations; also :mod:`streams.outbox.inbox`'s."""
 
 BATCH_BYTES = 8_000_000
-"""A batch has so many bytes at most, or a single row."""
+"""The most bytes of a batch, except for a single row."""
 LARGEST = 1_000_000 + 36
-"""Bytes of a statement with body and key. Kafka takes no larger record: such a row is left out."""
+"""The most bytes of a statement with body and key.
+
+Kafka accepts no larger record: such a row is left out.
+"""
 LONGEST_NAME = 4_096
-"""Characters of an instance's name; nobody has applied one with more."""
+"""Characters of an instance's name; longer ones do not exist."""
 
 OUTBOX = sa.Table(
     "hopline_outbox",

@@ -15,9 +15,9 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 ADDRESSES = 64
-"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
+"""An address index below this is one byte on the wire."""
 HELD_RUNS = 8
-"""An acknowledgement names at most so many runs of fragments that are held out of order."""
+"""The most runs of out-of-order fragments in an acknowledgement."""
 DEFAULT_PRIORITY = 5
 EVERYTHING = 2**63 - 1
 """An instant (epoch milliseconds) after all others."""

@@ -41,7 +41,7 @@ class Flag(IntFlag):
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
 _REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
-"""Visits, and characters of their names: twice the hops that a copy has, and thrice their names."""
+"""Visits, and characters of their names: twice the hop limit, and three times their names."""
 
 
 class Parties(NamedTuple):
@@ -143,7 +143,7 @@ def joined(fragments: Sequence[Message]) -> Message:
 
 
 UNPROVOKED = -1
-"""The attempt of an acknowledgement that no copy has provoked: the receiver has room again."""
+"""The attempt of an unprovoked acknowledgement: the receiver has room again."""
 
 
 class Ack(NamedTuple):

@@ -11,7 +11,7 @@ from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
 from streams.protocol.frames import Message, joined
 
 TIMER = -1
-"""What stands for a DialogTimer among the parked; other negative numbers are Errors."""
+"""Represents a DialogTimer among the parked; other negative numbers are Errors."""
 
 
 @dataclass(slots=True)

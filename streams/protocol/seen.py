@@ -17,9 +17,9 @@ from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command
 
 KEPT = 16
-"""So many statements of a source are remembered one by one."""
+"""How many statements of a source are stored individually."""
 MOST_SOURCES = 10_000
-"""So many sources are remembered in a partition: those that have issued a statement last."""
+"""How many sources are stored in a partition: the most recent ones."""
 
 
 class SeenStatement(NamedTuple):

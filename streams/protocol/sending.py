@@ -14,7 +14,7 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""After these nothing is transmitted: it is kept until the application ends the dialog."""
+"""After these nothing is transmitted: messages are kept until the application ends the dialog."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from streams.report.parts import Began, Part
 from streams.wire.job import tag_in, tag_of
 
 LIVE = ""
-"""The job of what applications say themselves."""
+"""The job of applications' own statements."""
 
 
 def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:

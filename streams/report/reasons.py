@@ -45,7 +45,7 @@ DISCARDED = (
 
 
 _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
-"""Errors that a database reports after it was ordered to end conversations: NEW_BROKER, ..."""
+"""Errors of a database after its conversations were ended: NEW_BROKER, ..."""
 
 
 @dataclass(slots=True)

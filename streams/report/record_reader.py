@@ -49,7 +49,7 @@ from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, header_of
 
 DialogPart = tuple[bytes, Part]
-"""A dialog's id, and a part of what is known of it."""
+"""A dialog's id, and a part of it."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""

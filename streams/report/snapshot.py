@@ -26,7 +26,7 @@ from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 
 Range = tuple[int, int]
-"""The first offset and the one behind the last."""
+"""The first offset and the end (exclusive)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 DEFAULT_PORT = 4022
-"""The port where an address names none (U-03)."""
+"""The default port of an address (U-03)."""
 
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)"
 _ADDRESS = re.compile(rf"tcp://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?/?", re.IGNORECASE)

@@ -19,7 +19,7 @@ from streams.routing.address import LOCAL, Address, AddressKind
 AUTO_CREATED_LOCAL = "AutoCreatedLocal"
 CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 SYSTEM_SERVICE = "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker"
-"""The service in whose name every database begins conversations of its own."""
+"""The system service of every database, which begins its own conversations."""
 
 _LONGEST_GUID = 38
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")

@@ -25,7 +25,7 @@ from streams.protocol.frames import DIALOG_TIMER
 from streams.xml_reader import parse_xml
 
 Classifier = Callable[[bytes], str | None]
-"""Return the name of the service for a body; ``None`` or any exception is a failure."""
+"""Returns the name of the service for a body; ``None`` or any exception is a failure."""
 FAILED = 1
 """The error code of a dialog whose first message could not be classified (U-41)."""
 _LONGEST_NAME, _LONGEST_TEXT = 256, 3000

@@ -18,7 +18,7 @@ from streams.xml_reader import parse_xml
 
 Finder = Callable[[bytes], str | None]
 _SINGLE_OBJECT = b"\xc3\x01"
-"""How Avro's single-object encoding begins; the schema's fingerprint, 8 bytes, comes behind it."""
+"""The marker of Avro's single-object encoding; the schema's 8-byte fingerprint follows."""
 
 
 def find_by_xpath(expression: str, namespaces: Mapping[str, str]) -> Finder:

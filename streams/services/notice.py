@@ -18,11 +18,11 @@ from streams.topology import Database, Offer, Role, Route, Topology, route_key
 from streams.topology.export.quoting import bracket
 
 UNKNOWN, UNUSABLE, NO_REQUEST = 1, 2, 3
-"""Error codes: the directory has no such service; it has, but no route can be made of what it says;
-what came is no MissingRoute.
+"""Error codes: the directory has no such service; its entry is unusable; the message is not a
+MissingRoute.
 """
 PREFIX = "Configured/"
-"""How the names of the routes begin that the service has created."""
+"""The prefix of the names of created routes."""
 _NAME, _LONGEST = 100, 1000
 
 Refusal = tuple[int, str]

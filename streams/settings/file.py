@@ -15,7 +15,7 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""Of a value; what stands behind a longer one is said to stand where it begins."""
+"""The length limit of a value; positions in a longer one are those of its start."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 

@@ -79,9 +79,9 @@ class WorkerSettings:
 
 
 SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
-"""The tables of the file, and what they set; the keys of ``""`` stand before every table."""
+"""The tables of the file, and their settings; the keys of ``""`` precede every table."""
 PROPERTIES = "kafka"
-"""The table of librdkafka's own properties, for the cluster that a command talks to."""
+"""The table of librdkafka's properties, for the cluster of a command."""
 CLUSTERS = "clusters"
 """The tables of librdkafka's properties for other clusters, by the name of the credentials."""
 

@@ -13,7 +13,7 @@ from streams.settings.model import settings_of
 
 _VARIABLE = "HOPLINE_KAFKA_"
 _COMPOSED = frozenset(_VARIABLE + name for name in ("HEAP", "IMAGE", "PORT"))
-"""Knobs of docker-compose.yml, which whoever exports them means for Kafka's container."""
+"""Variables of docker-compose.yml, which are meant for Kafka's container."""
 _ELSEWHERE = "HOPLINE_CLUSTERS__"
 _OTHERS = (
     "HOPLINE_CACHE",
@@ -85,11 +85,11 @@ REFUSED: Mapping[str, str] = {
 """Properties that cannot be set, and why: messages would be lost or misplaced, or code run."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
-"""What librdkafka puts into the command with which a shell gets a ticket."""
+"""The characters that librdkafka puts into the shell command for a ticket."""
 _PLAIN = re.compile(r"[\w@./:+-]*")
 
 ADDRESS = "bootstrap.servers"
-"""The property that says where a cluster is."""
+"""The property with a cluster's address."""
 STATED = frozenset(
     {
         ADDRESS, "security.protocol", "enable.ssl.certificate.verification",
@@ -103,7 +103,7 @@ STATED = frozenset(
         "linger.ms", "queue.buffering.max.ms", "batch.size", "message.max.bytes",
     }
 )  # fmt: skip
-"""Properties that a topology may state: it comes from the catalog, which others write."""
+"""Properties allowed in a topology, which is read from the catalog."""
 _TRUST = re.compile(
     r"bootstrap\.servers|security\.protocol|enable\.ssl\..*|sasl\.(?!username$).*|ssl\..*"
 )

@@ -15,7 +15,7 @@ from streams.settings.properties import Sourced
 
 SUFFIX = ".file"
 _BY_FILE = ("password", "passphrase", "secret")
-"""How the names of properties end that may stand in a file."""
+"""The suffix of properties whose value may be in a file."""
 
 
 def is_filed(name: str) -> bool:

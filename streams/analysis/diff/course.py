@@ -23,7 +23,7 @@ from streams.routing import broker_key
 from streams.topology import Database, Instance
 
 CURRENT_DATABASE = "current database"
-"""What BEGIN DIALOG may say instead of the broker id of its own database."""
+"""BEGIN DIALOG's keyword for the broker id of its own database."""
 
 
 @dataclass(slots=True)

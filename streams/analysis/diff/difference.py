@@ -16,7 +16,7 @@ from streams.analysis.flows.flows import flows_of
 from streams.routing import broker_key
 
 LISTED = 20
-"""How many failing steps are listed of one flow."""
+"""The number of failing steps listed per flow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from streams.errors import UsageError
 from streams.topology import Database, Instance, Route, Topology
 
 LINK = "--"
-"""What stands between the two instances of a link."""
+"""The separator of the two instances of a link."""
 
 
 def remove(topology: Topology, name: str) -> Topology:

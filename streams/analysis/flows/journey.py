@@ -15,7 +15,7 @@ from streams.analysis.paths.network import Ending, Network, State, Step
 from streams.analysis.paths.path_graph import PathGraph
 
 Hops = tuple[tuple[State, Step], ...]
-"""A path: who decides, and what follows, from the first to the last."""
+"""A path: states and steps, from first to last."""
 
 
 @dataclass(frozen=True, slots=True)

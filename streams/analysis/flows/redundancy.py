@@ -13,7 +13,7 @@ from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
 _END = ""
-"""Stands for the target's database: what every path to a broker id leads to."""
+"""Stands for the target's database, the end of every path to a broker id."""
 
 
 @dataclass(frozen=True, slots=True)

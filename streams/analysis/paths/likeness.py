@@ -21,9 +21,9 @@ from streams.routing import (
 )
 
 Table = tuple[str, str | None]
-"""Who decides: an instance, by the routes of a database, or (``None``) by those of msdb."""
+"""The deciding table: an instance, with a database or (``None``) msdb."""
 _OTHER = "\0other"
-"""Stands for every name that a table does not have."""
+"""Stands for every unknown name."""
 
 
 class MessageClass(NamedTuple):

@@ -11,9 +11,9 @@ from streams.analysis.paths.path import Paths
 from streams.analysis.paths.path_graph import MessagePath
 
 EDGES = 500
-"""How many arrows Mermaid draws unless its host allows more."""
+"""The default maximum of arrows in Mermaid."""
 FINDINGS = 3
-"""How many findings stand beside the chart."""
+"""The number of findings beside the chart."""
 
 
 def path_mermaid(paths: Paths) -> str:

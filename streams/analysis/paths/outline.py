@@ -16,9 +16,9 @@ from streams.analysis.paths.returns import Returns
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]
-"""How paths end that do not arrive, or (delivered) whose acknowledgement does not."""
+"""How failing paths end, or (delivered) those without an acknowledgement."""
 LINES = 60
-"""After how many branches none is followed any more."""
+"""The number of branches after which none is followed."""
 
 
 @dataclass(frozen=True, slots=True)

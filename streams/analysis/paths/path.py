@@ -23,7 +23,7 @@ from streams.analysis.places import Place
 from streams.topology import MSDB, Finding, Topology
 
 LIMIT = 100
-"""How many outcomes are listed unless somebody asks for more."""
+"""The default number of listed outcomes."""
 
 
 @dataclass(frozen=True, slots=True)

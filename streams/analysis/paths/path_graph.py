@@ -32,9 +32,9 @@ _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest circles whose paths are followed exactly: their number grows like its factorial."""
+"""The largest cycles whose paths are followed exactly: their number grows factorially."""
 KEYS = 10_000
-"""How many keys circles may add to the states before only smaller ones are followed exactly."""
+"""How many keys cycles may add to the states before only smaller ones are followed exactly."""
 
 
 class PathClass(NamedTuple):

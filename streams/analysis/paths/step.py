@@ -13,7 +13,7 @@ from streams.errors import Number
 from streams.routing import Address, Decision
 
 Pick = tuple[str, int, int | str]
-"""What a choice depends on: (kind, among how many, which). Two choices of one dialog are linked."""
+"""The input of a choice: (kind, among how many, which). Two choices of one dialog are linked."""
 
 
 class Disposition(Enum):
@@ -27,7 +27,7 @@ class Disposition(Enum):
 
 
 Home = tuple[str, str]
-"""The instance and database in which a dialog began: where its acknowledgements belong."""
+"""The instance and database that began a dialog: the destination of acknowledgements."""
 
 
 class State(NamedTuple):

@@ -17,7 +17,7 @@ from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
 ENDS, FINDINGS = 10, 3
-"""How many ends and how many findings are told apart in an outline."""
+"""How many ends and how many findings an outline lists."""
 _NAMES = 3
 
 _RULES = {

@@ -29,7 +29,7 @@ from streams.wire import Topics
 from streams.wire.records import LARGEST_BODY, command_record
 
 HomeOf = Callable[[str | None, str | None, str | None], tuple[str, str] | None]
-"""From what is known of an endpoint's instance, database and service to the place that it is."""
+"""Resolves an endpoint's known instance, database and service to a place."""
 
 
 @dataclass(frozen=True, slots=True)

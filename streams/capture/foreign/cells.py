@@ -19,8 +19,9 @@ _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"[^a-z0-9]+")
 _TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
-"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their
-number in a millisecond."""
+"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their number
+in a millisecond.
+"""
 
 
 def text_of(raw: Any) -> str | None:

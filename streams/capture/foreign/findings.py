@@ -13,7 +13,7 @@ from streams.protocol import Flag
 from streams.protocol.frames import CommandKind
 
 _KINDS, _OTHER = 200, "something else"
-"""How many kinds are told apart: a file may be full of names that nobody knows."""
+"""How many kinds are reported: a file may be full of unknown names."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 

@@ -27,7 +27,7 @@ from streams.protocol.frames import CommandKind
 SEND, END, END_WITH_ERROR, BEGIN, CREATED, CLEANUP = 1, 2, 3, 11, 12, 13
 """Subclasses of Broker:Conversation that applications cause."""
 UNKNOWN_ERROR = 1, "the trace does not have the error"
-"""What END CONVERSATION WITH ERROR gets: a trace has neither its code nor its text."""
+"""The default error of END CONVERSATION WITH ERROR: a trace has neither code nor text."""
 _DEEDS = {
     SEND: CommandKind.SEND,
     END: CommandKind.END,
@@ -76,7 +76,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[str, int]] = {
         "started": 1, "ended": 2, "aborted": 3, "notified": 4, "taskoutput": 5, "failedtostart": 6,
     },
 }  # fmt: skip
-"""What a subclass says in words, and its number (reference 7.1)."""
+"""The text of a subclass, and its number (reference 7.1)."""
 
 
 @dataclass(frozen=True, slots=True)

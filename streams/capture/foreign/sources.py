@@ -28,7 +28,7 @@ from streams.xml_reader import XmlError
 KNOWN = xevents.COLUMNS | trace.COLUMNS | views.COLUMNS
 _LATE = (ViewKind.SERVICES, ViewKind.CONTRACTS)
 _CLOCK_STEP = 2 * 3_600_000
-"""Milliseconds that a server's clock is set back when summer ends, and some more."""
+"""Milliseconds that a server's clock is set back at the end of summer time, and some more."""
 
 
 class ForeignFormat(Enum):
@@ -66,7 +66,7 @@ class Reader:
     utc_offset: int = 0
     names: Names = field(default_factory=Names)
     _clocks: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The rank and the time of what every server told last."""
+    """The rank and the time of each server's last event."""
 
     def read(self, source: Source) -> Iterator[Finding]:
         """Yield a file's findings; raise InputError for an unknown format."""

@@ -11,7 +11,7 @@ from streams.errors import InputError
 from streams.topology.decode import marked_encoding, unmarked_utf_16
 
 LONGEST = 16 * 1024 * 1024
-"""Characters of a line, a cell or an element; nothing that can be a message is longer."""
+"""Characters of a line, a cell or an element; no message is longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
 _ERRORS = "hopline-cp1252"

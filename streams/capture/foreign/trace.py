@@ -16,7 +16,7 @@ from streams.errors import EventKind
 from streams.xml_reader import read_xml
 
 COLUMNS = frozenset({"eventclass", "eventsubclass", "eventsequence", "starttime", "rolename"})
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 BY_NUMBER = {
     "1": "textdata", "2": "binarydata", "3": "databaseid", "5": "priority", "8": "hostname",
     "12": "spid", "14": "starttime", "20": "severity", "21": "eventsubclass", "22": "objectid",

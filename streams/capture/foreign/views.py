@@ -35,7 +35,7 @@ _KNOWN_BY: tuple[tuple[ViewKind, frozenset[str]], ...] = (
     (ViewKind.CONTRACTS, frozenset({"service_contract_id", "name"})),
 )
 COLUMNS = frozenset().union(*(columns for _, columns in _KNOWN_BY)) | {"message_body"}
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 
 
 def view_of(columns: Collection[str]) -> ViewKind | None:

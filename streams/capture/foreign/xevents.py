@@ -33,7 +33,7 @@ EVENTS = {
 COLUMNS = frozenset(
     {"event_data", "object_name", "conversation_action", "conversation_id", "timestamp_utc"}
 )
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 _SUBCLASS = (
     "conversation_action", "conversation_group_action", "setup_event", "route_type",
     "acknowledgement_type", "activation_state", "state",

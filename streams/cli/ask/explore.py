@@ -12,7 +12,7 @@ import click
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
-"""So many failures are made small: one for each invariant, those of the lowest seeds."""
+"""The number of minimized failures: one for each invariant, of the lowest seeds."""
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:

@@ -15,7 +15,7 @@ from streams.capture.rerun import Rerun
 from streams.errors import text_of
 
 SHOWN = 10
-"""Dialogs that fared otherwise, of those that are listed; JSON has more."""
+"""The number of changed dialogs in the text; JSON has more."""
 _NAME = 17
 _OUTCOMES = {
     "same": "same database, same path",

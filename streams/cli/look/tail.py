@@ -22,10 +22,10 @@ from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _OPEN = 1.0
-"""Seconds after which an open transaction is worth a line; those of a busy worker are shorter."""
+"""Seconds after which an open transaction is reported; those of a busy worker are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
 _ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
-"""What comes first of things that happened in the same millisecond."""
+"""The order of events within the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 

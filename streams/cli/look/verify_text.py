@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _NAME = 24
 SHOWN = 20
-"""Exceptions that are listed; JSON has all that were kept."""
+"""Exceptions in the text; JSON has all that were kept."""
 
 
 def verified_text(verified: Verified) -> str:

@@ -51,7 +51,7 @@ _TYPES: Mapping[str, click.ParamType] = {
     "worker.http": ADDRESS,
     "worker.answer_within": SECONDS,
 }
-"""Settings of which not every text or number can be meant."""
+"""Settings with a validating parameter type."""
 _NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
 _REPLICATION = "hopline.replication"

@@ -23,7 +23,7 @@ from streams.topology import Severity, Topology
 
 _BAD_NEWS = 1
 _MOST = 10
-"""Dialogs that are named one by one."""
+"""The number of dialogs listed individually."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from streams.prose import wrapped
 from streams.wire.describe import Description
 
 SHORTEST_ID = 8
-"""The characters of a conversation's id by which it is known."""
+"""The characters shown of a conversation's id."""
 
 
 def json_lines(record: Description) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from streams.protocol.frames import PREFIX
 
 LONGEST_BODY = 60
-"""The characters of a body that are shown unless somebody wants it otherwise."""
+"""The default number of characters shown of a body."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_SHORTER = 12
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 POINTS = 120
 WINDOW = 10_000
-"""How long a window is where there is none to look at."""
+"""The default length of a window."""
 
 
 class Windowed(Protocol):

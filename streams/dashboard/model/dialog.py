@@ -13,9 +13,9 @@ from streams.live.life import Endpoint, Life, MessageLife, Step, cut, draw_life
 from streams.protocol import State
 
 ROWS = 60
-"""So many rows are on one page of the diagram."""
+"""Rows per page of the diagram."""
 MESSAGES = 25
-"""So many rows are on one page of the list of messages."""
+"""Rows per page of the list of messages."""
 
 
 @dataclass(frozen=True, slots=True)

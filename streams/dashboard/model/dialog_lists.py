@@ -52,7 +52,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
         "No dialog is left open on one side.",
     ),
 }
-"""Title, hint, and what is said of an empty one, by name."""
+"""Title, hint, and the text of an empty list, by name."""
 
 
 @dataclass(frozen=True, slots=True)

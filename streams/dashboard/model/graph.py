@@ -15,7 +15,7 @@ from streams.topology import Finding
 from streams.topology import Severity as Weight
 
 MOST = 40
-"""So many instances are drawn at most; a filter finds the others."""
+"""The most instances in the graph; a filter finds the others."""
 
 
 class Health(Enum):

@@ -16,11 +16,11 @@ WIDTH, HEIGHT = 148, 44
 """Of an instance's box, in units of the picture."""
 _ROW, _MARGIN = 66, 14
 _WIDE, _NARROWEST, _WIDEST = 900, 220, 380
-"""The picture is so wide, if that lets columns be neither too close nor too far apart."""
+"""The preferred width of the picture, if columns then have acceptable distances."""
 _TALL = 14
-"""A column with more instances stands beside itself."""
+"""A column with more instances is split."""
 _ROUND = 14
-"""So many instances at most stand in a circle; of more one could read nothing."""
+"""The most instances in a circle that stays readable."""
 _SWEEPS = 6
 
 

@@ -23,7 +23,7 @@ _COLOURS = {
     Cause.UNKNOWN: "faint",
 }
 _USUAL = (Cause.RETRY, Cause.REDELIVERY)
-"""These have a place in the chart even where there are none."""
+"""Causes that the chart always shows."""
 _LINES = ("blue", "teal", "amber", "violet")
 _ROWS = 8
 _ALARMS = 6

@@ -36,9 +36,9 @@ from streams.errors import HoplineError
 from streams.store import LatencyWindow, Link
 
 Side = tuple[str, bool]
-"""An instance, and whether its right side is meant."""
+"""An instance, and whether it is its right side."""
 _LABELS = 16
-"""So many links have their rate written beside them; where there are more, nobody could read it."""
+"""The most links with a readable rate label."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,9 @@ from streams.wire.state_keys import (
 from streams.workers.endpoint.inputs import Inputs
 
 AT_ONCE = 500
-"""So many dialogs are moved in one transaction."""
+"""Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""So many bodies are copied in one: 450 MB if all are as large as they may be."""
+"""Bodies per transaction: 450 MB at their largest size."""
 
 
 @dataclass(slots=True)

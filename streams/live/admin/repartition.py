@@ -43,7 +43,7 @@ from streams.workers.endpoint.inputs import Inputs
 
 MOST = 1_000
 _JOINED = 30.0
-"""Seconds to wait until the partitions of a worker that has died are free."""
+"""Seconds to wait until the partitions of a dead worker are free."""
 Reporter = Callable[[str], None]
 
 

@@ -22,7 +22,7 @@ from streams.topology import Finding, Skipped, Topology, apply_sql, flatten
 from streams.wire.specs import TopicSpec
 
 _WITHOUT_EFFECT = frozenset({"PRINT"})
-"""Statements that may stand in a script and change nothing."""
+"""Statements that are allowed in a script but change nothing."""
 
 
 @dataclass(frozen=True, slots=True)

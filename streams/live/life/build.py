@@ -28,7 +28,7 @@ _RANK = {
     Shape.ACK: 5,
 }
 _REFUSED = 4
-"""What comes first of things that happened in the same millisecond."""
+"""The order of events within the same millisecond."""
 
 
 @dataclass(slots=True)

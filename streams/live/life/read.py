@@ -37,7 +37,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 MARGIN = 300_000
-"""Milliseconds by which clocks may differ that have stamped a dialog's records."""
+"""The maximum clock difference of a dialog's timestamps in milliseconds."""
 _BATCH, _SLICE = 1_000, 0.2
 _AHEAD = 16_384  # kilobytes of the client library's prefetch
 _TIMEOUT = 10.0

@@ -23,7 +23,7 @@ from streams.wire.records import CONVERSATION, header_of, is_moved, key_of
 from streams.wire.state_keys import StateKey
 
 KEPT = 512
-"""So many bytes of a body are kept: enough to recognise it, and the number of an Error."""
+"""Bytes kept of a body: enough to recognize it, and the number of an Error."""
 
 
 class Issued(NamedTuple):
@@ -89,7 +89,7 @@ class Broken(NamedTuple):
 
 
 KINDS = ("cmd", "out", "txq", "ingress", "in", "ack", "queue", "event", "dialog")
-"""The kinds of topics in which a dialog leaves something that is read."""
+"""The kinds of topics that have records of a dialog."""
 
 Record = Issued | Frame | BrokerEvent | Kept | Broken
 

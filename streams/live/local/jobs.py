@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SLOT = "up"
-"""The slot of the workers that `up` starts; it also tells them from others."""
+"""The slot of the workers that `up` starts; it also distinguishes them from others."""
 ROLES = ("forwarder", "endpoint")
 AGENTS = "agents"
 

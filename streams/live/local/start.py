@@ -25,7 +25,7 @@ from streams.wire import Topics
 
 Reporter = Callable[[str], None]
 _REPORT_S = 2.0
-"""Seconds between two lines that say how many workers are ready."""
+"""Seconds between two progress lines."""
 _APPEARS_S = 5.0
 
 

@@ -21,10 +21,11 @@ class Health(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """Everything lives, and not every worker is ready."""
+    """Everything is running, but some workers are not ready."""
     BROKEN = "broken"
-    """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
-    is held back."""
+    """A process has ended, Kafka does not respond, a transaction hangs, or a statement is held
+    back.
+    """
     STOPPED = "stopped"
 
 

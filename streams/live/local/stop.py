@@ -10,7 +10,7 @@ from streams.live.local.folder import System, UpFolder
 from streams.live.local.supervisor import DRAIN_S
 
 _MORE_S = 10.0
-"""What the supervisor may take beyond the time that its workers have to drain."""
+"""The supervisor's additional time after its workers' drain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from streams.live.local.folder import UpFolder, WorkerProcess
 from streams.live.local.jobs import Job
 
 LOOK_S = 0.2
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long a process that has ended waits for its n-th start in a row."""
+"""The pause before the n-th restart in a row."""
 STEADY_S = 60.0
-"""A process that has lived as long begins with the shortest pause again."""
+"""After this uptime the pause is reset."""
 DRAIN_S = 30.0
-"""Seconds that workers have to drain before they are killed."""
+"""Seconds for workers to drain before they are killed."""
 
 
 @dataclass(slots=True)

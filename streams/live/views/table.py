@@ -111,7 +111,7 @@ VIEWS: Mapping[str, View] = {
         _nothing,
     ),
 }
-"""By name; columns in front of the documented ones say where a row is from."""
+"""By name; additional columns in front have a row's place."""
 
 TIMES = frozenset(
     words("lifetime security_timestamp enqueue_time last_activity_time message_enqueue_time")

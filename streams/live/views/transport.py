@@ -14,7 +14,7 @@ from streams.wire.records import read_message
 from streams.wire.spans import spans_in
 
 _SILENT_MS = 5_000
-"""An instance whose forwarder has said nothing for as long counts as unreachable."""
+"""Milliseconds without a heartbeat after which an instance counts as unreachable."""
 
 
 def forwarded_messages(asked: Asked) -> Iterator[Row]:

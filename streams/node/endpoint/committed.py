@@ -22,7 +22,7 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""So many sources a transaction forgets beside as many as it adds: each is a record."""
+"""How many sources a transaction removes beside as many as it adds: each is a record."""
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from streams.protocol import Dialog, DialogKey
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
-"""Read the dialog of a conversation from its state record, and its chunks from theirs."""
+"""Decodes a dialog from its state record, and its chunks from theirs."""
 
 AWAKE = 10_000
-"""So many dialogs are kept as values; one takes ten times as much memory as its record."""
+"""How many dialogs are kept as values, which take ten times as much memory as records."""
 
 OneChunk = tuple[int, bytes]
-"""Number and record of a dialog's only chunk: a dictionary of one takes four times as much."""
+"""Number and record of a dialog's only chunk: a dictionary takes four times as much."""
 
 
 class Dialogs(Mapping[DialogKey, Dialog]):

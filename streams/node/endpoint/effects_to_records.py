@@ -192,4 +192,4 @@ def _journey(tx: Overlay, attempt: int, first_hop: int) -> Journey:
 
 
 _begun = lru_cache(4096)(Journey)
-"""What is sent in one transaction has few different journeys before it."""
+"""The messages of one transaction have few different paths."""

@@ -30,18 +30,19 @@ from streams.routing import broker_key
 
 UNLIMITED = sys.maxsize
 PROBES = 100
-"""Messages in flight towards a service that is stalled, beside the retries of each dialog."""
+"""Messages in flight towards a stalled service, beside the retries of each dialog."""
 MOST = 1_000
-"""So many flows are remembered although nothing is in flight: their names come from outside."""
+"""How many idle flows are kept: their names come from outside."""
 AT_ONCE = 100
-"""So many flows have turns in one transaction: what waits of each is somewhere else in ``cmd``."""
+"""How many flows have turns in one transaction: the messages of each are elsewhere in ``cmd``."""
 SHARE, EVERY = 64, 100
-"""However much is in flight, one in so many of the limit may be added every so many milliseconds:
-what waits must not starve behind what is accepted and transmitted at once."""
+"""However much is in flight, a fraction of the limit may be added at this interval in milliseconds:
+waiting messages must not starve behind immediately transmitted ones.
+"""
 
 
 Destination = tuple[str, str]
-"""A service, and the broker id as it is compared; "" for whichever has the service."""
+"""A service, and the comparable form of a broker id; "" for any."""
 
 
 def destination(dialog: Dialog) -> Destination:
@@ -87,7 +88,7 @@ class Flows:
         self._limits = limits
         self._flows: dict[Destination, Flow] = {}
         self._wanting: dict[Destination, Flow] = {}
-        """The flows that want turns: the one that has waited for longest is first."""
+        """The flows that want turns: the one that has waited longest is first."""
         self._in_flight: dict[DialogKey, int] = {}
 
     def of(self, dialog: Dialog) -> Flow:

@@ -13,11 +13,11 @@ from streams.node.endpoint.retention import TrimPoint
 from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
-"""So many records that could go are worth the trouble: some megabytes, and a minute of traffic."""
+"""The minimum number of removable records: some megabytes, and a minute of traffic."""
 SHARE = 10
-"""Of these at most one in so many may be needed: what is written is a fraction of what goes."""
+"""At most one in so many of these may be needed: writes are a fraction of what is freed."""
 AT_ONCE = 200
-"""So many bodies are moved in one transaction at most; others the next time."""
+"""The most bodies moved in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 STALE = 2
-"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
+"""Heap entries per key before a rebuild, which costs less than keeping them."""
 
 
 class Oldest(Generic[K]):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
-"""So many dialogs are looked at between two turns of a worker: a few milliseconds."""
+"""Dialogs examined between two turns of a worker: a few milliseconds."""
 
 
 class TrimPoint(NamedTuple):

@@ -9,13 +9,13 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 NEAR = 3_600_000
-"""Milliseconds: what is due later than that waits in a drawer, not in the heap."""
+"""Milliseconds: later timers are in a drawer, not in the heap."""
 _DRAWER = 18
-"""A drawer holds what is due within the same 2**18 milliseconds, which is about four minutes."""
+"""A drawer has the timers of the same 2**18 milliseconds, about four minutes."""
 STALE = 2
-"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
+"""Heap entries per key before a rebuild, which costs less than keeping them."""
 AT_ONCE = 1_000
-"""So many keys are taken at a time, so that no transaction grows with the number of dialogs."""
+"""Keys taken at a time, so that no transaction grows with the number of dialogs."""
 
 
 class Timers(Generic[K]):
@@ -32,7 +32,7 @@ class Timers(Generic[K]):
     def __init__(self) -> None:
         self._due: dict[K, int] = {}
         self._entered: dict[K, int] = {}
-        """Of keys that are in the heap: when the entry that counts is reached."""
+        """For keys in the heap: the time of the valid entry."""
         # (when, a unique ticket, key); without a key: open the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}

@@ -15,12 +15,14 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Between two bodies that are read: what lies there costs no more than so many records, a seek."""
+"""Reading up to so many records between two bodies costs no more than a seek."""
 WORTH = 16
-"""For each body so many records may be read: that takes as long as writing it and its dialog."""
+"""Records that may be read per body: that takes as long as writing it and its dialog."""
 FREE = 32_000
-"""So many records may be read by a transaction, however few bodies it finds there. Its flows share
-them evenly: none waits until another one's bodies are no longer far apart."""
+"""Records that a transaction may read, however few bodies they contain.
+
+Its flows share them evenly: none waits because another one's bodies are far apart.
+"""
 
 
 def take_turns(tx: Overlay) -> None:

@@ -15,11 +15,11 @@ from streams.errors import Number
 Item = TypeVar("Item")
 HoldKey = tuple[object, ...]
 LEAST = 256
-"""Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
+"""The minimum size of a body; with the record around it a copy takes 1 to 2 KB."""
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that count nothing, and what each header takes beside its name and value."""
+"""Bytes of headers that are free, and the overhead of each header beside its name and value."""
 
 
 def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:

@@ -16,11 +16,11 @@ from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, plan
 
 CACHE_BYTES = 64 << 20
-"""What the plans of a forwarder may take in memory; thousands of pairs of services fit."""
+"""Memory for a forwarder's plans; thousands of pairs of services fit."""
 PLAN_BYTES = 3_072
-"""What one takes beside the bytes of its route, of which it has some twice."""
+"""The overhead of one beside the bytes of its route, which count twice."""
 _Key = tuple[Origin | str, bytes]
-"""Where a record is from (:attr:`Record.source`), and its ``sb-route``."""
+"""A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""What a number alone does not say; there is no other reason here (reference 2.2)."""
+"""Details that a number alone does not have; there are no other reasons here (reference 2.2)."""
 
 
 def report_drop(

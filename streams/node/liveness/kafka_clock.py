@@ -16,13 +16,13 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""Seconds, of those in which records came, whose best one counts."""
+"""The number of seconds with records whose best one counts."""
 FRESH = 2.0
-"""Seconds since the end of the topic was last read, up to which a record counts as just come."""
+"""Seconds since the topic's end was last read, up to which a record counts as new."""
 STEP = 1.0
-"""Seconds from which on a clock that is ahead is set back at once."""
+"""A clock that is ahead by so many seconds is set back at once."""
 SLEW = 0.5
-"""By which part it goes slower, as long as it is ahead by less."""
+"""The fraction by which it runs slower while it is ahead by less."""
 
 
 class KafkaClock:

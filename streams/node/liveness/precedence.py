@@ -22,7 +22,7 @@ from functools import lru_cache
 _NUMBER = re.compile(r"(?:^|.*\D)(\d{1,3})$")
 _LETTER = re.compile(r"(?:^|.*[^a-z])([a-z])$")
 _MOST = 60
-"""How many slots are put in order; the keys of more would be the same."""
+"""The number of ordered slots; the keys of more would be the same."""
 _ALL = 1 << 64
 
 

@@ -26,10 +26,10 @@ SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""
 
 STEP = 2.0
-"""Seconds by which one own heartbeat moves the reader's clock at most, in periods of one."""
+"""The most seconds by which one own heartbeat advances the reader's clock, in periods of one."""
 
 EACH_SECOND = 200
-"""How many names of a cluster give one heartbeat a second; all together write no more than that."""
+"""Names of a cluster with one heartbeat a second; all together write no more than that."""
 
 
 def period_of(names: int) -> float:

@@ -13,16 +13,15 @@ from enum import Enum
 from typing import NamedTuple
 
 FRESH = 3_000
-"""Milliseconds for which a heartbeat may stand for somebody who lives: three are due in them.
-
-Three of their periods, where they are due less often than once a second.
+"""Milliseconds for which a heartbeat stands for a living owner: three periods of at least a
+second.
 """
 LEFT = 0
-"""The count of a last sign: its worker has finished in order, and needs no more waiting for."""
+"""The count of a final heartbeat: its worker has finished in order, and need not be waited for."""
 MANY = 1_000
-"""Names from which on those without a fresh heartbeat are forgotten now and then.
+"""The number of names from which on those without a fresh heartbeat are removed.
 
-Whoever may write into ``presence`` may write any name there, and as many as it likes.
+Anyone with write access to ``presence`` may write any number of names.
 """
 
 

@@ -19,10 +19,10 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""The oldest of more is forgotten: messages from outside may name any broker id."""
+"""Beyond this the oldest is removed: messages from outside may name any broker id."""
 
 _ROUNDS = 3
-"""An answer may lead to another question: so many of them are answered at once."""
+"""An answer may lead to another question: the maximum of consecutive answers."""
 
 
 class Peers(Protocol):
@@ -58,7 +58,7 @@ class Principals:
         self._owed: dict[tuple[Pair, int], int] = {}
         """Questions without an answer: each partner's, with the ``as_of`` that it belongs to."""
         self._seen: dict[str, tuple[Claim, ...] | None] = {}
-        """What each partner had claimed when it was looked at last."""
+        """Each partner's claims at the last evaluation."""
         self._events: list[Event] = []
 
     def principal(
