@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 LATEST = 253_402_300_799_999
-"""Epoch milliseconds: the end of the year 9999. No later instant has a date."""
+"""Latest valid instant in epoch milliseconds: the end of the year 9999."""
 
 _PATTERN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
 _MICROSECONDS = {

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 DEEPEST = 128
-"""Levels of elements: SQL Server refuses more with error 6335."""
+"""Maximum element depth: SQL Server refuses more with error 6335."""
 LARGEST = 16 << 20
-"""Bytes of which a tree is built: one takes up to a hundred times as much memory."""
+"""Maximum bytes to parse: a tree takes up to a hundred times as much memory."""
 
 
 class XmlError(ValueError):

@@ -18,7 +18,7 @@ from streams.simulator.services import ConfigurationService, DataDependent
 from streams.simulator.statements import Statements
 
 THINK = 5 * MILLISECOND
-"""An application looks at what has come within this time."""
+"""Maximum time before an application checks for new messages."""
 
 
 def confirmed(message: QueueMessage) -> bool:

@@ -15,11 +15,11 @@ from streams.simulator.codec import HEADER
 from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
-"""A dialog's state record is never larger than this, but for names and what it holds."""
+"""Maximum bytes of a dialog's state record, excluding names and held messages."""
 EACH = 30
-"""Bytes of one that it holds: two pairs of numbers, as the simulator writes them."""
+"""Bytes per held message: two pairs of numbers, as the simulator writes them."""
 OWN = 5
-"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
+"""Maximum parked messages of a dialog's own: a timer, and one Error of each kind."""
 COPIES = 4
 """So many copies of one fragment may be in ``out`` and not passed on yet.
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 MILLISECOND = 1_000
 SECOND = 1_000_000
 START = 1_767_225_600_000
-"""What every clock without skew shows at 0: 2026-01-01T00:00:00Z in epoch milliseconds."""
+"""Time shown at 0 by a clock without skew: 2026-01-01T00:00:00Z in epoch milliseconds."""
 
 
 class Clock:

@@ -27,7 +27,7 @@ from streams.simulator.storage import (
 from streams.topology import Role
 
 POLL = 2 * MILLISECOND
-"""A process looks at what has come within this time."""
+"""Maximum time before a process checks for new records."""
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 

@@ -28,7 +28,7 @@ from streams.simulator.system import System
 from streams.topology import Topology
 
 SLACK = 10 * SECOND
-"""For everything that is no retry: the path itself, turns, commits, a catalog's propagation."""
+"""Allowance for everything but retries: the path itself, turns, commits, catalog propagation."""
 
 
 def judge_finish(run: System) -> None:

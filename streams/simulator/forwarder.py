@@ -32,10 +32,10 @@ from streams.simulator.storage import Entry, Store, status_entry
 from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
-"""Positions are committed within this time."""
+"""Maximum time until positions are committed."""
 
 STALL = 5
-"""A replica stalls for so many times to live at most."""
+"""Maximum stall of a replica, in times to live."""
 
 
 class _Held(NamedTuple):

@@ -15,7 +15,7 @@ from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
 LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
-"""How much later than usual a reordered or second copy is, on average: one of these."""
+"""Average extra delays of a reordered or second copy; one is picked for each."""
 
 
 @dataclass(slots=True)

@@ -192,7 +192,7 @@ class Abort:
 
 
 Statement = Send | End | Timer | Move
-"""What one side of a dialog says."""
+"""A statement of one side of a dialog."""
 Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort | Failover
 
 

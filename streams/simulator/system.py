@@ -42,7 +42,7 @@ from streams.simulator.storage import Entry, Store, pairs_of
 from streams.topology import Role, Topology, apply_sql, failover, queue_of
 
 PROPAGATION = 500 * MILLISECOND
-"""A new version of the catalog reaches every instance within this time."""
+"""Maximum time until a new catalog version reaches every instance."""
 
 
 @dataclass(slots=True)

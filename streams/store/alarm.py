@@ -18,11 +18,11 @@ class Severity(IntEnum):
     """The severity of an alarm; larger is worse."""
 
     INFO = 1
-    """Worth knowing."""
+    """For information; no action needed."""
     WARNING = 2
-    """Somebody should look at it today."""
+    """To be checked today."""
     ERROR = 3
-    """Messages do not arrive, or arrive wrongly."""
+    """Messages are not delivered, or are delivered wrongly."""
 
 
 class AlarmKind(Enum):
@@ -73,14 +73,14 @@ class Facts:
     refused: Sequence[Trouble]
     """Copies that came from second targets (11224)."""
     refusing: Mapping[str, DialogSide]
-    """The initiators that have refused them, by conversation."""
+    """The initiators that refused them, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
-    """A few of each kind, to be looked at."""
+    """A few examples of each kind."""
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]
-    """Of the last minute, by subject and oldest first."""
+    """Samples of the last minute, by subject, oldest first."""
     malformed: Sequence[MalformedWindow]
     late: Mapping[str, int]
     missing: Sequence[Missing] = ()

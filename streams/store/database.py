@@ -15,9 +15,9 @@ from streams.errors import SurroundingsError, UsageError
 from streams.private import make_folder
 
 MONITOR_STORE = "sqlite:///.hopline/monitor/monitor.sqlite"
-"""The default place of the monitor's figures."""
+"""Default location of the monitor's database."""
 READING = "hopline_reading"
-"""Execution option of a connection that only reads."""
+"""Execution option of a read-only connection."""
 
 _BACKENDS = ("sqlite", "postgresql")
 _BUSY_S = 30

@@ -17,11 +17,11 @@ from streams.store.state_tables import DIALOGS
 from streams.store.store import Store
 
 RETRY_CEILING = 64_000
-"""The longest time between two attempts (U-27): who is silent for longer does not get through."""
+"""Longest time between two attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
-"""A side whose other side has ended or failed, and that says nothing for so long, is leaked."""
+"""Milliseconds without a statement after the other side ended or failed: the side is leaked."""
 IDLE = 3_600_000
-"""A dialog without a statement for this long is perhaps open by mistake, too."""
+"""Milliseconds without a statement after which a dialog is idle: possibly left open by mistake."""
 
 _D = DIALOGS.c
 
@@ -32,19 +32,19 @@ class Which(Enum):
     OPEN = "open"
     """Neither closed nor forgotten."""
     WAITING = "waiting"
-    """Messages are in its transmission queue, or wait for a queue that is off."""
+    """Messages are in its transmission queue or wait for a disabled queue."""
     STUCK = "stuck"
-    """The same message is the oldest one for longer than the retry ceiling."""
+    """The same message has been the oldest for longer than the retry ceiling."""
     UNLOCKED = "unlocked"
     """The initiator has sent, and no target has answered for longer than the retry ceiling."""
     FAILED = "failed"
-    """It came into the state ERROR less than ten minutes ago, and has not ended: later it leaks."""
+    """In the state ERROR for less than ten minutes and not ended; after that it is leaked."""
     LEAKED = "leaked"
-    """The other side has ended or failed, and this one says nothing, for ten minutes or more."""
+    """The other side ended or failed at least ten minutes ago, without a statement here since."""
     IDLE = "idle"
-    """Nothing waits, nothing has failed, and no statement was issued for an hour or more."""
+    """Nothing waits, nothing failed, and no statement was issued for an hour or more."""
     SLOW = "slow"
-    """The initiators that waited longest until they knew who answers."""
+    """The initiators that waited longest until a target answered."""
 
 
 @dataclass(frozen=True, slots=True)

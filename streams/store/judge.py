@@ -21,11 +21,11 @@ Row = TypeVar("Row")
 Key = TypeVar("Key")
 
 LAG_LEAST = 100
-"""So many records behind is nothing to speak of."""
+"""Records of lag up to which it is ignored."""
 LAG_LOOKS = 60_000
-"""A lag that has not shrunk in any look of so many milliseconds is not worked off."""
+"""Milliseconds without a decrease after which a lag counts as not being worked off."""
 SILENT = 60_000
-"""Figures that are older than so many milliseconds say nothing about now."""
+"""Milliseconds after which figures are too old to describe the present."""
 
 REMEDIES: Mapping[int, str] = {
     Number.NO_ROUTE: "Create a route to the service; 'hopline explain' shows which routes match.",
@@ -39,7 +39,7 @@ REMEDIES: Mapping[int, str] = {
     Number.SERVICE_NOT_HERE: "Create the service there, or change the route to where it is.",
     Number.BROKER_NOT_HERE: "ALTER ROUTE with the current broker id of the target's database.",
 }
-"""What to do about a transmission status."""
+"""The remedy for each transmission status."""
 _LOOK = (
     "Run 'hopline trace' to see how far a probe gets, and 'hopline query sys.transmission_queue'."
 )
@@ -193,7 +193,7 @@ _DIALOGS = (
 
 
 ALARMING = (Which.STUCK, *(row[0] for row in _DIALOGS))
-"""The kinds of dialogs that are an alarm."""
+"""The kinds of dialogs that raise an alarm."""
 
 
 def _lags(facts: Facts) -> Iterator[Alarm]:

@@ -19,20 +19,20 @@ from streams.store.store import Store
 
 Item = TypeVar("Item")
 _AT_ONCE = 500
-"""So many values may stand in one condition, and fewer than any database allows."""
+"""Maximum values in one SQL condition; every database allows more."""
 
 
 class Whereabouts(Enum):
     """Where a missing message is, according to its dialog's state."""
 
     LOST = "lost"
-    """It was acknowledged, and nothing says why no application was shown it."""
+    """Acknowledged, but no event explains why no application received it."""
     WAITING = "waiting"
-    """It is in the sender's transmission queue and is still tried, or waits for a queue."""
+    """In the sender's transmission queue and still retried, or waiting for a queue."""
     DISCARDED = "discarded"
     """Its dialog was over before it arrived: expired, in error, or ended by an application."""
     UNKNOWN = "unknown"
-    """Nothing is known of its dialog."""
+    """Nothing is known about its dialog."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _DATED: Mapping[type, str] = {
     Trouble: "last_at",
     **dict.fromkeys(SAMPLES, "until"),
 }
-"""Which column says what time a row is about."""
+"""The column that holds the time of a row, by table."""
 
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 Histogram = tuple[tuple[float, int], ...]
-"""Values in ascending order, each with how often it occurred."""
+"""Values in ascending order, each with its number of occurrences."""
 
 
 def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:

@@ -25,7 +25,7 @@ from streams.store.store import Store
 from streams.store.tables import LATENCY, STRETCH, STRETCHES
 
 LONG = 3 * 3_600_000
-"""Questions about a time that is shorter are answered from the windows, in milliseconds."""
+"""Shortest period in milliseconds answered from the roll-up; shorter ones use the windows."""
 
 FOREVER = 1 << 62
 Between = tuple[int, int] | None

@@ -16,15 +16,15 @@ class Cause(Enum):
     RETRY = "retry"
     """The sender transmitted again (attempt above 0): an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
-    """One transmission arrived twice: a forwarder passed it on again, after a crash say."""
+    """One transmission arrived twice: a forwarder passed it on again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"
     """The sender's forwarder sent it over several routes at once (transport ALL)."""
     SEVERAL_TARGETS = "several targets"
-    """It reached a second target, which another one's acknowledgement had excluded (11224)."""
+    """It reached a second target, which the acknowledgement of another one had excluded (11224)."""
     REPLAY = "application replay"
     """The application issued it again under the same id, and it was accepted again."""
     UNKNOWN = "unknown"
-    """Nothing tells; what it is a copy of came longer ago than the duplicate horizon, say."""
+    """No evidence, for example because the original is older than the duplicate horizon."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from streams.store.store import Store
 from streams.store.tables import MALFORMED
 
 RECENT = 600_000
-"""What happened so many milliseconds ago or less is an alarm."""
+"""Maximum age in milliseconds of an occurrence that still raises an alarm."""
 _SOME, _REFUSED = 500, 1_000
 
 

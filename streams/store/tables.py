@@ -38,7 +38,7 @@ def key_column() -> Column[str]:
 
 
 STRETCH = 600_000
-"""How long the times are for which latencies are put together, in milliseconds."""
+"""Length in milliseconds of the periods for which latencies are rolled up."""
 
 
 def _latencies(name: str) -> Table:

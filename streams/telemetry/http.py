@@ -13,7 +13,7 @@ _PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
 """Status, content type and body."""
 Answers = dict[str, Callable[[], Answer]]
-"""What is answered, by path."""
+"""Answers by path."""
 
 
 def address_of(text: str) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Values of the labels, and the figure."""
+"""Label values and the figure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ DEFAULT_SERVICES: Mapping[ShippedService, str] = {
     ShippedService.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
     ShippedService.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
 }
-"""The service of each kind for which no other is stated (U-40)."""
+"""Default service of each kind (U-40)."""
 
 
 class Language(Enum):

@@ -29,7 +29,7 @@ class Source:
 
 
 NOWHERE = Source()
-"""The source of what nobody wrote: defaults, and objects read back from a catalog."""
+"""The source of objects without one: defaults, and objects read back from a catalog."""
 
 
 @dataclass(frozen=True, slots=True)

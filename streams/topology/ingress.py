@@ -43,7 +43,7 @@ class _Source(NamedTuple):
 
 
 _Back = Mapping[str, list[_Source]]
-"""Which databases have a route that leads to an instance."""
+"""Databases with a route that leads to an instance."""
 
 
 def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
@@ -74,9 +74,9 @@ class _Border:
         self._back: dict[str | None, defaultdict[str, list[_Source]]] = {}
         """By the service that a route names, if it does."""
         self._by_name: list[_Source] = []
-        """Instances with a TRANSPORT route: its address is in the name of the service."""
+        """Instances with a TRANSPORT route: the service name is the address."""
         self._outbound = tuple(self._read_outbound())
-        """The routes that lead out, each with its instance and the cluster that it leads to."""
+        """The outbound routes, each with its instance and the cluster it leads to."""
         own, far = self._own.values(), self._far.values()
         self._only_here = _services(own) - _services(far)
         self._brokers_here = {broker_key(d.broker_id) for i in own for d in _databases(i)}

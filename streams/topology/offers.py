@@ -15,7 +15,7 @@ from streams.topology.objects import Route
 from streams.topology.validate import Breach, Proposal, breaches
 
 OFFER_LIFETIME = 3600
-"""Seconds for which a route is created where its directory says nothing else."""
+"""Default lifetime in seconds of a route that a directory offers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from streams.topology.objects import Route
 
 LIFETIME_MAX = 2_147_483_647  # U-05
 LIMITS = {"SERVICE_NAME": 256, "BROKER_INSTANCE": 128, "ADDRESS": 256, "MIRROR_ADDRESS": 256}
-"""The longest value of each clause, in UTF-16 units (reference 1.2)."""
+"""Maximum length of each clause in UTF-16 units (reference 1.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ RULES = (
                                                      "database."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
-"""V10 and V14 have no number of SQL Server's that a source states (U-06)."""
+"""V10 and V14 have no SQL Server error number that a source states (U-06)."""
 
 
 def breaches(proposal: Proposal) -> tuple[Breach, ...]:
@@ -180,7 +180,7 @@ def breaches(proposal: Proposal) -> tuple[Breach, ...]:
 
 
 NOT_UNDERSTOOD = "not understood"
-"""How the message of a TA-20 begins that is about a statement which could not be read."""
+"""Beginning of a TA-20 message about a statement that could not be parsed."""
 
 
 def ddl_finding(

@@ -14,20 +14,21 @@ from typing import Any
 from streams.times import LATEST
 
 LONGEST = 16_384
-"""Characters of a name, an id or an error's text; SQL Server's longest has 3,000."""
+"""Maximum characters of a name, id or error text; SQL Server's longest has 3,000."""
 
 LARGEST = 65_536
-"""Bytes of a header; a thousand remembered ones take no more than 64 MiB."""
+"""Maximum bytes of a header; a cache of a thousand takes at most 64 MiB."""
 
 SHORT = 1_024
-"""Bytes of a value up to which what it decodes to is remembered: the same ones are read again."""
+"""Maximum bytes of a value whose decoded form is cached: the same values recur."""
 
 LARGEST_HOP = 16_384
-"""Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
+"""Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 LARGEST_STATEMENT = 1_048_588
-"""Bytes of a statement without its body: as many as Kafka lets a record have. It may
-name 28,000 conversations."""
+"""Maximum bytes of a statement without its body, the record limit of Kafka: up to 28,000
+conversations.
+"""
 
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]

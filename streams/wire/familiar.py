@@ -15,7 +15,7 @@ from streams.protocol import Dialog
 from streams.wire.single_object import PREFIX_LENGTH, Codec
 
 PATTERNS = 2_000
-"""So many are remembered."""
+"""Maximum number of cached patterns."""
 _TEXT = b"\x48"
 """What a text of 36 bytes begins with."""
 _IDS = 2 * (1 + 36)

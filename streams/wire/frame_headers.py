@@ -27,10 +27,10 @@ _names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
 )
 _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
-"""No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
+"""No flags, fragment 0 of 1: as bytes, in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
-"""So many pairs of services may converse at once, and so many paths differ, to be remembered."""
+"""Cache sizes: pairs of services that converse, and distinct paths."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
 """Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
 

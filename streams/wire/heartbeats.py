@@ -20,7 +20,7 @@ _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 _REMEMBERED, _SHORT = 1 << 14, 2_000
 """Keys of which the last heartbeat is remembered at most, and bytes of one with its key."""
 _LENGTHS = (1, 2, 3, 4)
-"""How long a count may be: enough for more than a hundred million."""
+"""Possible lengths of a count in bytes: enough for more than a hundred million."""
 
 
 def encode_presence(

@@ -18,7 +18,7 @@ Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
 """How many values are remembered: positions of what is in flight, names and ids, the rest."""
 _SHORT = 256
-"""Characters of a text that is remembered: nobody's name has more."""
+"""Maximum characters of a cached text; names are not longer."""
 
 
 def base128(left: int) -> bytes:

@@ -46,12 +46,12 @@ _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY,
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
-"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+"""Bytes; a larger body does not fit into one record of a broker with defaults (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Bytes of ``sb-command`` and body together: a client with defaults can write the record again."""
+"""Bytes of ``sb-command`` and body together: a client with defaults can rewrite the record."""
 
 REMEMBERED_IDS = 1 << 13
-"""Conversation ids that are remembered with their keys, 300 bytes each: those of a transaction."""
+"""Conversation ids cached with their keys, 300 bytes each: those of a transaction."""
 
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]

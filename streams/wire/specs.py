@@ -14,7 +14,7 @@ _SOON = {
     "max.compaction.lag.ms": "60000",
     "min.cleanable.dirty.ratio": "0.1",
 }
-"""What lets Kafka compact a small topic within minutes: by default it does so after a week."""
+"""Makes Kafka compact a small topic within minutes; the default is a week."""
 _SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
 _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }
-"""What a topic's configuration must say, by the kind of topic."""
+"""Required topic configuration, by kind of topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class TopicSpec:
 
 
 QueueSpec = tuple[str, str, int]
-"""Database, queue and number of partitions; its key is the conversation group."""
+"""Database, queue and number of partitions; the key is the conversation group."""
 
 
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:

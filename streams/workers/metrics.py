@@ -16,7 +16,7 @@ from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import Process, Worker
 
 LABELS = ("worker", "server")
-"""Every figure of a worker has these labels before its own."""
+"""Labels that precede a worker metric's own."""
 
 
 @dataclass(frozen=True, slots=True)

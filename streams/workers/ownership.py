@@ -14,9 +14,9 @@ from streams.node import CatalogView, held_epoch, narrowed
 from streams.workers.control import Control
 
 _LOOK = 0.1
-"""Seconds between two looks whether the role has come."""
+"""Seconds between two checks of whether the role has arrived."""
 _SLEPT = 1.0
-"""Seconds after which who was not awake asks the catalog before it does anything."""
+"""Seconds without running after which the catalog is checked before anything else."""
 
 
 class PairOwnership:

@@ -29,12 +29,12 @@ from streams.workers.control import Control
 log = logging.getLogger("hopline.process")
 
 UNNAMED = "0"
-"""The slot of an endpoint worker whose user has named none: its transactions need a name."""
+"""Slot of an endpoint worker without a named one: its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""So many own heartbeats must come back after a fence: a rival has written some by then."""
+"""Own heartbeats that must be read back after a fence: a rival has written some by then."""
 _RETURNED_WITHIN = 30.0
-"""Seconds that they may take."""
+"""Seconds allowed for reading them back."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
 

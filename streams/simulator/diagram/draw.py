@@ -10,7 +10,7 @@ from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
 
 MOST_ROWS = 120
-"""A diagram of more rows nobody reads: it ends there, and says what would follow."""
+"""Maximum rows of a diagram; a longer one is cut and states how many rows follow."""
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:

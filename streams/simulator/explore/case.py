@@ -17,7 +17,7 @@ from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scena
 from streams.topology import Topology
 
 FRESH = 0.05
-"""The share of a forwarder's decisions that are compared with those of a new one (6)."""
+"""Share of a forwarder's decisions that are compared with those of a new one (6)."""
 
 
 @dataclass(frozen=True, slots=True)

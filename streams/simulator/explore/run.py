@@ -12,7 +12,7 @@ from streams.simulator.explore.shrink import TRIES, shrink
 from streams.simulator.invariants import Violation
 
 _SHARE = 20
-"""So many seeds go to a process at a time."""
+"""Seeds handed to a process at a time."""
 
 
 def explore_seed(seed: int) -> Tale:

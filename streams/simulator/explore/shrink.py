@@ -27,7 +27,7 @@ from streams.simulator.scenario import (
 from streams.topology import Database, Instance
 
 TRIES = 1_500
-"""How many smaller cases are played at most."""
+"""Maximum number of smaller cases to play."""
 
 Breaks = Callable[[Case], bool]
 

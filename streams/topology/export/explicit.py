@@ -10,7 +10,7 @@ from streams.topology.model import Endpoint, Instance
 from streams.topology.objects import Database
 
 ENDPOINT = "ServiceBrokerEndpoint"
-"""The name of an endpoint that has none."""
+"""Name of an endpoint that has none."""
 
 
 def explicit_instance(instance: Instance) -> Instance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SMALLEST, LARGEST = 8, 26
-"""A single region has gateways from so many instances on, and no region more than so many."""
+"""Minimum instances for a region with gateways, and maximum instances of a region."""
 _PLACES = ("North", "South", "East", "West", "Central", "Coast", "Lakes", "Hills")
 
 

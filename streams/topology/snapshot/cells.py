@@ -14,7 +14,7 @@ from streams.topology.snapshot.views import CellType
 _NULLS = frozenset({"", "null", "\\n"})
 _TRUE, _FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
-"""The years 1 to 9999 in epoch seconds."""
+"""The years 1 to 9999, in epoch seconds."""
 _FORMS = (
     "%b %d %Y %I:%M%p",  # SQL Server's default text form
     "%b %d %Y %I:%M:%S:%f%p",
@@ -28,7 +28,7 @@ _FORMS = (
     "%d/%m/%Y %H:%M:%S",
     "%d/%m/%Y %H:%M",
 )
-"""Tried in this order after ISO 8601: 03/04/2026 is the 4th of March."""
+"""Formats tried in this order after ISO 8601: 03/04/2026 is 4 March."""
 
 
 def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:

@@ -35,7 +35,7 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _HADR_ROLES = {1: Role.PRINCIPAL, 2: Role.MIRROR}
 _NOT_READ = frozenset({"master", "model", "tempdb"})
-"""Databases that become part of a topology only if they have services or dialogs of their own."""
+"""Databases imported only if they have services or dialogs of their own."""
 
 
 def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:

@@ -23,7 +23,7 @@ from streams.topology.snapshot.text_file import read_lines
 from streams.topology.snapshot.views import VIEWS, CellType
 
 MARK = "hopline_snapshot"
-"""The key by which a document is known for one; its value is the version of the form."""
+"""The key that identifies the document; its value is the format version."""
 _INSIDE = "in_database"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)

@@ -11,7 +11,7 @@ from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.views import VIEWS, CellType, Scope, View
 
 DATABASE = "database_name"
-"""The column that says of which database a row is."""
+"""The column that names the database of a row."""
 _FARTHEST = 16 * 60  # the largest UTC offset of the world, in minutes
 
 
@@ -55,7 +55,7 @@ class Rows:
     present: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
-    """Databases that could not be asked, with the server's words."""
+    """Databases that could not be queried, with the server's message."""
     offset_minutes: int = 0
 
     def of(self, view: str) -> list[ViewRow]:

@@ -69,7 +69,7 @@ STATUS_NUMBERS = (
     28028, 28029, 28030, 28031, 28034, 28035, 28036, 28037, 28038, 28045, 28047, 28048, 28050,
     28051, 28054, 28072, 28073, 28075, 28080, 28090,
 )  # fmt: skip
-"""What can stand in transmission_status (reference 4.6)."""
+"""Possible values of transmission_status (reference 4.6)."""
 
 _SERVER = Scope.INSTANCE
 _INSIDE = Scope.DATABASE
@@ -79,7 +79,7 @@ _STATUS_TEXTS = (
     "l.msglangid FROM sys.syslanguages AS l JOIN sys.configurations AS c ON "
     "CONVERT(int, c.value_in_use) = l.langid WHERE c.configuration_id = 124))"
 )
-"""The server's texts for transmission_status: in English and in its default language."""
+"""The server's texts for transmission_status, in English and in its default language."""
 
 _ROWS = (
     _view(
@@ -229,9 +229,9 @@ _ROWS = (
 )  # fmt: skip
 
 VIEWS: Mapping[str, View] = {view.name: view for view in _ROWS}
-"""By name, without ``sys.``; those of the instance first."""
+"""By name without ``sys.``; those of the instance first."""
 
 NEEDED = ("databases", "routes", "services")
-"""Without these a snapshot says nothing about where a message goes."""
+"""Views without which a snapshot cannot tell where a message goes."""
 OPTIONAL = frozenset({"row_counts", "messages", "dm_exec_connections", "xml_schema_collections"})
-"""What nobody misses: they only make other answers finer."""
+"""Optional views: they only refine answers."""

@@ -216,7 +216,7 @@ _DROPPED: Mapping[str, _Dropped] = {
     "procedure": _kept_in("procedures", in_schema=True),
     "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
 }
-"""What DROP removes, by its words."""
+"""What DROP removes, by its keywords."""
 
 OBJECT_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     SetMessageType: _set_message_type,

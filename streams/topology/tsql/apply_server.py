@@ -59,7 +59,7 @@ _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
     f"{HONOR_PRIORITY} ON": lambda d: replace(d, honor_priority=True),
     f"{HONOR_PRIORITY} OFF": lambda d: replace(d, honor_priority=False),
 }
-"""What each option of ALTER DATABASE makes of the database (reference 1.5, 4.12)."""
+"""The effect of each option of ALTER DATABASE (reference 1.5, 4.12)."""
 
 
 def _set_endpoint(script: Script, s: SetEndpoint) -> None:

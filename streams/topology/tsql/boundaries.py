@@ -18,12 +18,12 @@ STARTS = frozenset({
     "RECONFIGURE", "RESTORE", "RETURN", "REVERT", "REVOKE", "ROLLBACK", "SAVE", "SELECT", "SEND",
     "SET", "THROW", "TRUNCATE", "UPDATE", "USE", "WAITFOR", "WHILE",
 })
-"""The words with which a statement can begin."""
+"""Keywords that can begin a statement."""
 _ANYWHERE = frozenset({
     "BEGIN", "COMMIT", "DECLARE", "ELSE", "END", "EXEC", "EXECUTE", "GOTO", "IF", "PRINT",
     "RAISERROR", "RETURN", "ROLLBACK", "SET", "WAITFOR", "WHILE",
 })
-"""Those of them that begin one also in the middle of a line."""
+"""Those that begin one even in the middle of a line."""
 # fmt: on
 _OBJECTS = frozenset({"ALTER", "CREATE", "DROP"})
 _PERMISSIONS = frozenset({"DENY", "GRANT", "REVOKE"})

@@ -19,7 +19,7 @@ from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
 
 CURRENT_DATABASE = "CURRENT DATABASE"
-"""What stands for the id of the broker in which the dialog begins."""
+"""Stands for the id of the broker in which the dialog begins."""
 
 
 def begin_dialog(cursor: Cursor, source: Source) -> Statement:

@@ -12,7 +12,7 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Securable
 
 Name = tuple[str, ...]
-"""A name with its prefixes, the name itself last; an empty prefix stands for the default."""
+"""A name with its prefixes, the name itself last; an empty prefix means the default."""
 
 
 @dataclass(slots=True)

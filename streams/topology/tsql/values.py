@@ -23,7 +23,7 @@ class Known:
 
 
 Variables = MutableMapping[str, Known]
-"""The variables whose value is known, by their names without case."""
+"""The variables with a known value, by case-folded name."""
 
 _LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must terminate
 _DEEPEST = 32

@@ -32,7 +32,7 @@ from streams.topology.yaml_file.procedures import read_procedures
 from streams.topology.yaml_file.security import read_certificates, read_grants
 
 ReadFile = Callable[[str, Source], str]
-"""Return the text of a file that a topology names, by the name and the place of the name."""
+"""Returns the text of a file that a topology names, given the name and its source position."""
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
     "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",

@@ -39,7 +39,7 @@ INSTANCE_KEYS = (
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 CLUSTER_KEYS = ("prefix", "credentials")
-"""What a cluster has beside librdkafka's properties, as texts; ``claims`` are lists."""
+"""Keys of a cluster besides librdkafka's properties, as texts; ``claims`` are lists."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 

@@ -10,7 +10,7 @@ from streams.topology.yaml_file.nodes import Node, optional
 ENDPOINT_SECURITY_KEYS = ("encryption", "algorithms", "authentication")
 _CERTIFICATE = ("subject", "starts", "expires", "user")
 _PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
-"""The permission that a grant is about where it names none."""
+"""Default permission of a grant, by securable."""
 
 
 def read_certificates(node: Node) -> dict[str, Certificate]:

@@ -38,7 +38,7 @@ from streams.topology.yaml_file.write_security import (
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1000
 Scripts = Mapping[str, tuple[str, ...]]
-"""The .sql files of each instance, in their order."""
+"""The .sql files of each instance, in order."""
 
 
 def write_document(topology: Topology, scripts: Scripts | None = None) -> str:

@@ -30,7 +30,7 @@ from streams.wire.acl.grants import EXTRA, FOR_ONE, ROLES
 from streams.wire.topics import Topics, escape
 
 _OWN = ("forwarder", "endpoint", "outbox", "replay")
-"""What the names of the system's own groups begin with, behind the prefix of its topics."""
+"""Prefixes of the system's own consumer groups, after the topic prefix."""
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from streams.node import LEFT
 
 HEARTBEAT = 1.0
-"""Seconds between two heartbeats in one name, unless there are many (``node.period_of``)."""
+"""Seconds between two heartbeats of one name, unless there are many (``node.period_of``)."""
 
 Write = Callable[[str, int], None]
 """Writes one heartbeat: its name and its count."""

@@ -11,7 +11,7 @@ from streams.wire.evolution import ADMITS, admission
 from streams.workers.control.heartbeats import appended
 
 _ACKNOWLEDGED = 0.05
-"""Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
+"""Seconds to wait for Kafka's acknowledgement of a heartbeat, which tells Kafka's clock."""
 
 
 class HeartbeatWriter:

@@ -26,13 +26,13 @@ _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
 Who is due every five seconds, and silent after 25, may be read five times as late.
 """
 _FEW = 20
-"""Heartbeats a second up to which each is read when it comes."""
+"""Heartbeats per second up to which each is read on arrival."""
 _WINDOW, _SHARE = 1.0, 0.25
 """Seconds for which heartbeats are counted, and what the last count has of their rate."""
 _SMALL = 512
-"""Bytes of a key, and of a value, up to which a heartbeat is kept without being decoded."""
+"""Maximum bytes of a key, and of a value, of a heartbeat kept undecoded."""
 _MOST = 10_000
-"""How many are kept so at most."""
+"""Maximum number of heartbeats kept undecoded."""
 NAMES_EACH = 16
 """How many names of one instance are counted: its forwarders', endpoint workers' and slots'.
 
@@ -52,7 +52,7 @@ class Heartbeats:
         self._noting = threading.Lock()
         self._period, self._counted = 1.0, 0
         self.instances = 0
-        """How many the catalog has, with its mirrored databases."""
+        """Instances in the catalog, including its mirrored databases."""
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}

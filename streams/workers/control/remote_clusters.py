@@ -43,9 +43,9 @@ log = logging.getLogger("hopline.control")
 _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 _GATHER = 0.1
-"""Seconds that heartbeats of another cluster gather before they are read together."""
+"""Seconds for which heartbeats of another cluster are batched."""
 _AGAIN, _LONGEST = 1.0, 8.0
-"""Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
+"""Seconds until a topic without data is queried again, at first and at most."""
 
 
 class RemoteClusters:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 BYTES = 32 << 20
-"""A transaction reads inputs of so many bytes, and bodies that waited of as many."""
+"""Maximum bytes of inputs per transaction, and of bodies that waited."""
 LONG = 1.0
 """Seconds after which a transaction is called long: the next one takes on half of it. What is new
 waits for the one that is under way, here and at the other side."""
 DIALOG = 2
-"""Each dialog costs a transaction as much as so many records: a copy, state, timers, an answer."""
+"""Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10
 """Records of each dialog with which a transaction takes on the most."""
 SMALL = 1_000
-"""A transaction of so many records is never too long because each is of another dialog."""
+"""Records up to which a transaction is never too long because each is of another dialog."""
 LEAST = 16
 """However long transactions are, they take on one in so many of the most: below that their length
 comes from elsewhere, and each costs more than what is in it."""
@@ -30,7 +30,7 @@ class Allowance:
         self._most = most
         self.records = most
         self._timely = most
-        """What it would be if dialogs cost nothing."""
+        """The limit if dialogs cost nothing."""
 
     @property
     def flight(self) -> int:

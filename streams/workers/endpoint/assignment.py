@@ -40,7 +40,7 @@ ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
 UNKNOWN = 4.0
-"""Seconds until the forwarder's position is asked for again where nobody has answered."""
+"""Seconds until the forwarder's position is requested again after no answer."""
 
 
 class Assignment:

@@ -24,7 +24,7 @@ from streams.wire.records import (
 from streams.workers.endpoint.allowance import BYTES
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
-"""What a record says; ``None``: nothing that is to be applied."""
+"""The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
 """So many bytes of bodies are moved in one transaction, and what the last one has beyond."""

@@ -47,7 +47,7 @@ log = logging.getLogger("hopline.endpoint")
 
 AHEAD_KBYTES = 16 << 10
 FETCH_BYTES = 256 << 10
-"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
+"""Maximum bytes of a partition per fetch; a single record may be larger."""
 
 
 class EndpointLoop:

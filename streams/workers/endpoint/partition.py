@@ -65,9 +65,9 @@ class Work:
 
 
 POLL = 0.05
-"""Seconds to wait for a record while time alone may give the partition something to do."""
+"""Seconds to wait for a record while the partition may have work due by time."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record while nothing else is expected. A record ends the wait at once."""
+"""Seconds to wait for a record otherwise. A record ends the wait at once."""
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED = 50_000
-"""So many records are gathered before they are applied: of a busy dialog only the latest counts."""
+"""Records gathered before they are applied: of a busy dialog only the latest counts."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:

@@ -22,7 +22,7 @@ ready = logging.getLogger("hopline.ready")
 SILENCE = 3.0
 """Seconds without a heartbeat after which a slot is taken over."""
 _LOOK = 0.2
-"""Seconds between two looks whether somebody has the slot; shared by the partitions."""
+"""Seconds between two checks of whether the slot is held; shared by the partitions."""
 
 
 def own_name(instance: str, slot: str) -> str:

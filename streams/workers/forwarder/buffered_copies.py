@@ -20,7 +20,7 @@ from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
-"""Seconds until a next hop is tried again that looks alive and took nothing."""
+"""Seconds until a next hop is retried that is alive but accepted nothing."""
 _NEVER = float("inf")
 
 
@@ -42,7 +42,7 @@ class BufferedCopies:
         self._missed: dict[str, float] = {}
         self._changed = False
         self._first_end = _NEVER
-        """When the first of them has outlived its time, early at worst."""
+        """Earliest possible expiry of a buffered copy."""
         self._places: defaultdict[Where, dict[int, None]] = defaultdict(dict)
         self._notes: dict[Where, str] = {}
 

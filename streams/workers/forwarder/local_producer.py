@@ -32,9 +32,9 @@ log = logging.getLogger("hopline.forwarder")
 _LONGEST_KEY = 64
 
 Source = tuple[str, int, int | None]
-"""Where the record was read that something is written for: topic, partition and offset."""
+"""Origin of the record for which something is written: topic, partition and offset."""
 Report = partial[None]
-"""What Kafka's client calls with an error and the record; its one argument is the source."""
+"""Delivery callback, called with an error and the record; its one bound argument is the source."""
 
 
 def source_of(message: Message) -> tuple[str, int, int]:

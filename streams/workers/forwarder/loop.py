@@ -40,15 +40,15 @@ ready = logging.getLogger("hopline.ready")
 
 BATCH = 1_000
 POLL = 0.05
-"""Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
+"""Seconds to wait for a record while there is anything to commit, release or request again."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record while there is not. A record ends the wait at once."""
+"""Seconds to wait for a record otherwise. A record ends the wait at once."""
 AHEAD_BYTES = 256 << 10
-"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
+"""Maximum bytes of a partition per fetch; a single record may be larger."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
-"""Seconds after which partitions that were taken from one member have been dealt to another one."""
+"""Seconds after which partitions revoked from one member have been assigned to another."""
 _BEGINNING = -2
 
 

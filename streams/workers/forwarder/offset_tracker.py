@@ -8,7 +8,7 @@ from streams.kafka import TopicPartition, closed, note_of
 from streams.wire.spans import spans_in
 
 Where = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 Position = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 

@@ -14,7 +14,7 @@ from streams.workers.forwarder.local_producer import LocalProducer, short, sourc
 from streams.workers.forwarder.topic_names import TopicNames
 
 WriteRemote = Callable[[Origin, str, Message, Headers, int], None]
-"""Writes a copy for an instance of another cluster: whence and whither, message, headers, time."""
+"""Writes a copy for an instance of another cluster: origin, target, message, headers, time."""
 
 
 class OutcomeWriter:

@@ -17,9 +17,9 @@ from streams.node import counted
 Item = TypeVar("Item")
 
 PATIENCE = 2.0
-"""Seconds within which a copy is confirmed, or comes back."""
+"""Seconds within which a copy is confirmed or returned."""
 _SILENT = 15.0
-"""Seconds without an arrival after which another client tries (`streams.kafka.lost_brokers`)."""
+"""Seconds without a delivery after which another client tries (`streams.kafka.lost_brokers`)."""
 _SLICE = 0.1
 
 

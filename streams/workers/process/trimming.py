@@ -25,7 +25,7 @@ from streams.workers.endpoint import EndpointWorker
 log = logging.getLogger("hopline.trimming")
 
 TrimPoints = Mapping[tuple[str, int], int]
-"""The first position that is still needed, by topic and partition."""
+"""The first position still needed, by topic and partition."""
 
 
 class Trimmed(Protocol):

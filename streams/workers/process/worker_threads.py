@@ -22,7 +22,7 @@ from streams.workers.working import WORKING
 log = logging.getLogger("hopline.process")
 
 LEAVE_WITHIN = 45.0
-"""Seconds in which workers end that are asked to; the longest call that has a deadline takes 30."""
+"""Seconds allowed for workers to stop; the longest call with a deadline takes 30."""
 _LOOK = 0.5
 
 
