@@ -48,7 +48,7 @@ def test_a_snapshot_without_rows_to_look_at_is_wrong_use(tmp_path: Path) -> None
 
 def test_another_file_is_distinguished_from_a_missing_one(tmp_path: Path) -> None:
     other = tmp_path / "a.json"
-    assert f"There is not a snapshot at {other}" in " ".join(run(other)[2].split())
+    assert f"There is no snapshot at {other}" in " ".join(run(other)[2].split())
     other.write_text("{}", encoding="utf-8")
     code, out, err = run(other)
     assert (code, out) == (2, "") and f"{other} is not a snapshot" in err
@@ -60,7 +60,7 @@ def test_missing_views_are_reported(tmp_path: Path) -> None:
     code, out, _ = run(tmp_path)
     assert code == 0
     assert "not in the snapshot: server, databases" in out
-    assert "routes.csv:2:1: route R: 'nowhere' is no address (V6: 9744" in " ".join(out.split())
+    assert "routes.csv:2:1: route R: 'nowhere' is not a valid address (V6: 9744" in " ".join(out.split())
 
 
 def test_unreadable_is_two(tmp_path: Path) -> None:

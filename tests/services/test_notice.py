@@ -151,7 +151,7 @@ def test_every_route_to_the_service_is_created() -> None:
         ((), None, UNKNOWN, "no address of TargetService"),
         ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
         ((Offer(TARGET, HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
-        ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is no address"),
+        ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is not a valid address"),
         ((Offer(TARGET, "TRANSPORT"),), None, UNUSABLE, "ADDRESS is TRANSPORT"),
         ((Offer(TARGET, HOP, lifetime=0),), None, UNUSABLE, "LIFETIME is 0"),
         ((Offer(TARGET, HOP), Offer(TARGET, "")), None, UNUSABLE, "ADDRESS is empty"),

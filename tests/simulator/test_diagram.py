@@ -105,7 +105,7 @@ def test_what_matters_is_on_it(scenario: str, words: str) -> None:
 
 def test_an_acknowledgement_shows_stored_and_buffered_messages() -> None:
     rows = texts(drawn("load_balanced/dialogs", Choice("d/39")), Shape.ACK)
-    assert rows[:2] == ["ack 0–1", "ack of nothing, holds 1"]
+    assert rows[:2] == ["ack 0–1", "ack of nothing, buffers 1"]
 
 
 def test_fragments_have_their_own_numbers() -> None:

@@ -162,7 +162,7 @@ def test_a_store_belongs_to_one_monitor(store: Store) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("nonsense", "no address"),
+        ("nonsense", "is not a store URL"),
         ("mysql://host/name", "mysql is not supported as a store"),
         ("sqlite://", "needs a file"),
         ("sqlite:///:memory:", "needs a file"),

@@ -63,7 +63,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     [
         ("{service: S}", "2:5", "an agent without runs"),
         ("{runs: data-dependent-rooting}", "2:15", "Did you mean 'data-dependent-routing'?"),
-        ("{runs: 'a:b', service: S}", "2:22", "'service' is not a setting of an application"),
+        ("{runs: 'a:b', service: S}", "2:22", "'service' is not a setting of a custom application"),
         ("{runs: data-dependent-routing, clasifier: {}}", "2:39", "Did you mean 'classifier'?"),
         ("{runs: data-dependent-routing, classifier: {}}", "2:51", "a classifier with none of"),
         (
