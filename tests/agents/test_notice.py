@@ -145,7 +145,11 @@ def test_a_wrong_entry_is_for_who_asks_for_it(hasty: System, tmp_path: Path) -> 
         file.write_text(SHIPPED.read_text() + "  - {service_name: Elsewhere, address: Nowhere}\n")
         begin(client, "Elsewhere")
         (kind, body), *_ = ends(hasty, 1)
-        assert kind == ERROR and "<Code>2</Code>" in body and "'Nowhere' is not a valid address" in body
+        assert (
+            kind == ERROR
+            and "<Code>2</Code>" in body
+            and "'Nowhere' is not a valid address" in body
+        )
         dialog = begin(client)
         assert set(arrived(hasty, 1)) == {str(dialog.id)}
 

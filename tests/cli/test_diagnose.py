@@ -60,7 +60,9 @@ def test_missing_views_are_reported(tmp_path: Path) -> None:
     code, out, _ = run(tmp_path)
     assert code == 0
     assert "not in the snapshot: server, databases" in out
-    assert "routes.csv:2:1: route R: 'nowhere' is not a valid address (V6: 9744" in " ".join(out.split())
+    assert "routes.csv:2:1: route R: 'nowhere' is not a valid address (V6: 9744" in " ".join(
+        out.split()
+    )
 
 
 def test_unreadable_is_two(tmp_path: Path) -> None:

@@ -43,7 +43,11 @@ def test_wrong_use(words: tuple[str, ...], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("routes:\n  - {service_name: S, address: ServerB}", ":2:5:", "'ServerB' is not a valid address"),
+        (
+            "routes:\n  - {service_name: S, address: ServerB}",
+            ":2:5:",
+            "'ServerB' is not a valid address",
+        ),
         ("routes:\n  - service_name: S\n    adress: x", ":3:5:", "Did you mean 'address'"),
         ("routes:\n  - a: b: c", ":2:9:", "invalid YAML"),
     ],
