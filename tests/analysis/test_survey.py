@@ -60,7 +60,7 @@ def test_dialogs_with_an_unknown_target(tmp_path: Path) -> None:
     topology = load(write(tmp_path, yaml), NOW)
     found = survey_flows(topology, NOW)
     assert found.to_json()["unsettled"][0]["procedure"] == "P"
-    assert "only a run would tell the target of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
+    assert "run-time values determine the target of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
     assert not survey_flows(topology, NOW, ("B",)).unsettled
 
 
@@ -104,7 +104,9 @@ def test_dialogs_with_an_unknown_broker_id(
     assert not any(message.startswith("the dialogs of A/D/S") for message in messages)
     [begin] = found.to_json()["unsettled"]
     assert (begin["procedure"], begin["to"]) == ("P", "T")
-    assert "only a run would tell the broker id of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
+    assert "run-time values determine the broker id of 1 BEGIN DIALOG: P of A/D" in survey_text(
+        found
+    )
 
 
 def test_a_route_that_rests() -> None:

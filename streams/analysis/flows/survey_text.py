@@ -54,7 +54,7 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
     named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
     more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
     of = counted(len(begins), "BEGIN DIALOG")
-    return wrapped(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
+    return wrapped(f"run-time values determine the {what} of {of}: {named}{more}", "", "  ")
 
 
 # --- Who reaches whom ----------------------------------------------------------------------------
