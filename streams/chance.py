@@ -1,8 +1,8 @@
-"""Seeded chance that draws the same on every platform and version of Python.
+"""Seeded random numbers, equal on every platform and version of Python.
 
-Only ``random()`` of the standard generator is promised to stay as it is, and only division and
-square root are rounded alike everywhere (a logarithm's last bit depends on the C library), so what
-is drawn here is built from these alone.
+Only ``random()`` of the standard generator is guaranteed to stay the same, and only division and
+square root are rounded alike everywhere (a logarithm's last bit depends on the C library), so
+everything here uses only these.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 class Chance:
-    """Draw from one seed."""
+    """A generator with one seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed).random
 
     def below(self, bound: int) -> int:
-        """Return an integer from 0 to ``bound`` - 1, evenly spread."""
+        """Return an integer from 0 to ``bound`` - 1, uniformly distributed."""
         return int(self._random() * bound)
 
     def pick(self, items: Sequence[T]) -> T:

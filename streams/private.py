@@ -1,7 +1,7 @@
-"""Folders and files that only their owner may read, whatever the umask says.
+"""Folders and files that only their owner can read, whatever the umask.
 
-What Kafka stores, what a capture holds and what workers log are other people's messages. Windows
-has no such modes: there a file has the rights that its folder gives it.
+Kafka data, captures and worker logs contain other people's messages. Windows has no such modes:
+there a file inherits the rights of its folder.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _FILE = 0o666 if sys.platform == "win32" else 0o600
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and those above it that are missing, for their owner only.
+    """Create a folder and missing parents, for their owner only.
 
-    One that exists keeps its rights: they are its owner's choice.
+    An existing folder keeps its rights: they are its owner's choice.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(_FOLDER, exist_ok=True)
-    path.mkdir(exist_ok=True)  # raises where something else has the name
+    path.mkdir(exist_ok=True)  # raises if a file has the name
 
 
 def open_private(path: Path, mode: str, encoding: str | None = None) -> IO[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 WIDTH = 100
-"""The columns of what is printed."""
+"""The output width in columns."""
 
 
 def wrapped(
@@ -21,9 +21,9 @@ def wrapped(
 ) -> list[str]:
     """Return a text as lines of at most ``width`` columns.
 
-    The first line begins with ``first``, the others with ``rest``: unless it is said, with as many
-    spaces. A word that is longer than a line stays whole, so that a path can be copied, unless
-    ``break_words``. No text is a line too.
+    The first line begins with ``first``, the others with ``rest``, by default as many spaces. A
+    word longer than a line stays whole, so that a path can be copied, unless ``break_words``. An
+    empty text is one line.
     """
     lines = textwrap.wrap(
         text, width, initial_indent=first,
@@ -39,7 +39,7 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
-    """Return names for a sentence, the first few of many: ``a, b and 9 more``."""
+    """Return names for a sentence, shortened: ``a, b and 9 more``."""
     all_ = list(names)
     shown = all_[:most]
     if len(all_) > most:
@@ -48,12 +48,12 @@ def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
 
 
 def clipped(text: str, most: int = 60) -> str:
-    """Return what somebody wrote, for a sentence: its beginning where it is long."""
+    """Return user text for a sentence, truncated if long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def meant(said: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest known name was meant; nothing if none is near."""
+    """Return "Did you mean" with the nearest known name; empty if none is near."""
     near = difflib.get_close_matches(said, list(known), n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 LATEST = 253_402_300_799_999
-"""Epoch milliseconds: the end of the year 9999. No later instant has a date."""
+"""Latest valid instant in epoch milliseconds: the end of the year 9999."""
 
 _PATTERN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
 _MICROSECONDS = {
@@ -14,7 +14,7 @@ _MICROSECONDS = {
 
 
 def read_duration(text: str) -> float | None:
-    """Return microseconds, which may be infinite; ``None`` where the text is no duration.
+    """Return microseconds, possibly infinite; ``None`` if the text is not a duration.
 
     A number without a unit is seconds.
     """

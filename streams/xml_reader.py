@@ -1,7 +1,7 @@
-"""The one reader of XML that comes from outside: bodies, captures, exported traces.
+"""The only reader of XML from outside: bodies, captures, exported traces.
 
-What it takes is a subset that any reader can hold: no document type (it could name entities without
-end, or outside of the document), and elements no deeper than SQL Server's ``xml`` type has them.
+It accepts a subset that is safe to parse: no document type (entities could expand without limit or
+read other files), and elements no deeper than SQL Server's ``xml`` type allows.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 DEEPEST = 128
-"""Levels of elements: SQL Server refuses more with error 6335."""
+"""Maximum element depth: SQL Server refuses more with error 6335."""
 LARGEST = 16 << 20
-"""Bytes of which a tree is built: one takes up to a hundred times as much memory."""
+"""Maximum bytes to parse: a tree takes up to a hundred times as much memory."""
 
 
 class XmlError(ValueError):
-    """A text that is not one well-formed document, or not one that is read."""
+    """A text that is not one well-formed document, or outside the accepted subset."""
 
 
 def is_well_formed(body: bytes) -> bool:
@@ -37,9 +37,9 @@ def parse_xml(body: bytes) -> ElementTree.Element | None:
 
 
 def read_xml(text: bytes | str) -> ElementTree.Element:
-    """Return the root of a document; raises XmlError, in words, for what is not read.
+    """Return the root of a document; raise XmlError with the reason if it is not accepted.
 
-    Of a ``str`` the declared encoding does not count: it has been decoded before.
+    The declared encoding of a ``str`` is ignored: it is already decoded.
     """
     encoding = None if isinstance(text, bytes) else "utf-8"
     body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
@@ -48,12 +48,12 @@ def read_xml(text: bytes | str) -> ElementTree.Element:
     _demand_well_formed(body, encoding)
     try:
         return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
-    except ElementTree.ParseError as error:  # of a tree's names: a prefix that is bound to nothing
+    except ElementTree.ParseError as error:  # of a tree's names: a prefix without a namespace
         raise XmlError(str(error)) from None
 
 
 def _demand_well_formed(body: bytes, encoding: str | None = None) -> None:
-    """Raise XmlError unless a body may be read; no memory grows with the body meanwhile."""
+    """Raise XmlError unless a body is acceptable; memory does not grow with the body."""
     parser = expat.ParserCreate(encoding)
     parser.StartDoctypeDeclHandler = _no_document_type
     depth = 0
@@ -75,7 +75,7 @@ def _demand_well_formed(body: bytes, encoding: str | None = None) -> None:
         raise
     except expat.ExpatError as error:
         raise XmlError(expat.ErrorString(error.code)) from None
-    except (ValueError, LookupError) as error:  # of an encoding that is none
+    except (ValueError, LookupError) as error:  # of an unknown encoding
         raise XmlError(str(error)) from None
 
 

@@ -1,6 +1,7 @@
-"""How Faust's client reaches a cluster that librdkafka's properties are known of.
+"""Translate librdkafka's properties into Faust's settings.
 
-What it cannot do is refused and never left out: a connection would be less safe than was asked for.
+Unsupported properties are rejected, never dropped: the connection would be less secure than
+requested.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ _KNOWN = frozenset({
 def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
     """Return Faust's ``broker_credentials``; ``None`` for a cluster in plain text.
 
-    Raises UsageError for what Faust cannot do, or where a file cannot be read.
+    Raises UsageError for unsupported properties, or if a file cannot be read.
     """
     protocol = properties.get("security.protocol", "plaintext").upper()
     if protocol == "PLAINTEXT":
         return None
     for name in sorted(properties):
         if name.startswith(("sasl.", "ssl.")) and name not in _KNOWN:
-            raise _refuse(f"Agents know no {name}")
+            raise _refuse(f"Agents do not support {name}")
     context = _tls(properties) if protocol.endswith("SSL") else None
     if not protocol.startswith("SASL_"):
         assert context is not None, "what is no SASL is TLS"
         return SSLCredentials(context)
     said = properties.get("sasl.mechanisms", properties.get("sasl.mechanism", "GSSAPI")).upper()
     if said not in _MECHANISMS:
-        raise _refuse(f"Agents are given no credentials of the mechanism {said}")
+        raise _refuse(f"Agents do not support the SASL mechanism {said}")
     return SASLCredentials(
         username=properties.get("sasl.username"),
         password=properties.get("sasl.password"),
@@ -64,7 +65,7 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise UsageError(
             f"ssl.ca.location, ssl.certificate.location or ssl.key.location: {error.strerror}.",
-            "They must be files in PEM that this process may read.",
+            "They must be PEM files that this process can read.",
         ) from None
     if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
         context.check_hostname = False
@@ -72,4 +73,4 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _refuse(why: str) -> UsageError:
-    return UsageError(f"{why}.", "Use TLS, with SCRAM, PLAIN or a key of one's own in PEM.")
+    return UsageError(f"{why}.", "Use TLS, with SCRAM, PLAIN or a client key in PEM.")

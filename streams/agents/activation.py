@@ -1,6 +1,6 @@
-"""What is told when an agent begins and ends to read its queue (event 163).
+"""Event 163: an agent starts or stops reading its queue.
 
-An agent stands where an activated procedure stood; who is killed tells nothing.
+An agent corresponds to an activated procedure. A killed agent reports nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streams.wire import encode_event
 
 
 class Activation(IntEnum):
-    """The subclasses of event 163 that agents tell."""
+    """The subclasses of event 163 that agents report."""
 
     STARTED = 1
     ENDED = 2
@@ -25,7 +25,7 @@ def activation_event(
 ) -> bytes:
     """Return the event's bytes; ``place`` is instance and database, ``at`` in epoch milliseconds.
 
-    ``reader`` is the application, ``why`` what has aborted it.
+    ``reader`` is the application, ``why`` the error that aborted it.
     """
     instance, database = place
     detail = f"{queue}: {reader}" + (f": {why}" if why else "")

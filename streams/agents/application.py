@@ -36,11 +36,11 @@ from streams.settings import Replication, property_variables, setting_of, with_f
 from streams.wire import Topics
 
 _SESSION = 10.0
-"""Seconds after which a killed process has left its group, as for every other client of ours."""
+"""Session timeout in seconds, as for every other client of ours."""
 _PATIENCE = 60.0
-"""Seconds until a command that Kafka does not take stops the application."""
+"""Seconds until a command that Kafka does not accept stops the application."""
 _TELLING = 5.0
-"""Seconds for which the end waits until Kafka has been told of it."""
+"""Seconds that the stop waits for its report to Kafka."""
 
 
 class HoplineApp(ConnectedApp):
@@ -58,10 +58,10 @@ class HoplineApp(ConnectedApp):
     def service(  # type: ignore[override]
         self, *names: Any, contract: str | None = None
     ) -> Callable[[Handler], Handler]:
-        """Serve services that have one queue; decorates ``async def handler(dialog, message)``.
+        """Serve services that share one queue; decorates ``async def handler(dialog, message)``.
 
-        The agent's name among commands is the first service's. ``contract`` is one that they must
-        accept. Without names it is Faust's own decorator, for a class.
+        The agent is named after the first service. The services must accept ``contract``. Without
+        names this is Faust's own decorator, for a class.
         """
         if len(names) == 1 and isinstance(names[0], type):
             return super().service(names[0])  # type: ignore[return-value]
@@ -90,33 +90,33 @@ class HoplineApp(ConnectedApp):
         for topic in topics:
             if topics.count(topic) > 1:
                 raise UsageError(
-                    f"Two agents have the queue {topic}.",
-                    "Give one agent the names of all services of a queue.",
+                    f"Two agents read the queue {topic}.",
+                    "Give one agent all services of the queue.",
                 )
         consumer_of(self).queues.update(topics)
         self._count_alike()
 
     def _count_alike(self) -> None:
-        """Give tables as many partitions as the queues: a row stays with its message's group."""
+        """Give tables as many partitions as the queues: rows stay with their message's group."""
         if self._servers and self.counts_alike:
             self.conf.topic_partitions = max(server.partitions for server in self._servers)
 
     async def on_started(self) -> None:
-        """Tell that the queues are read (event 163)."""
+        """Report that the queues are being read (event 163)."""
         await super().on_started()
         if not (self.client_only or self.producer_only):
             self._active = True
             await self._tell(Activation.STARTED)
 
     async def on_stop(self) -> None:
-        """Tell that they are read no more, and why where something has failed."""
+        """Report that the queues are no longer read, with the cause if the app failed."""
         if self._active:
             failed = self.crash_reason is not None
             await self._tell(Activation.ABORTED if failed else Activation.ENDED)
         await super().on_stop()
 
     async def _tell(self, what: Activation) -> None:
-        """Tell it of each queue; nothing hangs on it, so a Kafka that is away is let be."""
+        """Report it for each queue; best effort, so an unavailable Kafka is ignored."""
         place, why = (self.instance, self.database), str(self.crash_reason or "")
         for server in self._servers:
             at = time.time_ns() // 1_000_000
@@ -146,19 +146,20 @@ def hopline_app(
     begin: Begin | None = None,
     **options: Any,
 ) -> HoplineApp:
-    """Return a Faust application whose services live in a database; ``options`` are Faust's.
+    """Return a Faust application whose services are in a database; ``options`` are Faust's.
 
-    ``name`` is the reading group, and part of the commands' ids: another name reads the queues from
-    their beginnings and says everything anew. ``member`` names this process among the group's, the
-    same at every start: one that was killed goes on at once. ``bootstrap`` and ``prefix`` are
-    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX if not given. ``properties`` are librdkafka's: by them the
-    catalog is read, and of TLS and SASL what Faust needs is taken. Without any, variables such as
-    HOPLINE_KAFKA_SASL_PASSWORD_FILE say them. ``begin`` is what it is for a Receiver.
+    ``name`` is the consumer group, and part of the commands' ids: another name reads the queues
+    from the beginning and issues everything again. ``member`` is this process's stable name in the
+    group: after a kill it resumes at once. ``bootstrap`` and ``prefix`` default to
+    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's: they are used to read the
+    catalog, and Faust gets their TLS and SASL settings. Without them, variables such as
+    HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is that of a Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
             "Faust's exactly_once fails on rebalance.",
-            "Leave processing_guarantee out: what an agent says has effect once without it.",
+            "Leave processing_guarantee out: statements of an agent take effect exactly once "
+            "without it.",
         )
     servers = bootstrap or _setting("bootstrap")
     known = _properties() if properties is None else properties
@@ -170,7 +171,7 @@ def hopline_app(
         "broker_session_timeout": _SESSION,
         "consumer_group_instance_id": member,
         "producer_request_timeout": _PATIENCE,
-        "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
+        "stream_wait_empty": False,  # a handler that waits for its own queue would block forever
         "topic_disable_leader": True,
         "topic_partitions": 1,
         "Worker": Worker,

@@ -1,7 +1,7 @@
-"""A message and its handler: again and again until it is done (reference 4.11, 4.12).
+"""Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback: the fifth in a row turns the queue off, and the message stays. It is
-tried again when somebody has turned the queue on.
+An exception is a rollback: the fifth in a row disables the queue, and the message stays. It is
+retried when the queue is enabled.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from streams.client.receiver import Received
 from streams.node.queue import POISON
 
 Handler = Callable[[Dialog, Received], Awaitable[None]]
-"""What a service does with a message; the same for the same message, whenever it is called."""
+"""A service's handler; idempotent for the same message."""
 
 log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
-"""Seconds between two looks whether a queue is on again."""
+"""Seconds between two checks whether a queue is on again."""
 _AGAIN = 0.1
-"""Seconds until a handler that has failed is called again: others need the event loop too, and one
-that fails at once, on a queue without poison message handling, would never let them have it."""
+"""Seconds until a failed handler is retried: the event loop has other tasks, and a handler that
+fails at once, on a queue without poison message handling, would starve them.
+"""
 
 
 async def attempt(
@@ -35,12 +36,12 @@ async def attempt(
     rollbacks: int,
     keep: Callable[[int], Awaitable[None]],
 ) -> None:
-    """Return when a message was handled and what its handler has said is confirmed.
+    """Return when a message was handled and its handler's statements are confirmed.
 
-    ``rollbacks`` is how often it was rolled back before, ``keep`` makes the count outlive us.
+    ``rollbacks`` is the number of earlier rollbacks, ``keep`` persists the count.
     """
     while True:
-        # Who turns a queue on lets the count begin anew; so it was, where it stands at the limit.
+        # Enabling the queue resets the count, so a count at the limit was reset.
         if await _was_off(settings) or rollbacks >= POISON:
             rollbacks = 0
         saying = begin()
@@ -61,7 +62,7 @@ async def attempt(
 
 
 async def _was_off(settings: QueueSettings) -> bool:
-    """Return when the queue is on; tell whether that took a while."""
+    """Return when the queue is enabled; tell whether it was not at first."""
     settings.look()
     if settings.status:
         return False

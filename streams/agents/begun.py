@@ -1,4 +1,4 @@
-"""Begin what may be done at once without a task for it."""
+"""Run a coroutine without a task as long as it does not wait."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Begun:
-    """A coroutine that has run until it waits for something, or to its end.
+    """A coroutine that has run until its first wait, or to its end.
 
-    ``done`` tells which; ``result`` is what it has returned then.
+    ``done`` tells which; ``result`` is its return value.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
@@ -22,15 +22,15 @@ class Begun:
             self.done, self.result = True, end.value
 
     async def rest(self) -> Any:
-        """Go on with it where it waits."""
+        """Resume it where it waits."""
         return await _rest(self._coroutine, self._waits_for)
 
 
 @types.coroutine
 def _rest(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
     try:
-        yield waits_for  # what it has asked the loop for already
-    except BaseException as error:  # who waits for us was cancelled
+        yield waits_for  # what it already requested from the loop
+    except BaseException as error:  # the waiting task was cancelled
         coroutine.throw(error)
         raise
     return (yield from coroutine)

@@ -1,4 +1,4 @@
-"""A Faust application with its place in a cluster: what its driver and its servers need of it."""
+"""A Faust application with its place in a cluster, as its driver and servers need it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class ConnectedApp(faust.App):
         super().__init__(name, **options)
         self.cluster, self.instance, self.database = cluster, instance, database
         self.begin: Begin | None = None
-        """Where to begin where the group has no position."""
+        """The start position of a group without offsets."""
 
     async def confirm(self, command: Command) -> None:
-        """Return when Kafka has a command; raises NotConfirmedError where it has not."""
+        """Return when Kafka has a command; raise NotConfirmedError if not."""
         key, value, headers = command_record(command)
         topic = self.cluster.topics.cmd(self.instance)
         try:
@@ -40,12 +40,12 @@ class ConnectedApp(faust.App):
             )
         except Exception as error:
             raise NotConfirmedError(
-                f"{topic}: Kafka has not taken a command: {error}.",
-                "It is said again at the next start.",
+                f"{topic}: Kafka did not accept a command: {error}.",
+                "It is sent again at the next start.",
             ) from error
 
     async def give_up(self, error: Exception) -> NoReturn:
-        """Stop the worker; what is under way is never finished, so it comes again."""
+        """Stop the worker; unfinished messages are redelivered."""
         await self.crash(error)
         await asyncio.get_running_loop().create_future()
         raise AssertionError("nobody sets the future")

@@ -1,8 +1,8 @@
-"""What a service says: statements that count together, each caused by the message at hand.
+"""The statements of a service: committed together, each caused by the current message.
 
-A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); where it raises, none
-of them was said. Their ids follow from the message, so a handler that runs again after a crash says
-the same once more, and the endpoint worker leaves aside what it has seen.
+A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises, none is
+issued. Their ids follow from the message, so a handler that runs again after a crash repeats them,
+and the endpoint worker skips those it has applied.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from streams.errors import SurroundingsError
 from streams.protocol import Cause, Command, CommandKind
 
 Confirm = Callable[[Command], Awaitable[None]]
-"""Return when Kafka has a statement; raises NotConfirmedError where it has not."""
+"""Return when Kafka has a statement; raises NotConfirmedError if not."""
 
 
 class NotConfirmedError(SurroundingsError):
-    """Kafka has not taken a statement: what comes behind it must not be said in its stead."""
+    """Kafka has not accepted a statement: later ones must not take its place."""
 
 
 @dataclass(slots=True)
 class Saying:
-    """What a message makes its handler say, in order; ``place_of`` is a conversation's partition.
+    """The ordered statements that a message causes; ``place_of`` is a conversation's partition.
 
     ``cause`` is that of the next statement.
     """
@@ -39,7 +39,7 @@ class Saying:
     waiting: list[Command] = field(default_factory=list)
 
     def issue(self, command: Command) -> Command:
-        """Take a statement, under the id that follows from its cause."""
+        """Add a statement, with the id that follows from its cause."""
         command = command.caused_by(self.cause)
         self.cause = self.cause.following
         self.waiting.append(command)
@@ -48,22 +48,22 @@ class Saying:
     def new_id(self, related: uuid.UUID | None) -> uuid.UUID:
         """Return the id of the dialog that the next statement begins.
 
-        That of a related one is in the same partition: an endpoint worker knows the conversation
-        groups of its own only.
+        That of a related dialog is in the same partition: an endpoint worker knows the conversation
+        groups of its own partition only.
         """
         made = map(self.cause.conversation, count())
         wanted = None if related is None else self.place_of(related)
         return next(id for id in made if wanted is None or self.place_of(id) == wanted)
 
     async def commit(self) -> None:
-        """Return when Kafka has all of it, one after the other."""
+        """Return when Kafka has all statements, one after the other."""
         while self.waiting:
             await self.confirm(self.waiting[0])
             del self.waiting[0]
 
 
 class Dialog:
-    """One side of a conversation, as a service holds it."""
+    """One side of a conversation, for a service's handler."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class Dialog:
     ) -> None:
         self.conversation, self.service, self.contract = conversation, service, contract
         self.confirmed = confirmed
-        """Whether this side is known to be the one that the initiator is locked to."""
+        """Whether the initiator is known to be locked to this side."""
         self._saying = saying
 
     @classmethod
     def of(cls, message: Received, saying: Saying) -> Dialog:
-        """Return the dialog that a message belongs to."""
+        """Return the dialog of a message."""
         parties = message.frame.parties
         return cls(
             message.conversation, saying, parties.to_service, parties.contract, message.confirmed
@@ -92,9 +92,9 @@ class Dialog:
         return self.conversation.id
 
     async def send(self, body: bytes, *, type: str | None = None) -> uuid.UUID:
-        """SEND ON CONVERSATION; returns the message's id.
+        """SEND ON CONVERSATION; return the message's id.
 
-        Raises StatementError where the body is too large (8459).
+        Raises StatementError if the body is too large (8459).
         """
         return self._saying.issue(send_command(self.conversation, body, type)).command_id
 
@@ -103,11 +103,11 @@ class Dialog:
         self._saying.issue(end_command(self.conversation, error, cleanup=cleanup))
 
     async def timer(self, seconds: int) -> None:
-        """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
+        """BEGIN CONVERSATION TIMER: deliver a DialogTimer after ``seconds``, at least 1."""
         self._saying.issue(new_command(self.conversation, CommandKind.TIMER, timeout=seconds))
 
     async def move(self, group: uuid.UUID) -> None:
-        """MOVE CONVERSATION: what arrives from now on belongs to another conversation group."""
+        """MOVE CONVERSATION: put later messages into another conversation group."""
         self._saying.issue(new_command(self.conversation, CommandKind.MOVE, group=group))
 
     async def begin(
@@ -119,10 +119,10 @@ class Dialog:
         lifetime: int | None = None,
         related: bool = True,
     ) -> Dialog:
-        """BEGIN DIALOG from this service, WITH RELATED_CONVERSATION unless told otherwise.
+        """BEGIN DIALOG from this service, by default WITH RELATED_CONVERSATION.
 
-        A related dialog's messages come to the same handler after those of this one, never beside
-        them. ``contract`` is this dialog's if not given, ``lifetime`` in seconds.
+        A related dialog's messages reach the same handler, never in parallel with this one's.
+        ``contract`` defaults to this dialog's, ``lifetime`` is in seconds.
         """
         mine = self.conversation
         contract = self.contract if contract is None else contract
@@ -141,15 +141,14 @@ class Dialog:
         return Dialog(began, self._saying, self.service, contract, confirmed=False)
 
     def on(self, conversation: uuid.UUID, *, is_initiator: bool) -> Dialog:
-        """Return another conversation of this service, which its handler has remembered."""
+        """Return another conversation of this service that its handler has stored."""
         mine = self.conversation
         other = Conversation(mine.instance, mine.database, conversation, is_initiator)
         return Dialog(other, self._saying, self.service, self.contract, confirmed=False)
 
     async def commit(self) -> None:
-        """Return when Kafka has everything that was said until now; it is said for good.
+        """Return when Kafka has all statements so far; they are final then.
 
-        What a handler keeps in a table it puts there behind this: a table must not know what was
-        never said.
+        Update tables after this call: a table must not know statements that were never issued.
         """
         await self._saying.commit()

@@ -1,13 +1,13 @@
-"""Faust's driver for Kafka (aiokafka), made to keep what an agent on a queue promises.
+"""Faust's driver for Kafka (aiokafka), adapted to the guarantees of an agent on a queue.
 
-Seven things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
-too unless it commits in transactions itself, which fails on rebalance. Commands go through an
-idempotent producer. A message of a queue counts as done when its agent says so: Faust counts as
-done what it skips in a rebalance and what an agent was cancelled in, and would commit past it. A
-message is committed behind the rows that it has changed: Faust waits for them a tenth of a second,
-and where Kafka refuses one it warns and commits. With the offset of a queue a
-:class:`~streams.agents.note.Note` is committed. Where Kafka has forgotten an offset, nothing is
-read again (:mod:`streams.client.begin`). And a member looks for partitions that nobody reads.
+Seven differences. It reads committed records only: Faust 0.15.3 also reads aborted transactions
+unless it commits in transactions itself, which fails on rebalance. Commands use an idempotent
+producer. A message of a queue counts as done when its agent reports it: Faust also counts messages
+that it skips in a rebalance or whose agent was cancelled, and would commit past them. A message is
+committed after the table rows that it changed: Faust waits a tenth of a second for them, and only
+warns if Kafka rejects one. A :class:`~streams.agents.note.Note` is committed with a queue's offset.
+If Kafka has lost an offset, nothing is read again (:mod:`streams.client.begin`). And a member looks
+for unassigned partitions.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from streams.kafka import (
 
 log = logging.getLogger("hopline.agents")
 Noted = Mapping[tuple[str, int], tuple[int, str]]
-"""Committed offsets and what stands beside them, by topic and partition."""
+"""Committed offsets with their notes, by topic and partition."""
 
 
 class ConsumerThread(BoundedPolls):
-    """Reads what is committed, and commits notes beside offsets."""
+    """Read committed records, and commit notes beside offsets."""
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
-        # Faust has no setting for it; the consumer looks at it when it starts.
+        # Faust has no setting for it; the consumer reads it at its start.
         assert consumer._isolation_level == "read_uncommitted"
         consumer._isolation_level = "read_committed"
         commit, notes = consumer.commit, cast(Consumer, self.consumer).notes
 
         async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
-            if not offsets:  # Faust has left out what is assigned no more; it knows this error
-                raise CommitFailedError("Nothing is committed: the group has already rebalanced")
+            if not offsets:  # Faust has removed unassigned partitions; it handles this error
+                raise CommitFailedError("Nothing was committed: the group has already rebalanced")
             await commit(
                 {
                     tp: OffsetAndMetadata(at.offset, closed(notes.get(TP(*tp), Note()).encode()))
@@ -71,10 +71,10 @@ class ConsumerThread(BoundedPolls):
         return consumer
 
     def join_again(self) -> None:
-        """Ask for a rebalance with topics as they are now; any thread may call it.
+        """Request a rebalance with current topic metadata; thread-safe.
 
-        Kafka grants it to the group's leader, which assigns by the metadata that it has: the client
-        asks for that every five minutes only.
+        Kafka grants it to the group's leader, which assigns by its own metadata, and the client
+        refreshes that every five minutes only.
         """
         asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
 
@@ -85,10 +85,10 @@ class ConsumerThread(BoundedPolls):
 
 
 class Consumer(WokenConsumer):
-    """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
+    """Commit messages of ``queues`` only after :meth:`finish`; others as Faust does.
 
-    ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that
-    had another one at the last assignment: a rebalance comes when a topic goes.
+    ``topics`` are the ids of the queues' topics when first seen, ``changed`` those whose id
+    differed at the last assignment: deleting a topic triggers a rebalance.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -114,10 +114,10 @@ class Consumer(WokenConsumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def wait_first(self, *waits: Any, timeout: Any = None) -> WaitResults:
-        """Wait as Faust does, but make no tasks for what is done at once.
+        """Wait like Faust, but without tasks for coroutines that finish at once.
 
-        Faust hands each message over in a task, beside three that end the wait where the agent's
-        buffer is full; most messages are taken at once, and the tasks were half of what they cost.
+        Faust delivers each message in a task, beside three that end the wait if the agent's buffer
+        is full; most messages are accepted at once, and the tasks were half of their CPU time.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):
@@ -131,25 +131,25 @@ class Consumer(WokenConsumer):
         return WaitResults([], [], True) if stopped else WaitResults([first], [begun.result], False)
 
     def finish(self, message: Message) -> None:
-        """Tell that a message of a queue is done, with everything that it has caused.
+        """Mark a message of a queue as done, with all its effects.
 
-        One message of a partition comes after the other, so all before it are done as well.
+        Messages of a partition are processed in order, so all before it are done as well.
         """
         self._finished[message.tp] = message.offset + 1
         self.notes[message.tp] = Note(self.topics[message.topic])
         self._rollbacks.pop(message.tp, None)
 
     def rollbacks(self, message: Message) -> int:
-        """Return how often the next message of a queue was rolled back before it was assigned."""
+        """Return how often the next message of a queue was rolled back before the assignment."""
         return self._rollbacks.get(message.tp, 0)
 
     async def roll_back(self, message: Message, count: int) -> None:
-        """Commit that a message is still to be done, and was rolled back so often."""
+        """Commit that a message is still to be processed, with its rollback count."""
         self.notes[message.tp] = Note(self.topics[message.topic], count)
         await self._commit({message.tp: message.offset})
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit where Kafka has the rows of tables that were changed on the way."""
+        """Commit once Kafka has the table rows that were changed before."""
         try:
             settled = await cast(Producer, self.app.producer).settle()
         except NotConfirmedError as error:
@@ -161,7 +161,7 @@ class Consumer(WokenConsumer):
         return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
-        """Write down that the group receives from queues, before it commits that."""
+        """Record that the group receives from queues, before it commits."""
         reached = self._reached
         further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
         if not await self._pinned(self._new.intersection(further)):
@@ -171,12 +171,12 @@ class Consumer(WokenConsumer):
                 positions = {tp.partition: reached[tp] for tp in further if tp.topic == topic}
                 await asyncio.to_thread(self._beginnings[topic].note, positions)
         except (HoplineError, KafkaException) as error:
-            log.warning("%s: nothing is committed: %s", self.app.conf.id, error)
+            log.warning("%s: nothing was committed: %s", self.app.conf.id, error)
             return False
         return True
 
     async def _pinned(self, new: set[TP]) -> bool:
-        """Commit where the group begins, where it had nothing committed."""
+        """Commit the group's start position if it has no offset."""
         if new:
             for tp in new:
                 self.notes.setdefault(tp, Note(self.topics[tp.topic]))
@@ -186,9 +186,9 @@ class Consumer(WokenConsumer):
         return True
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Learn what was committed of queues, and read nothing of them before :meth:`perform_seek`.
+        """Read the committed offsets of queues, and read no messages before :meth:`perform_seek`.
 
-        Faust lets partitions flow a moment before it goes to what is committed.
+        Faust resumes partitions shortly before it seeks to the committed offsets.
         """
         if self.queues:
             try:
@@ -208,18 +208,18 @@ class Consumer(WokenConsumer):
         await self.join_again_if_idle()
 
     async def join_again_if_idle(self) -> None:
-        """Ask for a rebalance where a queue was assigned to nobody; most calls do nothing."""
+        """Request a rebalance if a queue is unassigned; most calls do nothing."""
         due = self._has_joined and self._returning.is_due  # most calls need no thread
         if due and await asyncio.to_thread(self._returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Let partitions flow; those that are held a little later."""
+        """Resume partitions; held ones a little later."""
         self._wanted |= self._held.intersection(tps)
         super().resume_partitions(set(tps) - self._held)
 
     async def perform_seek(self) -> None:
-        """Go to what is committed; to the beginning where that was of another topic."""
+        """Seek to the committed offsets, or to the beginning if the topic was recreated."""
         async with self._seeking:
             active, self._held = self._get_active_partitions(), self._of_queues(self.assignment())
             self._wanted |= active & self._held
@@ -238,20 +238,20 @@ class Consumer(WokenConsumer):
         return {tp for tp in tps if tp.topic in self.queues}
 
     def _note(self, tp: TP) -> Note:
-        """Return what stands beside the committed offset of a queue."""
+        """Return the note beside the committed offset of a queue."""
         said = self._noted.get((tp.topic, tp.partition), (0, ""))[1]
         return self.notes.get(tp) or Note.decode(said)
 
     def _committed_at(self, tp: TP, ids: Mapping[str, uuid.UUID]) -> int:
-        """Return what is committed of a queue, -1 where that is nothing of this topic."""
+        """Return the committed offset of a queue, -1 if this topic has none."""
         at, said = self._noted.get((tp.topic, tp.partition), (-1, ""))
         return at if Note.decode(said).topic in (None, ids[tp.topic]) else -1
 
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
-        """Return where queues are read; raises PositionLostError.
+        """Return where to read queues; raises PositionLostError.
 
-        Not those whose topic was made anew: the process ends, and what it commits until then, or
-        writes down, is of the old topic.
+        Not for recreated topics: the process ends, and its commits and records until then belong to
+        the old topic.
         """
         app = cast(ConnectedApp, self.app)
         found: dict[TP, int] = {}
@@ -271,15 +271,15 @@ class Consumer(WokenConsumer):
         return ids, read_notes(app.cluster, app.conf.id)
 
     def _new_offset(self, tp: TP) -> int | None:
-        """Return the position to commit; ``None``: as it is."""
+        """Return the offset to commit; ``None`` if unchanged."""
         if tp.topic not in self.queues:
             return super()._new_offset(tp)
-        self._acked[tp].clear()  # which nobody else empties
+        self._acked[tp].clear()  # which only this consumer empties
         self._acked_index[tp].clear()
         return self._finished.get(tp)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Forget what is somebody else's by now."""
+        """Forget revoked partitions."""
         for tp in revoked:
             self._finished.pop(tp, None)
             self.notes.pop(tp, None)
@@ -289,12 +289,12 @@ class Consumer(WokenConsumer):
 
 
 class Transport(aiokafka.Transport):
-    """The driver, in the place of Faust's own."""
+    """The driver that replaces Faust's own."""
 
     Consumer = Consumer
     Producer = Producer
 
 
 def consumer_of(app: ConnectedApp) -> Consumer:
-    """Return an application's consumer, as the one of ours that it is."""
+    """Return an application's consumer, cast to this driver's class."""
     return cast(Consumer, app.consumer)

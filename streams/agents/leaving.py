@@ -1,7 +1,7 @@
-"""The clock of a process that is to end.
+"""End a process that does not stop in time.
 
-Faust waits without end for a Kafka that is away, for a topic that is gone, and in some crashes for
-its own thread. Only the process can end that, and nothing but its end stops this clock.
+Faust waits forever for an unavailable Kafka, for a deleted topic, and in some crashes for its own
+thread. Only ending the process helps, and only that stops this timer.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from streams.errors import SurroundingsError
 log = logging.getLogger("hopline.ready")
 
 LEAVE = 20.0
-"""Seconds in which a process leaves that is to end, or that an application of it has failed."""
+"""Seconds in which a stopping or failed process must end."""
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:
-    """End the process in 20 s, whatever has not left by then; for one that does nothing else.
+    """End the process in 20 s, whatever is still running; for dedicated processes only.
 
-    It says so, and the exit code is a SurroundingsError's.
+    It logs this, and exits with the code of a SurroundingsError.
     """
     late = threading.Timer(LEAVE, _leave_behind, (apps,))
     late.daemon = True
@@ -33,20 +33,20 @@ def leave_soon(apps: Sequence[AppT]) -> None:
 
 
 def _leave_behind(apps: Sequence[AppT]) -> None:
-    """End the process: what was not committed is done again, and has effect once."""
+    """End the process: uncommitted messages are processed again, with effect once."""
     failed = [f"{app.crash_reason} " for app in apps if app.crash_reason is not None]
     log.error(
-        "%sNot all has ended within %.0f s: is Kafka away? What was not committed is done again at "
-        "the next start.", "".join(failed), LEAVE,
+        "%sNot everything stopped within %.0f s: is Kafka unavailable? Uncommitted messages are "
+        "processed again at the next start.", "".join(failed), LEAVE,
     )  # fmt: skip
     logging.shutdown()
     os._exit(SurroundingsError.exit_code)
 
 
 class Worker(faust.Worker):
-    """What runs an application by ``app.main()`` or ``faust``: Faust's own, with the clock."""
+    """Faust's worker for ``app.main()`` or ``faust``, with the timer."""
 
     async def on_stop(self) -> None:
-        """Begin to leave."""
+        """Start to leave."""
         leave_soon([self.app])
         await super().on_stop()

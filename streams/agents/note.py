@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``topic`` is Kafka's id; ``None`` where nobody of ours has committed."""
+    """``topic`` is Kafka's id; ``None`` if no agent has committed."""
 
     topic: uuid.UUID | None = None
     rollbacks: int = 0
 
     def encode(self) -> str:
-        """Return the text that Kafka keeps."""
+        """Return the text that Kafka stores."""
         return "" if self.topic is None else f"{self.topic} r{self.rollbacks}"
 
     @classmethod
     def decode(cls, text: str) -> Note:
-        """Read it again; what nobody of ours wrote says nothing."""
+        """Decode it; foreign text counts as empty."""
         topic, _, count = text.partition(" r")
         try:
             return cls(uuid.UUID(topic), int(count))

@@ -1,8 +1,8 @@
-"""The configuration service on Kafka (reference 2.5): it creates routes that databases ask for.
+"""The configuration service on Kafka (reference 2.5): it creates routes that databases request.
 
-Whoever answers is given; here the dialogs are kept. A directory or a Kafka that is away is no
-failure of the message, which would turn the queue off after the fifth: it is waited for, and the
-dialogs that wait for the route wait with it.
+The answers are a parameter; this module keeps the dialogs. An unavailable directory or Kafka is no
+failure of the message, which would disable the queue after the fifth: it is waited for, and so do
+the dialogs that need the route.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from streams.wire import Topics
 T = TypeVar("T")
 
 PURGE_EVERY = 300.0
-"""Seconds between two looks for routes that have expired."""
+"""Seconds between two checks for expired routes."""
 _FIRST, _LONGEST = 0.5, 30.0
-"""Seconds to wait before the first look again, and the longest."""
+"""Seconds before the first retry, and the longest delay."""
 
 log = logging.getLogger("hopline.notice")
 
 
 class Answers(Protocol):
-    """What the service does; both wait, and raise what passes where something is away."""
+    """Answer requests; both methods wait, and raise transient errors of what is unavailable."""
 
     def answer(self, broker: str, body: bytes) -> tuple[int, str] | None:
-        """Answer the database with this broker id; return code and text of a refusal."""
+        """Answer the database with this broker id; return code and text of an error."""
 
     def purge(self) -> None:
         """Drop routes that have expired."""
@@ -69,19 +69,19 @@ def notice_app(
         try:
             await asyncio.to_thread(answers.purge)
         except (SurroundingsError, KafkaException) as error:
-            log.info("Expired routes are dropped later: %s", error)
+            log.info("Expired routes will be dropped later: %s", error)
 
     app.timer(purge_every)(purge)
     return app
 
 
 async def _patiently(call: Callable[[], T]) -> T:
-    """Return what a call that waits returns, however long what it needs is away."""
+    """Call until it succeeds, however long its resource is unavailable."""
     wait = _FIRST
     while True:
         try:
             return await asyncio.to_thread(call)
         except (SurroundingsError, KafkaException) as error:
-            log.warning("%s\n  Tried again in %g s.", error, wait)
+            log.warning("%s\n  Next attempt in %g s.", error, wait)
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST)

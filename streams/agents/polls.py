@@ -1,7 +1,7 @@
-"""How much of a queue an agent reads ahead: its messages may have a megabyte each.
+"""Limit how much of a queue an agent reads ahead: each message may have a megabyte.
 
-Faust buffers 4,096 events of an agent, and takes all that a fetch has: a megabyte as Kafka stores
-it, of which lz4 may make 255. Whoever sends messages would decide how much memory that takes.
+Faust buffers 4,096 events of an agent, and all of a fetch: a megabyte as stored in Kafka, which lz4
+may expand by a factor of 255. The sender would decide the memory use.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from faust.types import TP
 BUFFERED = 24
 """Messages of a queue that wait for their handler."""
 POLLED = 12
-"""Messages of queues that are taken at once. Half the buffer, so that it has room for them: what
-finds none costs Faust four tasks."""
+"""Messages of queues that are fetched at once.
+
+Half the buffer, so that they fit: a message without room costs Faust four tasks.
+"""
 
 
 class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
-    """Takes few records at a time where queues are read; of changelogs as many as there are."""
+    """Fetch few records at a time of queues, but no limit for changelogs."""
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
-        """Return what was fetched, as Faust does."""
+        """Return fetched records, like Faust."""
         consumer = self._ensure_consumer()
         most, queues = consumer._max_poll_records, self.consumer.queues  # type: ignore[attr-defined]
         if active_partitions and any(tp.topic in queues for tp in active_partitions):
@@ -37,7 +39,7 @@ class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
 
 
 class WokenConsumer(aiokafka.Consumer):
-    """Goes on at once where a buffer has room again: Faust sleeps for a second."""
+    """Resume at once when a buffer has room again: Faust sleeps for a second."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._has_room = asyncio.Event()
@@ -49,7 +51,7 @@ class WokenConsumer(aiokafka.Consumer):
         self._has_room.set()
 
     async def _wait_next_records(self, timeout: float) -> tuple[RecordMap | None, set[TP] | None]:
-        """Wait for room where every partition waits for it."""
+        """Wait for room if every partition waits for it."""
         if self.flow_active and self._buffered_partitions and not self._get_active_partitions():
             self._has_room.clear()
             with suppress(TimeoutError):

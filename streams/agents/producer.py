@@ -1,4 +1,4 @@
-"""Faust's producer, made idempotent; it knows which rows of tables Kafka has not taken yet."""
+"""Faust's producer, made idempotent; it tracks table rows that Kafka has not confirmed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streams.agents.dialog import NotConfirmedError
 
 
 class Producer(aiokafka.Producer):
-    """Writes each record once, in order, and knows what it was to send soon and Kafka has not."""
+    """Write each record once, in order, and track unconfirmed records of ``send_soon``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._soon: set[FutureMessage] = set()
 
     def send_soon(self, fut: FutureMessage) -> None:
-        """Send a record when there is time, such as a table's."""
+        """Send a record in the background, such as a table's."""
         self._soon.add(fut)
         fut.add_done_callback(self._sent)
         super().send_soon(fut)
@@ -30,16 +30,16 @@ class Producer(aiokafka.Producer):
             self._soon.discard(cast(FutureMessage, fut))
 
     async def settle(self) -> bool:
-        """Tell whether Kafka has all of it, once that is known; ``False`` where we are stopped.
+        """Return when Kafka has all records; ``False`` if stopped.
 
-        Raises NotConfirmedError where Kafka has not taken something, from then on for ever.
+        Raises NotConfirmedError if Kafka has rejected one, and from then on always.
         """
         if self._soon:
             await self.wait_many(tuple(self._soon))
         for error in (fut.exception() for fut in self._soon if fut.done()):
             raise NotConfirmedError(
-                f"Kafka has not taken a row of a table: {error}.",
-                "Its message comes again at the next start.",
+                f"Kafka did not accept a row of a table: {error}.",
+                "Its message is redelivered at the next start.",
             )
         return not self._soon
 

@@ -1,10 +1,10 @@
-"""The data-dependent routing service on Kafka (reference, section 6): which service gets a dialog
-hangs on its first message. :mod:`streams.services` decides; here its rows and statements are kept.
+"""The data-dependent routing service on Kafka (reference, section 6): a dialog's first message
+selects its service.
 
-``resolved_conversations`` is a Faust table, changed behind the statements that it speaks of: it
-must not know a dialog that nobody has begun, or forget one that nobody has ended. Its writes are
-not fenced: who slept and has lost his partition may store rows of a dialog that is over, where they
-stay.
+:mod:`streams.services` decides; this module keeps the rows and issues the statements.
+``resolved_conversations`` is a Faust table, changed after the statements that it refers to: it must
+not know a dialog that has not begun, or forget one that has not ended. Its writes are not fenced: a
+process that was suspended and lost its partition may store rows of finished dialogs, which stay.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def routing_app(
 ) -> HoplineApp:
     """Return the application that routes the dialogs of a service; ``options`` are hopline_app's.
 
-    With ``reply_type`` it redirects: the answer, of this type, is the name of the service, and the
-    dialog ends.
+    With ``reply_type`` it redirects: it answers with a message of this type that has the service's
+    name, and ends the dialog.
     """
     default = DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]
     place = (instance, database, *(() if service == default else (service,)))
@@ -80,16 +80,16 @@ def routing_app(
 
 
 def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, Handle]) -> None:
-    """Store and delete rows in their order; ``made`` are the dialogs that were begun."""
+    """Store and delete rows in order; ``made`` are the dialogs that were begun."""
     for one, other in turn.stored:
         rows[_key(made.get(one, one))] = _key(made.get(other, other))
     for gone in map(_key, turn.deleted):
-        if gone in rows:  # not pop(): a table with a default takes what is missing for there
+        if gone in rows:  # not pop(): a table with a default accepts what is missing there
             del rows[gone]
 
 
 def _telling(classify: Classifier) -> Classifier:
-    """Let a classifier that fails say why; the dialog only hears that it did."""
+    """Log why a classifier fails; the dialog only learns that it failed."""
 
     def logged(body: bytes) -> str | None:
         try:
@@ -102,7 +102,7 @@ def _telling(classify: Classifier) -> Classifier:
 
 
 async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:
-    """Say what a message leads to; return which dialogs stand for those that it begins."""
+    """Issue the statements of a message; return which dialogs stand for those that it begins."""
     made: dict[Handle, Handle] = {}
     for action in turn.actions:
         if isinstance(action, Begin):

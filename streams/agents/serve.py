@@ -16,12 +16,12 @@ log = logging.getLogger("hopline.ready")
 def serve(
     apps: Sequence[HoplineApp], names: Sequence[str], ready: Callable[[], None] = lambda: None
 ) -> None:
-    """Return after SIGTERM or SIGINT, when all have left; raises what one has failed with.
+    """Run until SIGTERM or SIGINT, then stop all; raise the error of a failed application.
 
-    ``names`` are what the agents are called whose applications these are. ``ready`` is called when
-    all of them have started. Whatever has not left within 20 s, because Kafka is away say, is left
-    behind: the process ends with the exit code of a SurroundingsError, and says so. So this is for
-    a process that does nothing else.
+    ``names`` are the names of the agents of these applications. ``ready`` is called when all have
+    started. An application that has not stopped within 20 s, for example because Kafka is
+    unavailable, is abandoned: the process logs this and ends with the exit code of a
+    SurroundingsError. So use it in a dedicated process only.
     """
     asyncio.run(_serve(apps, names, ready))
 

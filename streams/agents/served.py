@@ -1,4 +1,4 @@
-"""What an agent must know of a service before it reads: its queue, held against the catalog."""
+"""Validate an agent's services and their queue against the catalog."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Served:
 def locate(
     cluster: Cluster, instance: str, database: str, services: tuple[str, ...], contract: str | None
 ) -> Served:
-    """Return what the catalog says of services that have one queue.
+    """Return the queue of services, from the catalog.
 
-    Raises UsageError where they do not exist, have several queues or do not accept the contract,
-    and SurroundingsError where there is no catalog.
+    Raises UsageError if they do not exist, have several queues or do not accept the contract, and
+    SurroundingsError if there is no catalog.
     """
     held = _database(cluster, instance, database)
     queues = {name: queue_of(held, name) for name in services}
@@ -39,7 +39,7 @@ def locate(
     if len(names) > 1:
         raise UsageError(
             f"The services {', '.join(services)} have several queues: {', '.join(names)}.",
-            "Give each queue an agent of its own.",
+            "Give each queue its own agent.",
         )
     if contract is not None:
         _demand(held, services, contract)
@@ -62,7 +62,7 @@ def _database(cluster: Cluster, instance: str, database: str) -> Database:
     if held is None:
         raise UsageError(
             f"The catalog at {cluster.bootstrap} has no {instance}/{database}.",
-            "Run 'hopline apply TOPOLOGY' first, or name another.",
+            "Run 'hopline apply TOPOLOGY' first, or give another database.",
         )
     return held
 

@@ -1,4 +1,4 @@
-"""The agent of a queue: it reads the topic, one message after the other, and calls the handler."""
+"""The agent of a queue: read the topic in order and call the handler."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ from streams.wire.records import read_queued
 log = logging.getLogger("hopline.agents")
 
 _LOOK_BUSY, _LOOK_IDLE = 1.0, 5.0
-"""Seconds between two looks whether the queue's topic is still the same."""
+"""Seconds between two checks whether the queue's topic was recreated."""
 
 
 class QueueTopic(faust.Topic):
-    """The topic of a queue, which the catalog names at start; only ``apply`` creates any."""
+    """The topic of a queue, which the catalog names at start; only ``apply`` creates topics."""
 
     async def declare(self) -> None:
-        """Leave it alone."""
+        """Do nothing."""
 
 
 class Server:
-    """Serve the services that have one queue, with one handler."""
+    """Serve the services of one queue with one handler."""
 
     def __init__(
         self, app: ConnectedApp, handler: Handler, services: tuple[str, ...], contract: str | None
     ) -> None:
         self._app, self._handler = app, handler
         self._services, self._contract = services, contract
-        # Until the catalog is read: no topic's name, so whoever used it too early would be told.
+        # Until the catalog is read it is not a valid topic name, so using it too early would
+        # fail.
         self._channel = QueueTopic(
             app,
             topics=[services[0]],
@@ -65,30 +66,30 @@ class Server:
             async for event in stream.events():
                 try:
                     await self._take(event.message)
-                except Exception as error:  # Faust would go on with the next message
+                except Exception as error:  # Faust would continue with the next message
                     await app.give_up(error)
 
-        del agent.__wrapped__  # Faust would look at its annotations
+        del agent.__wrapped__  # Faust would read its annotations
         app.agent(self._channel, concurrency=1)(agent)
         app.timer(_LOOK_IDLE)(self._watch)
 
     @property
     def topic(self) -> str:
-        """Return the queue's topic, once it is known."""
+        """Return the queue's topic, once known."""
         return self._known.topic
 
     @property
     def queue(self) -> str:
-        """Return the queue's name, once it is known."""
+        """Return the queue's name, once known."""
         return self._known.queue
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions the queue has, once it is known."""
+        """Return the number of partitions of the queue, once known."""
         return self._known.partitions
 
     def locate(self) -> None:
-        """Find the queue in the catalog; waits for Kafka."""
+        """Find the queue in the catalog; wait for Kafka."""
         app = self._app
         self._served = locate(
             app.cluster, app.instance, app.database, self._services, self._contract
@@ -101,7 +102,7 @@ class Server:
         return self._served
 
     async def _take(self, message: Message) -> None:
-        """Deal with a message, all that it causes included, and only then let it be committed."""
+        """Process a message with all its effects, and only then allow its commit."""
         app, known, consumer = self._app, self._known, consumer_of(self._app)
         received = self._read(message)
         if received is not None:
@@ -117,7 +118,7 @@ class Server:
         consumer.finish(message)
 
     async def _watch(self) -> None:
-        """Notice while nothing comes that nothing will: the topic is another one, or nobody's."""
+        """While no message arrives, check whether the topic was deleted or recreated."""
         if self._served is None:
             return
         consumer = consumer_of(self._app)
@@ -129,10 +130,10 @@ class Server:
             await self._app.give_up(error)
 
     async def _refuse_another(self) -> None:
-        """Raise SurroundingsError where the queue's topic was deleted, or made anew meanwhile.
+        """Raise SurroundingsError if the queue's topic was deleted or recreated.
 
-        Its offsets begin at 0 again, and are taken for what was seen before. The next start begins
-        with it at its beginning.
+        Its offsets start at 0 again, and would be taken for processed ones. The next start reads
+        the new topic from its beginning.
         """
         consumer = consumer_of(self._app)
         changed = self.topic in consumer.changed
@@ -140,20 +141,20 @@ class Server:
             try:
                 found = await asyncio.to_thread(find_topic_id, self._app.cluster, self.topic)
             except KafkaException:
-                return  # Kafka is away: nothing can be said or read either
+                return  # Kafka is unavailable: nothing can be known or read either
             self._looked = time.monotonic()
             changed = found != consumer.topics[self.topic]
         if changed:
             raise SurroundingsError(
-                f"{self.topic} is not the topic any more that it was at the start.",
-                "Start this again: it begins at the new one's beginning.",
+                f"{self.topic} was recreated since the start.",
+                "Restart: the new topic is read from its beginning.",
             )
 
     def _read(self, message: Message) -> Received | None:
-        """Return what a record says; ``None``: nothing to us."""
+        """Decode a record; ``None`` if it is not for the agent."""
         try:
             frame = read_queued(message.value, list(message.headers or ()))  # type: ignore[arg-type]
-        except MalformedError as error:  # nobody but the endpoint worker writes a queue
+        except MalformedError as error:  # only the endpoint worker writes a queue
             log.error("%s/%d@%d: %s", self.topic, message.partition, message.offset, error)
             return None
         if frame.parties.to_service not in self._services:

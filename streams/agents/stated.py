@@ -1,4 +1,4 @@
-"""The applications of an agent that a topology states, or that a command line does."""
+"""The applications of an agent, from a topology or a command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.topology import Agent, ShippedService, Topology
 Place = tuple[str, str]
 """An instance and a database of it."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
-"""How the application of a kind is made at a place, with hopline_app's options."""
+"""Create the application of a kind at a place, with hopline_app's options."""
 
 
 def applications_of(
@@ -30,8 +30,8 @@ def applications_of(
 ) -> list[HoplineApp]:
     """Return an agent's applications: one for each database that has its service, or its own.
 
-    ``topology`` is the catalog's; ``makers`` are for the kinds that change the running system.
-    Raises UsageError or InputError where there can be none.
+    ``topology`` is the catalog's; ``makers`` create the kinds that change the running system.
+    Raises UsageError or InputError if impossible.
     """
     if agent.kind is None:
         return _own(agent, cluster)
@@ -39,7 +39,7 @@ def applications_of(
     if not places:
         raise agent.runs.error(
             f"No database of {', '.join(instances)} has a service {agent.service}.",
-            "Name another: service: in a topology, --name without one.",
+            "Choose another service: with service: in a topology, else with --name.",
         )
     make = {**_MAKERS, **makers}[agent.kind]
     return [make(agent, place, _options(cluster, place)) for place in places]
@@ -77,22 +77,22 @@ _MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
-    """Import what somebody has written; it finds the cluster where a process of its own would."""
+    """Import a custom application; it finds the cluster as in a process of its own."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
     for name, value in cluster.properties.items():
         os.environ[property_variable(name)] = value
     try:
         found = importlib.metadata.EntryPoint(agent.name, agent.runs.text, "hopline").load()
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # a module can raise anything when it is imported
         raise agent.runs.error(
             f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}.",
-            "Modules are looked for beside the topology and in this folder.",
+            "Modules are searched beside the topology and in the current folder.",
         ) from error
     apps = [found] if isinstance(found, HoplineApp) else found
     if isinstance(apps, Sequence) and apps and all(isinstance(a, HoplineApp) for a in apps):
         return list(apps)
     raise agent.runs.error(
-        f"{agent.runs.text} is no application of hopline_app, and no list of some.",
+        f"{agent.runs.text} is neither an application of hopline_app nor a list of them.",
         "Write app = hopline_app(...) there.",
     )

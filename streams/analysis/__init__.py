@@ -1,11 +1,11 @@
-"""Where will a message go, and why? Answers about a topology, before anything is sent.
+"""Answer questions about a topology: where messages go, and why, before anything is sent.
 
 :func:`ask` opens a topology for every question, see ``docs/python.md``. Behind it,
-:func:`explain_decision` answers for one instance, :func:`find_paths` for the whole path and back,
-:func:`survey_flows` for a whole estate; :mod:`streams.analysis.check` says what is wrong with it,
-:mod:`streams.analysis.diff` what a change changes, :mod:`streams.analysis.diagnose` why rows are
-stuck. Every routing decision is made by :mod:`streams.routing`; here it is followed and shown: in
-``paths`` for one message, in ``flows`` for everybody who talks to somebody.
+:func:`explain_decision` answers for one instance, :func:`find_paths` for the whole path in both
+directions, :func:`survey_flows` for a whole estate; :mod:`streams.analysis.check` finds errors,
+:mod:`streams.analysis.diff` the effects of a change, :mod:`streams.analysis.diagnose` the causes of
+stuck rows. Every routing decision is made by :mod:`streams.routing`; here it is followed and shown:
+in ``paths`` for one message, in ``flows`` for all senders.
 """
 
 from streams.analysis.estate import Estate

@@ -1,4 +1,4 @@
-"""Decisions in the form that scripts read (the contract's keys)."""
+"""Decisions as JSON (the contract's keys)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.routing import Decision, order_databases
 
 
 def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
-    """Return the database that takes a delivered message, of several the one of U-13."""
+    """Return the database for a delivered message, of several the one of U-13."""
     ordered = order_databases(decision.candidates, conversation)
     return ordered[0] if ordered else None
 
@@ -18,7 +18,7 @@ def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | Non
 def decision_json(
     instance: str, decision: Decision, conversation: uuid.UUID | None
 ) -> dict[str, Any]:
-    """Return a decision by the contract's keys; databases are ``instance/database``."""
+    """Return a decision with the contract's keys; databases are ``instance/database``."""
     taken = database_of(decision, conversation)
     return {
         "verdict": decision.verdict.value,

@@ -1,4 +1,4 @@
-"""A whole topology, compiled once for every question that is asked of it."""
+"""A whole topology, compiled once for all questions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
-"""Seconds before an end (of a lifetime, a certificate) at which a finding reports it: one week."""
+"""Seconds before an expiry (of a lifetime, a certificate) at which a finding reports it: one
+week.
+"""
 
 
 @dataclass(slots=True)
 class Estate:
-    """A topology at an instant (``now``, epoch seconds); networks are made once per service.
+    """A topology at an instant (``now``, epoch seconds); networks are created once per service.
 
-    ``soon`` (seconds): how long before its end something is about to expire.
+    ``soon`` (seconds): how long before its expiry something counts as about to expire.
     """
 
     topology: Topology
@@ -45,17 +47,17 @@ class Estate:
 
     @property
     def leads(self) -> Mapping[tuple[str, int], str]:
-        """Return whose a host (in lower case) and port are."""
+        """Return the instance of a host (in lower case) and port."""
         return self._common.leads
 
     def path_graph(self, service: str, start: State) -> PathGraph:
-        """Return the graph of all paths to a service; its circles are computed once per service."""
+        """Return the graph of all paths to a service; its cycles are computed once per service."""
         network = self.network(service)
         circles = self._circles.setdefault(service, Circles(network))
         return PathGraph(network, start, circles)
 
     def once(self, answer: Callable[[Estate], T]) -> T:
-        """Return what a function says about this estate; it is asked once."""
+        """Return a function's result for this estate, cached."""
         if answer not in self._known:
             self._known[answer] = answer(self)
         known: T = self._known[answer]
@@ -64,7 +66,7 @@ class Estate:
     def network(
         self, service: str, *, from_initiator: bool = True, conversation: UUID | None = None
     ) -> Network:
-        """Return the network in which messages to a service travel, for one dialog or for all."""
+        """Return the network for messages to a service, for one dialog or for all."""
         if conversation is not None:
             return Network(self._common, service, from_initiator, conversation, self.now)
         key = (service, from_initiator)
@@ -75,7 +77,7 @@ class Estate:
         return found
 
     def leads_to(self, instance: str, address: Address) -> str | None:
-        """Return the instance that an address leads to, as seen from one; ``None`` for nobody."""
+        """Return the instance at an address, as seen from one; ``None`` without any."""
         if self.instances[instance].is_here(address):
             return instance
         if address.host.casefold() in LOOPBACK:

@@ -1,4 +1,4 @@
-"""One routing decision as an answer: what happens, by which routes, and every rule on the way."""
+"""One routing decision as an answer: the outcome, the routes, and every rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where does a message go that is at this instance? ``database`` is its home (inside)."""
+    """Where a message at this instance goes next. ``database`` is its home (inside)."""
 
     instance: Instance
     database: Database | None
@@ -38,12 +38,12 @@ class DecisionAnswer:
 
     @property
     def decision(self) -> Decision:
-        """Return what happens."""
+        """Return the decision."""
         return self.explanation.decision
 
     @property
     def good(self) -> bool:
-        """Tell whether the message gets on: neither delayed nor dropped."""
+        """Tell whether the message is neither delayed nor dropped."""
         return self.decision.verdict not in _BAD
 
     @property
@@ -74,12 +74,12 @@ class DecisionAnswer:
 
     @property
     def deliver_to(self) -> str | None:
-        """Return the database that takes the message."""
+        """Return the database for the message."""
         return database_of(self.decision, self.question.conversation)
 
 
 def explain_decision(topology: Topology, question: Question, now: float) -> DecisionAnswer:
-    """Answer a question; ``now`` (epoch seconds) tells which routes have expired."""
+    """Answer a question; ``now`` (epoch seconds) determines which routes have expired."""
     name = question.instance.name
     return answer_question(question, now, lambda: routing_instance_of(topology, name))
 
@@ -87,11 +87,11 @@ def explain_decision(topology: Topology, question: Question, now: float) -> Deci
 def answer_question(
     question: Question, now: float, compiled: Callable[[], routing.Instance]
 ) -> DecisionAnswer:
-    """Answer a question at an instance that is compiled, or is once the question is in order."""
+    """Answer a question at an instance, compiled on demand."""
     if question.database is None and not question.outside:
         raise UsageError(
-            f"'{question.instance.name}' names no database.",
-            "Name INSTANCE/DATABASE, or say --outside for a message from the network (msdb).",
+            f"'{question.instance.name}' does not name a database.",
+            "Give INSTANCE/DATABASE, or --outside for a message from the network (msdb).",
         )
     home = None if question.outside or question.database is None else question.database.name
     query = Query(

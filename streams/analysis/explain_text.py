@@ -1,4 +1,4 @@
-"""Answers as text for people: a decision with its rules, and how a path ended."""
+"""Answers as text: a decision with its rules, and how a path ended."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def explain_text(answer: DecisionAnswer) -> str:
 
 def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     q, d = answer.question, answer.decision
-    origin = "from outside" if q.outside or q.database is None else "begun here"
+    origin = "sent from outside" if q.outside or q.database is None else "sent from this instance"
     side = "the target" if q.from_target else "the initiator"
     broker = f"broker id {q.broker}" if q.broker is not None else "no broker id"
     yield f"At {q.instance.name}, by the routes of {answer.table}, for {q.service}"
-    yield f"({origin}, sent by {side}, {broker}):"
+    yield f"({origin} by {side}, {broker}):"
     yield ""
     to = f"{q.instance.name}/{answer.deliver_to}"
     hops = " and ".join(str(address) for address in d.addresses)
@@ -56,7 +56,7 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
 
 
 def failure_text(ending: Ending, step: Step) -> str:
-    """Say how and where a path ended that delivers nothing."""
+    """Return how and where a path without a delivery ended."""
     error = f": {int(ending.error)}, {text_of(ending.error)}" if ending.error is not None else ""
     match ending.disposition:
         case Disposition.UNKNOWN:

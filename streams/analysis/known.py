@@ -1,4 +1,4 @@
-"""The names and ids that an estate has, to tell what is misspelt and what has gone stale."""
+"""The names and ids of an estate, to detect misspelt and stale ones."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ class Home:
 
     @property
     def source(self) -> Source:
-        """Return where the database is written, else where the instance is."""
+        """Return the place of the database, else of the instance."""
         own = self.database.source
         return own if own.file else self.instance.source
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where every service lives, every name by what a person takes for it, every broker id."""
+    """Where every service is, every name in its folded form, every broker id."""
 
     services: Mapping[str, tuple[Home, ...]]
     alike: Mapping[str, str]
     brokers: Mapping[str, tuple[Home, ...]]
 
     def meant(self, service: str) -> str | None:
-        """Return the deployed service that a name differs from in its form only, if it does."""
+        """Return the deployed service whose name differs only in form, if any."""
         return None if service in self.services else self.alike.get(folded(service))
 
 
 def folded(name: str) -> str:
-    """Return what names have in common that differ by case, blanks or Unicode form (1.2)."""
+    """Return the common form of names that differ by case, blanks or Unicode form (1.2)."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def known(estate: Estate) -> Known:
-    """Return what is known of an estate's names; collected once."""
+    """Return the names of an estate; collected once."""
     return estate.once(_collect)
 
 

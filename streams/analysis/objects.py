@@ -1,4 +1,4 @@
-"""Walk over the databases of an estate, and word a finding about an object in one."""
+"""Iterate over the databases of an estate, and create findings about objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def user_databases(estate: Estate) -> Iterator[Home]:
 
 
 def active(estate: Estate, at: Home) -> bool:
-    """Tell whether a database takes messages: delivery on, and no mirror's copy."""
+    """Tell whether a database accepts messages: delivery is on, and it is not a mirror."""
     return estate.instances[at.instance.name].databases[at.database.name].enabled
 
 
@@ -57,7 +57,7 @@ def finding(
     remedy: str,
     **evidence: Any,
 ) -> Finding:
-    """Return a finding about an object of a database or of an instance, at the object's place."""
+    """Return a finding about an object of a database or of an instance, with its place."""
     place = source if source.file else at.source
     subject = at.name if isinstance(at, Instance) else str(at)
     return finding_at(code, severity, message, remedy, subject, place, evidence)

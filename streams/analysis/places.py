@@ -1,4 +1,4 @@
-"""Find what a user names, ``Instance/Database/Service``, and suggest where there is no such."""
+"""Resolve ``Instance/Database/Service``, with suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.topology import Database, Instance, Topology, pair_names, principal
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A database of an instance, and a service in it where one is named."""
+    """A database of an instance, with a service if given."""
 
     instance: Instance
     database: Database
@@ -23,7 +23,7 @@ class Place:
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageError:
-    """Return the error that there is nothing of a name, with what there is."""
+    """Return the error for an unknown name, with the known ones."""
     names = sorted(known)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     there = f"{where} has: {shown}." if names else f"{where} has none."
@@ -48,26 +48,26 @@ def find_database(instance: Instance, name: str) -> Database:
 
 
 def find_at(topology: Topology, text: str) -> tuple[Instance, Database | None]:
-    """Read ``INSTANCE[/DATABASE]``."""
+    """Parse ``INSTANCE[/DATABASE]``."""
     name, rest = _instance_of(topology, text)
     instance = find_instance(topology, name)
     return instance, find_database(instance, rest) if rest is not None else None
 
 
 def find_within(topology: Topology, text: str) -> tuple[Instance, Database | None, str | None]:
-    """Read ``INSTANCE[/DATABASE[/NAME]]``; what the name means is the caller's business."""
+    """Parse ``INSTANCE[/DATABASE[/NAME]]``; the caller interprets the name."""
     name, rest = _instance_of(topology, text)
     instance = find_instance(topology, name)
     return (instance, None, None) if rest is None else (instance, *_database_of(instance, rest))
 
 
 def find_sender(topology: Topology, text: str, to: str) -> Place:
-    """Read ``INSTANCE/DATABASE[/SERVICE]``; without a service, the only one that it can be."""
+    """Parse ``INSTANCE/DATABASE[/SERVICE]``; without a service, the only possible one."""
     name, rest = _instance_of(topology, text)
     instance = find_instance(topology, name)
     if rest is None:
         raise UsageError(
-            f"'{text}' names no database.",
+            f"'{text}' does not name a database.",
             f"Write {instance.name}/DATABASE[/SERVICE]; it has: "
             f"{', '.join(sorted(instance.databases)) or 'none'}.",
         )
@@ -95,7 +95,7 @@ def _only_service(instance: Instance, database: Database, to: str) -> str:
 
 
 def _instance_of(topology: Topology, text: str) -> tuple[str, str | None]:
-    """Split off the instance, whose name may hold a slash itself."""
+    """Split off the instance, whose name may contain a slash."""
     for name in sorted({*topology.instances, *pair_names(topology)}, key=len, reverse=True):
         if _begins(text, name):
             return name, text[len(name) + 1 :] if len(text) > len(name) else None

@@ -1,4 +1,4 @@
-"""Every question about a topology behind one object, for Python: see ``docs/python.md``."""
+"""All questions about a topology in one object, for Python: see ``docs/python.md``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
 from streams.topology import Topology, load
 
-if TYPE_CHECKING:  # each has a command of its own, which alone pays for loading it
+if TYPE_CHECKING:  # each has its own command, which alone pays for importing it
     from streams.analysis.check import Report
     from streams.analysis.diagnose import Diagnoses
     from streams.analysis.diff import Difference
 
 
 class Questions:
-    """A topology, compiled once, and what can be asked of it.
+    """A topology, compiled once, with methods for all questions.
 
-    Places are written as in the commands: ``Instance/Database`` or ``Instance/Database/Service``. A
-    name that the topology does not have raises UsageError, which says what it has.
+    Places are written as in the commands: ``Instance/Database`` or ``Instance/Database/Service``.
+    An unknown name raises UsageError with the known ones.
     """
 
     def __init__(self, topology: Topology, now: float) -> None:
@@ -33,17 +33,17 @@ class Questions:
 
     @property
     def estate(self) -> Estate:
-        """Return the compiled topology, for what has no method here."""
+        """Return the compiled topology, for functions without a method here."""
         return self._estate
 
     @property
     def topology(self) -> Topology:
-        """Return what is asked about."""
+        """Return the topology."""
         return self._estate.topology
 
     @property
     def now(self) -> float:
-        """Return the instant that is meant, in epoch seconds."""
+        """Return the time of the answers, in epoch seconds."""
         return self._estate.now
 
     def explain(
@@ -56,7 +56,7 @@ class Questions:
         outside: bool = False,
         from_target: bool = False,
     ) -> DecisionAnswer:
-        """Say where a message for a service goes next, and why, rule by rule."""
+        """Explain where a message for a service goes next, rule by rule."""
         instance, database = find_at(self.topology, at)
         question = Question(instance, database, to, broker, conversation, outside, from_target)
         compiled = self._estate.instances[instance.name]
@@ -78,20 +78,20 @@ class Questions:
         )
 
     def flows(self, senders: Sequence[str] = (), targets: Sequence[str] = ()) -> Survey:
-        """Return who reaches whom, with single points of failure and unused routes.
+        """Return the flows, with single points of failure and unused routes.
 
         ``senders`` and ``targets`` are patterns such as ``ServerA/*``, as in the command.
         """
         return survey_flows(self.topology, self.now, senders, targets)
 
     def check(self) -> Report:
-        """Return what is already wrong, the worst first."""
+        """Return the findings, the worst first."""
         from streams.analysis.check import check_topology
 
         return check_topology(self.topology, self.now)
 
     def diagnose(self, snapshot: Path | str) -> Diagnoses:
-        """Say why rows of live servers are stuck; the topology describes the other servers."""
+        """Explain why rows of live servers are stuck; the topology describes the other servers."""
         from streams.analysis.diagnose import diagnose
         from streams.topology.snapshot import load_snapshot
 
@@ -104,17 +104,17 @@ class Questions:
         return Questions(reduce(remove, names, self.topology), self.now)
 
     def diff(self, new: Questions) -> Difference:
-        """Return what another topology does to every flow of this one, or of its own."""
+        """Return the effect of another topology on every flow."""
         from streams.analysis.diff import compare_topologies
 
         return compare_topologies(self._estate, new._estate)
 
 
 def ask(topology: Topology | Path | str, now: float) -> Questions:
-    """Open a topology for questions: a folder, a snapshot of live servers, or one that is loaded.
+    """Open a topology for questions: a folder, a snapshot of live servers, or a loaded one.
 
-    ``now`` (epoch seconds) tells which routes have expired; ``time.time()`` is what is usually
-    meant. Raise InputError for what cannot be parsed.
+    ``now`` (epoch seconds) determines which routes have expired; usually ``time.time()``. Raise
+    InputError for syntax errors.
     """
     found = topology if isinstance(topology, Topology) else load(Path(topology), now)
     return Questions(found, now)

@@ -1,4 +1,4 @@
-"""Any answer as the text that its command prints."""
+"""Format any answer as the text of its command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.analysis.paths.tree import path_text
 
 @singledispatch
 def show(answer: object) -> str:
-    """Return an answer as text, of whichever question; raise TypeError for what is none."""
+    """Return an answer as text; raise TypeError for other objects."""
     raise TypeError(f"{type(answer).__name__} is no answer")
 
 

@@ -1,4 +1,4 @@
-"""Traffic as files: what applications did, captured or generated, and how it is done again."""
+"""Traffic as files: captured, imported or generated, and replayed."""
 
 from streams.capture.container import CaptureReader, CaptureWriter, readers_of
 from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, TimestampType

@@ -1,4 +1,4 @@
-"""What a record says of how a message fared: it arrived, or something happened to a copy of it."""
+"""Arrivals of messages, and events about copies, in a record."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Arrived(NamedTuple):
 
 
 class CopyEvent(NamedTuple):
-    """An event that tells of a copy, ``at`` epoch milliseconds; ``error`` is its number."""
+    """An event about a copy, ``at`` epoch milliseconds; ``error`` is its number."""
 
     conversation: str
     what: CopyOutcome
@@ -46,7 +46,7 @@ class CopyEvent(NamedTuple):
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Arrived | CopyEvent]:
-    """Yield what a record reports; nothing where it is neither in a queue nor such an event."""
+    """Yield the content of a record; nothing if it is neither in a queue nor such an event."""
     place = place_of(topic, topics)
     if place is None:
         return
@@ -70,7 +70,7 @@ def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
         return
     names = [name for name, _ in path]
     if len(names) > 1 and names[-1].startswith(f"{names[-2]}/"):
-        del names[-2]  # the target's own instance, which its database names again
+        del names[-2]  # the target's own instance, which its database already has
     took = path[-1][1] - header.enqueued_at if path else 0
     yield Arrived(
         str(frame.conversation), frame.parties.from_initiator, header.sequence, place,

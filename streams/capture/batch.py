@@ -1,4 +1,4 @@
-"""Records that came together, column by column: what is read and written in bulk."""
+"""Records in bulk, by column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _fields = attrgetter(
 class Batch(NamedTuple):
     """Columns of equal length, in the order of the fields of ``CapturedRecord``.
 
-    ``types`` are Kafka's numbers of what a timestamp means: -1 none, 0 CreateTime, 1 LogAppendTime.
+    ``types`` are Kafka's numbers of timestamp types: -1 none, 0 CreateTime, 1 LogAppendTime.
     """
 
     topics: Sequence[str]
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
     @property
     def counts(self) -> Counts:
-        """Return what the records are together."""
+        """Return the counts of the records."""
         timed = self.timestamps
         if min(timed, default=0) < 0:
             timed = [at for at in timed if at >= 0]
@@ -43,11 +43,11 @@ class Batch(NamedTuple):
 
     @property
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return, by topic and partition, the offset behind its last record."""
+        """Return the next offset, by topic and partition."""
         places = zip(self.topics, self.partitions, strict=True)
         return {place: last + 1 for place, last in zip(places, self.offsets, strict=True)}
 
 
 def batch_of(records: Iterable[Record]) -> Batch:
-    """Return records as columns; there must be some."""
+    """Return records as columns; there must be at least one."""
     return Batch(*zip(*map(_fields, records), strict=True))

@@ -1,8 +1,8 @@
-"""The blocks of an Avro object container, one at a time, and how to skip a damaged one.
+"""The blocks of an Avro object container, one at a time, skipping damaged ones.
 
-A container is a header, then blocks: how many records, how many bytes, these bytes, and the 16
-bytes of the sync marker that the header names. So a reader that has lost the
-boundary looks for the next marker.
+A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
+the 16 bytes of the sync marker in the header. So a reader that has lost the boundary looks for the
+next marker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST = 10  # bytes of a number
 
 
 class Block(NamedTuple):
-    """A block as it stands in the file: where it begins, its records' number, its bytes."""
+    """A block of the file: its offset, its number of records, its bytes."""
 
     at: int
     records: int
@@ -33,9 +33,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A place where the file cannot be read: from byte ``at`` up to ``until``, and why.
+    """An unreadable place of the file: from byte ``at`` up to ``until``, and why.
 
-    ``records`` is how many stood there, where the block says it.
+    ``records`` is their number, if the block has it.
     """
 
     at: int
@@ -53,7 +53,7 @@ class DamageError(Exception):
 
 
 class Blocks:
-    """Reads blocks from ``begin`` on; ``schema`` is the writer's, ``wanted`` the one to read as."""
+    """Read blocks from ``begin`` on; ``schema`` is the writer's, ``wanted`` the reader's."""
 
     def __init__(
         self, file: IO[bytes], begin: int, marker: bytes, codec: str, schema: Any, wanted: Any
@@ -65,14 +65,14 @@ class Blocks:
         self._wanted = {"type": "array", "items": wanted}
 
     def __iter__(self) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
-        """Yield every block with its records; raises DamageError at the first that is damaged."""
+        """Yield every block with its records; raise DamageError at the first damaged one."""
         self._file.seek(self._begin)
         while self._file.tell() < self._size:
             block = self._next()
             yield block, self._records(block)
 
     def salvaged(self) -> Iterator[tuple[Block, list[dict[str, Any]]] | Damage]:
-        """Yield every block that can be read, and what was damaged between them."""
+        """Yield every readable block, and the damage between them."""
         self._file.seek(self._begin)
         while self._file.tell() < self._size:
             try:
@@ -92,7 +92,7 @@ class Blocks:
             raise DamageError(at, "the file ends in the middle of a block")
         data = self._file.read(size)
         if self._file.read(MARKER) != self._marker:
-            raise DamageError(at, "the block does not end with the file's marker")
+            raise DamageError(at, "the block does not end with the file's sync marker")
         return Block(at, records, data)
 
     def _number(self, at: int) -> int:
@@ -104,10 +104,10 @@ class Blocks:
             value |= (byte[0] & 0x7F) << (7 * n)
             if byte[0] < 0x80:
                 return (value >> 1) ^ -(value & 1)
-        raise DamageError(at, "a number that does not end")
+        raise DamageError(at, "an unterminated number")
 
     def _records(self, block: Block) -> list[dict[str, Any]]:
-        """Decode a block: behind their number and before a zero, its records are an Avro array."""
+        """Decode a block: between their number and a zero, its records are an Avro array."""
         try:
             data = inflate(self._codec, block.data)
             if not block.records:
@@ -115,14 +115,14 @@ class Blocks:
             array = io.BytesIO(pack_long(block.records) + data + b"\0")
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
-                raise ValueError("its records are not as long as it says")
-        except Exception as error:  # damaged bytes raise whatever the decoder happens to hit
+                raise ValueError("its records do not have the stated length")
+        except Exception as error:  # damaged bytes make the decoder raise anything
             why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise DamageError(block.at, why, block.records) from error
         return found  # type: ignore[return-value]
 
     def _resume(self, at: int) -> int:
-        """Stand behind the next marker after a damaged block's beginning; returns where that is."""
+        """Seek behind the next marker after a damaged block's start; return the position."""
         self._file.seek(at)
         held, before = b"", at
         while piece := self._file.read(_PIECE):

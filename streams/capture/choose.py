@@ -1,4 +1,4 @@
-"""Which records of a capture are meant: by time, dialog, service, instance, share of dialogs."""
+"""Select records of a capture: by time, dialog, service, instance, share of dialogs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Seen = tuple[Record, Look]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is meant: all of it must be true. What is empty or None demands nothing.
+    """The conditions, all of which must be true. An empty or None one is ignored.
 
-    ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds; a dialog counts as of a
-    service if any record of it is from or to that service; ``percent`` of the dialogs are taken by
-    their ids and ``seed``, so that the same ones are it everywhere. ``whole``: of every dialog that
-    has a record that is meant, all records are.
+    ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds; a dialog belongs to a
+    service if any record of it is from or to that service; ``percent`` of the dialogs are selected
+    by their ids and ``seed``, so always the same ones. ``whole``: all records of every dialog with
+    a selected record.
     """
 
     begin: int | None = None
@@ -35,7 +35,7 @@ class Choice:
     whole: bool = False
 
     def takes(self, seen: Look) -> bool:
-        """Tell whether a record is meant by itself, whatever its dialog."""
+        """Tell whether a record is selected by itself, whatever its dialog."""
         if self.begin is not None and seen.at < self.begin:
             return False
         if self.end is not None and seen.at >= self.end:
@@ -43,7 +43,7 @@ class Choice:
         return not self.instances or (seen.instance or "").casefold() in self.instances
 
     def draws(self, conversation: str | None) -> bool:
-        """Tell whether a dialog is meant by its id; no dialog is, unless some are asked for."""
+        """Tell whether a dialog is selected by its id; false without a condition on dialogs."""
         if conversation is None:
             return not self.conversations and self.percent >= 100
         if self.conversations and conversation not in self.conversations:
@@ -62,9 +62,9 @@ def choose(
     choice: Choice,
     also: Callable[[Look, Record], bool],
 ) -> Iterator[Seen]:
-    """Yield the records that are meant, in their order; ``also`` is one more condition.
+    """Yield the selected records, in order; ``also`` is an additional condition.
 
-    ``read`` is called twice where whole dialogs are asked for. Ids wait in a temporary database.
+    ``read`` is called twice for whole dialogs. Ids are kept in a temporary database.
     """
 
     def meant(record: Record, seen: Look) -> bool:
@@ -105,7 +105,7 @@ class _Dialogs:
         self._database.close()
 
     def keep(self, name: str, looks: Iterable[Look]) -> None:
-        """Keep the ids of these records under a name."""
+        """Store the ids of these records under a name."""
         self._database.execute(f"CREATE TABLE {name} (id TEXT PRIMARY KEY) WITHOUT ROWID")
         ids: set[str] = set()
         for seen in looks:
@@ -123,7 +123,7 @@ class _Dialogs:
         ids.clear()
 
     def of(self, name: str) -> Callable[[Look], bool]:
-        """Return what tells whether a record is of a dialog that is kept under a name."""
+        """Return a predicate: whether a record's dialog is stored under a name."""
         question = f"SELECT 1 FROM {name} WHERE id = ?"
 
         @lru_cache(65_536)

@@ -1,4 +1,4 @@
-"""The closing report of a replay: what was expected, what came of it, held against each other."""
+"""The closing report of a replay: the expectation compared with the outcome."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def close(
     stopped: Callable[[], bool],
     report: Callable[[int, int], None],
 ) -> Comparison | None:
-    """Wait for what becomes of a replay, and hold it against the captured run and the forecast.
+    """Wait for the outcome of a replay, and compare it with the captured run and the forecast.
 
     ``began`` is when the job began (epoch milliseconds); ``quiet`` as for
-    :func:`streams.capture.settle.settle`; ``report`` is told messages that have arrived, and how
-    many shall. None where the cluster has no queues.
+    :func:`streams.capture.settle.settle`; ``report`` gets the number of arrived and of expected
+    messages. None if the cluster has no queues.
     """
     if not has_queues(cluster):
         return None
@@ -38,7 +38,7 @@ def close(
     with Ledger() as ledger:
         for side in sides_of(rerun.reader, rerun.naming, topology, began / 1000):
             ledger.expect(side)
-        if rerun.found.skipped:  # else there is nothing but commands in it
+        if rerun.found.skipped:  # otherwise it has only commands
             for record in rerun.reader:
                 for found in read_arrivals(record.topic, record.headers, record.value, own):
                     ledger.was(found)

@@ -1,7 +1,7 @@
-"""How a block of a container is compressed; the names are Avro's.
+"""The compression of a container's blocks; the names are Avro's.
 
-Deflate is what every reader of Avro knows. Zstandard is what recording takes: a tenth of the work,
-and smaller; Spark reads it, and fastavro with ``backports.zstd``.
+Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
+and is smaller; Spark reads it, and fastavro with ``backports.zstd``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from enum import Enum
 from backports import zstd
 
 _DEFLATE, _ZSTANDARD = 6, 1
-"""How hard each tries."""
+"""The compression levels."""
 _INFLATED = 1 << 28  # bytes; our blocks are of 128 KB, and of one record where that is longer
 
 
 class Codec(Enum):
-    """What a container may say of its blocks."""
+    """The codec of a container's blocks."""
 
     NULL = "null"
     DEFLATE = "deflate"
@@ -25,33 +25,33 @@ class Codec(Enum):
 
 
 def squeeze(codec: Codec, data: bytes) -> bytes:
-    """Compress a block; other threads run meanwhile."""
+    """Compress a block; releases the GIL."""
     if codec is Codec.ZSTANDARD:
         return bytes(zstd.compress(data, _ZSTANDARD))
     if codec is Codec.NULL:
         return data
-    # Avro's deflate is without zlib's frame.
+    # Avro's deflate has no zlib frame.
     deflate = zlib.compressobj(_DEFLATE, zlib.DEFLATED, -zlib.MAX_WBITS)
     return deflate.compress(data) + deflate.flush()
 
 
 def inflate(codec: str, data: bytes) -> bytes:
-    """Return what was compressed; raises ValueError, or what the library raises, for what is not.
+    """Decompress; raise ValueError, or the library's error, for invalid data.
 
-    Of what would not stop no more than 256 MB is taken.
+    At most 256 MB are produced.
     """
     if codec == Codec.NULL.value:
         return data
     if codec not in (Codec.DEFLATE.value, Codec.ZSTANDARD.value):
-        raise ValueError(f"its codec is {codec}, and known are null, deflate and zstandard")
+        raise ValueError(f"unsupported codec {codec}; supported are null, deflate and zstandard")
     if codec == Codec.ZSTANDARD.value:
         frame = zstd.ZstdDecompressor()
         found = bytes(frame.decompress(data, _INFLATED))
         if not frame.eof:
-            raise ValueError("it is no block of zstandard of a possible size")
+            raise ValueError("it is not a valid zstandard block")
         return found
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     found = stream.decompress(data, _INFLATED)
     if stream.unconsumed_tail or not stream.eof:
-        raise ValueError("it is no deflated block of a possible size")
+        raise ValueError("it is not a valid deflate block")
     return found

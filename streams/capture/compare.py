@@ -1,7 +1,7 @@
-"""Hold a replay against the run that was captured, message by message, and against a forecast.
+"""Compare a replay with the captured run, message by message, and with a forecast.
 
-A message is a side of a dialog and a number in it. What is known waits in a temporary database, so
-memory grows with the dialogs and not with the messages.
+A message is a side of a dialog and a number in it. Data is kept in a temporary database, so memory
+grows with the dialogs and not with the messages.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _FORETOLD = """CASE
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds from command to queue; all 0 where nothing arrived."""
+    """Milliseconds from command to queue; all 0 without arrivals."""
 
     p50: int = 0
     p95: int = 0
@@ -71,7 +71,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A side of a dialog in which messages fared otherwise, and how many of each kind."""
+    """A side of a dialog with different outcomes, and how many of each kind."""
 
     original: str
     replayed: str
@@ -81,15 +81,14 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a replay went beside the captured run.
+    """A replay compared with the captured run.
 
     ``outcomes`` counts messages: ``same``; ``moves`` to another database; the same one by another
-    ``way``; ``stops``: arrived then and not now; ``begins``: the other way round; ``neither``.
-    ``foretold`` counts them by whether the routing core foretold it (``as``, ``other``,
-    ``unknown``). ``original`` says whether the capture tells how that run went at all, without
-    which there are no outcomes. ``twice`` messages stand in a queue twice. ``copies`` and
-    ``copies_before`` are events by what they tell of and by error number. ``trimmed`` are queues
-    that may have held more than could be seen.
+    ``way`` (path); ``stops``: arrived in the capture only; ``begins``: arrived in the replay only;
+    ``neither``. ``foretold`` counts them by the prediction of the routing core (``as``, ``other``,
+    ``unknown``). ``original``: the capture has the outcome of its run, without which there are no
+    outcomes. ``twice`` messages are in a queue twice. ``copies`` and ``copies_before`` are events
+    by subject and error number. ``trimmed`` are queues that may have had more.
     """
 
     messages: int
@@ -109,23 +108,23 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """Return how many messages fared otherwise than in the original run."""
+        """Return the number of messages with a different outcome than in the original run."""
         return sum(self.outcomes.get(name, 0) for name in ("moves", "way", "stops", "begins"))
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing is other than it was, or than was foretold, and nothing is twice."""
+        """Tell whether all outcomes are as before and as predicted, without duplicates."""
         return not (self.differences or self.foretold.get("other") or self.twice)
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Takes what is known of both runs; :meth:`compare` answers. A context manager."""
+    """Collect both runs; :meth:`compare` returns the result. A context manager."""
 
     wanted: int = 0
-    """Messages that shall arrive, as far as anything is foretold: all, if nothing is."""
+    """Expected messages: the predicted ones, or all without a prediction."""
     arrived: int = 0
-    """Messages of the replay that were seen in a queue, however often."""
+    """Messages of the replay that were seen in a queue, each once."""
     _database: sqlite3.Connection = field(init=False)
     _replayed: dict[str, int] = field(default_factory=dict)
     _original: dict[str, int] = field(default_factory=dict)
@@ -149,7 +148,7 @@ class Ledger:
         self._database.close()
 
     def expect(self, side: Side) -> None:
-        """Take a side of a dialog of the replay; commands that nobody can read are of none."""
+        """Add a side of a dialog of the replay; unreadable commands have none."""
         if not side.original:
             return
         self.wanted += side.messages if side.places != () else 0
@@ -169,7 +168,7 @@ class Ledger:
             self._original_arrived |= isinstance(found, Arrived)
 
     def is_now(self, found: Arrived | CopyEvent, began: int) -> None:
-        """Take what Kafka says; what is before ``began`` (epoch milliseconds) is not the job's."""
+        """Add one from Kafka; those before ``began`` (epoch milliseconds) are not the job's."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
         if known is not None and at >= began:
@@ -199,7 +198,7 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Tell whether everything has arrived that shall."""
+        """Tell whether all expected messages have arrived."""
         if self.arrived < self.wanted:
             return False
         self._flush("now")
@@ -208,7 +207,7 @@ class Ledger:
         return int(found) >= self.wanted
 
     def compare(self, *, settled: bool, trimmed: tuple[str, ...] = ()) -> Comparison:
-        """Return how both runs differ; ``settled``: nothing more is to be expected."""
+        """Return the differences of both runs; ``settled``: nothing more is expected."""
         for table in list(self._rows):
             self._flush(table)
         self._database.executescript(_MESSAGES)

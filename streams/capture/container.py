@@ -1,7 +1,7 @@
 """Read captures: a container file, or a folder of them with a manifest.
 
-One block is in memory, whatever the capture's size. Damage stops the reading, with its place; a
-reader that is to salvage goes on behind it and counts what is lost.
+One block is in memory, whatever the capture's size. Damage stops the reader, with its place; in
+salvage mode the reader continues behind it and counts what is lost.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Loss(NamedTuple):
 
 
 class CaptureReader:
-    """Read a capture, as often as wanted: every iteration begins at the first record.
+    """Read a capture, any number of times: every iteration starts at the first record.
 
-    ``counts`` is None where the writer did not come to its end; such a file is read as far as it
-    goes. Raises InputError, here or while iterating, for everything that is no complete capture.
-    With ``salvage`` an iteration skips what is damaged; then ``losses`` and ``lost`` say what.
+    ``counts`` is None if the writer did not finish; such a file is read as far as it goes. Raises
+    InputError, here or while iterating, for anything that is not a complete capture. With
+    ``salvage`` an iteration skips damage; ``losses`` and ``lost`` have what was skipped.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, salvage: bool = False) -> None:
@@ -54,23 +54,23 @@ class CaptureReader:
         self._learn()
 
     def _learn(self) -> None:
-        """Read from now on, in this process, what is written as the capture's writers wrote."""
+        """Learn the schemas of the capture's writers, for this process."""
         try:
             learn_schemas(self.metadata.schemas)
         except MalformedError as error:
             raise InputError(
-                f"The capture names a schema that is none: {error}.",
+                f"The capture has an invalid schema: {error}.",
                 file=str(self.path), remedy=DAMAGED,
             ) from error  # fmt: skip
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the container files of which the capture consists."""
+        """Return the container files of the capture."""
         return tuple(self.path if part is None else self.path / part.file for part in self._parts)
 
     @property
     def lost(self) -> int | None:
-        """Return how many records the last iteration lost; None where nothing says how many."""
+        """Return how many records the last iteration lost; None if unknown."""
         if self.counts is not None:
             return self.counts.records - self._read
         known = [loss.damage.records for loss in self.losses]
@@ -110,7 +110,7 @@ def _whole(file: Path, part: Part | None) -> Iterator[Record]:
     header = read_header(file)
     if part is not None and digest(file) != part.sha256:
         raise InputError(
-            "The file is not what the manifest says: its checksum is another one.",
+            "The file does not match the manifest: its checksum differs.",
             file=str(file), remedy=f"{DAMAGED} Or read it with --salvage.",
         )  # fmt: skip
     return records_of(file, header)

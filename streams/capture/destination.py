@@ -1,4 +1,4 @@
-"""What a replay needs of the cluster that it goes to."""
+"""Check the cluster that a replay writes to."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["demand_topics"]
 
 
 def demand_topics(cluster: Cluster, topics: Iterable[str], timeout: float) -> None:
-    """Raise SurroundingsError unless all topics exist; nothing is created by asking."""
+    """Raise SurroundingsError unless all topics exist; creates no topics."""
     try:
         existing = cluster.admin().list_topics(timeout=timeout).topics
     except KafkaException as error:
         raise SurroundingsError(
-            f"Kafka at {cluster.bootstrap} does not say which topics it has: {error.args[0]}.",
-            "Try again; if it stays, look at the broker's log.",
+            f"Kafka at {cluster.bootstrap} does not list its topics: {error.args[0]}.",
+            "Retry; if it persists, check the broker's log.",
         ) from error
     missing = [topic for topic in topics if topic not in existing]
     if missing:
-        others = f" ({len(missing) - 1} more like it)" if len(missing) > 1 else ""
+        others = f" ({len(missing) - 1} more like this)" if len(missing) > 1 else ""
         raise SurroundingsError(
             f"Topic {missing[0]} does not exist at {cluster.bootstrap}{others}.",
-            "Run 'hopline apply TOPOLOGY' to create it, or name its prefix with --prefix.",
+            "Run 'hopline apply TOPOLOGY' to create it, or give its prefix with --prefix.",
         )

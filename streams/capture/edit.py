@@ -1,8 +1,8 @@
 """Change records of a capture: names of services, headers, bodies.
 
-What is changed in one place is changed in all: commands, envelopes of frames, queues, events. What
-workers keep as state names services and holds parts of messages, too, and cannot be changed by
-anybody but them: with names or bodies changed such records are left out. Nobody replays them.
+A change applies everywhere: commands, envelopes of frames, queues, events. The workers' state also
+has names of services and parts of messages, and only workers can change it: if names or bodies
+change, such records are left out. No replay needs them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from streams.wire.records import COMMAND, ROUTE, read_command
 _FRAMES = frozenset({"out", "txq", "ingress", "in", "queue", "ack"})
 _CHANGED = frozenset({"cmd", "event", *_FRAMES})
 OURS = "sb-"
-"""The beginning of the names of our own headers, without which nobody reads a record."""
+"""The prefix of our own headers, without which a record is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change. ``allow``: of foreign headers only these stay; None for all.
+    """What to change. ``allow``: the only foreign headers to keep; None for all.
 
-    ``remove``: message types whose bodies are taken out, ``*`` for every one.
+    ``remove``: message types whose bodies are removed, ``*`` for every one.
     """
 
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Done:
 
 
 class Editor:
-    """Applies an edit to one record after the other; ``done`` counts."""
+    """Apply an edit to one record after the other; ``done`` counts."""
 
     def __init__(self, edit: Edit) -> None:
         self.done = Done(matched=dict.fromkeys((rule.text for rule in edit.masks), 0))
@@ -70,7 +70,7 @@ class Editor:
         self._masks = (*edit.masks, *described) if edit.bodies else ()
 
     def apply(self, record: Record, seen: Look) -> Record | None:
-        """Return the record as it shall be, or None where it cannot be made so."""
+        """Return the edited record, or None if it must be left out."""
         edit = self._edit
         if edit.rename or edit.bodies:
             if seen.kind not in _CHANGED or seen.what in (MALFORMED, "status"):
@@ -152,7 +152,7 @@ class Editor:
         try:
             for rule in rules:
                 masked, found[rule.text] = rule.apply(masked)
-        except ValueError:  # what a rule cannot read it cannot mask either: rather nothing
+        except ValueError:  # a body that a rule cannot read cannot be masked: remove it
             self.done.unreadable += 1
             return nothing
         for name in self.done.matched.keys() & found.keys():

@@ -1,8 +1,8 @@
 """Write a capture as a folder of containers with a manifest.
 
-A capture that grows, from Kafka say, is split by size: a part that is complete is never touched
-again, and the manifest is replaced, never rewritten in place. So after a crash the capture is what
-the manifest says, and ``positions`` where to go on; a file that ends in ``.part`` is rubbish.
+A growing capture, such as one from Kafka, is split by size: a complete part is never changed, and
+the manifest is replaced, never rewritten in place. So after a crash the capture is what the
+manifest has, and ``positions`` is where to continue; a file that ends in ``.part`` is discarded.
 """
 
 from __future__ import annotations
@@ -36,14 +36,12 @@ _LOCK = ".lock"
 
 
 class CaptureFolder:
-    """Write a capture as a folder; a new part begins behind ``split`` bytes of records.
+    """Write a capture as a folder; a new part begins after ``split`` bytes of records.
 
-    ``resume``: go on with what a former writer has left there; ``positions`` says from where. As a
-    context manager it completes the capture unless it is left by an exception; what was complete by
-    then stays. ``recording`` goes into the manifest, ``codec`` is how
-    parts are compressed. Raises UsageError for
-    a folder that holds something, and where nothing can be written; InputError for a manifest that
-    cannot be read.
+    ``resume``: continue after a former writer; ``positions`` has the offsets. As a context manager
+    it completes the capture unless an exception occurs; complete parts stay. ``recording`` goes
+    into the manifest, ``codec`` is the compression of parts. Raises UsageError for a folder that is
+    not empty or not writable; InputError for an unreadable manifest.
     """
 
     def __init__(
@@ -79,12 +77,12 @@ class CaptureFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """Return what the manifest says."""
+        """Return the current manifest."""
         return self._manifest
 
     @property
     def counts(self) -> Counts:
-        """Return what was written so far, by former writers too."""
+        """Return the counts so far, including former writers'."""
         so_far = total(self._manifest.parts)
         return so_far if self._writer is None else so_far + self._writer.counts
 
@@ -93,7 +91,7 @@ class CaptureFolder:
         self.write_batch(batch_of((record,)))
 
     def write_batch(self, batch: Batch) -> None:
-        """Append records that came together; they are not parted."""
+        """Append records as one unit."""
         if self._writer is None:
             name = f"part-{len(self._manifest.parts) + 1:05}.avro"
             metadata = self._manifest.metadata
@@ -105,25 +103,25 @@ class CaptureFolder:
             self.finish_part()
 
     def miss(self, gap: Gap) -> None:
-        """Note that records were gone before they could be written, and go on behind them."""
+        """Note deleted offsets, and continue behind them."""
         self.finish_part()
         self.positions.setdefault(gap.topic, {})[gap.partition] = gap.end
         self._manifest = replace(self._manifest, gaps=(*self._manifest.gaps, gap))
         self._note(complete=False)
 
     def widen(self, recording: Recording) -> None:
-        """Say that more is recorded from now on."""
+        """Extend the recording from now on."""
         self._manifest = replace(self._manifest, recording=recording)
-        self.finish_part()  # what the manifest says of positions is true of parts only
+        self.finish_part()  # the manifest's positions refer to complete parts only
 
     def name_schemas(self, schemas: tuple[str, ...]) -> None:
-        """Name schemas beside those that are named, from the next part on."""
+        """Add schemas, from the next part on."""
         metadata = self._manifest.metadata
         both = tuple(dict.fromkeys((*metadata.schemas, *schemas)))
         self._manifest = replace(self._manifest, metadata=replace(metadata, schemas=both))
 
     def finish_part(self) -> None:
-        """Complete the part at hand, so that whoever goes on begins behind it."""
+        """Complete the current part, so that a resumed recording begins behind it."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.close()
@@ -139,7 +137,7 @@ class CaptureFolder:
         self._unlock()
 
     def leave(self) -> None:
-        """Let the folder go as it is; does nothing more to one that is complete."""
+        """Leave the folder as it is; no effect on a complete one."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.leave()
@@ -167,7 +165,7 @@ class CaptureFolder:
         except OSError as error:
             raise UsageError(
                 f"{path}: the file cannot be written: {error.strerror}.",
-                "Give a folder with room and the right to write there.",
+                "Give a writable folder with enough space.",
             ) from error
 
     def __enter__(self) -> CaptureFolder:
@@ -187,17 +185,17 @@ class CaptureFolder:
 
 def _make(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
-        raise UsageError(f"{folder} holds something already.", "Name a new or an empty folder.")
+        raise UsageError(f"{folder} is not empty.", "Give a new or an empty folder.")
     try:
         make_folder(folder)
     except OSError as error:
         raise UsageError(
-            f"{folder}: the folder cannot be made: {error.strerror}.", "Name another one."
+            f"{folder}: the folder cannot be created: {error.strerror}.", "Choose another one."
         ) from error
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    """Keep others from writing there until the file is closed; raises UsageError where one does."""
+    """Lock the folder until the file is closed; raise UsageError if another process has it."""
     file = open_private(folder / _LOCK, "wb")
     if sys.platform != "win32":
         import fcntl
@@ -207,6 +205,6 @@ def _locked(folder: Path) -> IO[bytes]:
         except OSError:
             file.close()
             raise UsageError(
-                f"{folder}: another process writes a capture there.", "Name another folder."
+                f"{folder}: another process is writing a capture there.", "Choose another folder."
             ) from None
     return file

@@ -1,7 +1,7 @@
-"""What a topology would do with a replay, by the routing core: which databases take what.
+"""Predict the outcome of a replay by the routing core: which databases get which messages.
 
-The same code that judges captures for ``hopline diff`` (:mod:`streams.capture.judge`), asked with
-one topology instead of two, and about the conversations that the replay would have.
+The same code as for ``hopline diff`` (:mod:`streams.capture.judge`), with one topology instead of
+two, and with the conversations of the replay.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ __all__ = ["Forecast", "Naming", "Side", "count", "sides_of"]
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Which conversations a job makes of those of a capture, in each of its loops."""
+    """The conversation ids of a job for those of a capture, in each of its loops."""
 
     job: str = ""
     new: bool = False
     loops: int = 1
 
     def of(self, conversation: str, loop: int) -> str:
-        """Return the id that a captured dialog has in a loop, from 0."""
+        """Return the id of a captured dialog in a loop, from 0."""
         if not self.new or conversation == UNREADABLE:
             return conversation
         return str(renewed(uuid.UUID(conversation), self.job, loop))
 
 
 class Side(NamedTuple):
-    """A side of a dialog that the replay has: its old and its new id, and how many SENDs.
+    """A side of a dialog of the replay: its old and its new id, and its number of SENDs.
 
-    ``places`` are the databases (``instance/database``) that would take them, one of them each;
-    None where it cannot be judged, ``standing`` then states why.
+    ``places`` are the databases (``instance/database``) of which one gets them; None if it cannot
+    be judged, ``standing`` is then the reason.
     """
 
     original: str
@@ -57,7 +57,7 @@ def sides_of(
 ) -> Iterator[Side]:
     """Yield each side of each dialog, loop by loop; ``now`` in epoch seconds.
 
-    Without a topology nothing is foretold, and nobody is known.
+    Without a topology there is no prediction.
     """
     judge = Judge(topology or Topology(), topology or Topology(), now)
     original = ""
@@ -76,7 +76,7 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Messages by where they would go (none: nowhere), and those that cannot be judged."""
+    """Messages by predicted destination (none: nowhere), and those that cannot be judged."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Made-up traffic: the commands of applications that place orders, from a seed.
+"""Synthetic traffic: the commands of applications that place orders, from a seed.
 
 Dialogs begin in bursts, overlap, and have a heavy-tailed number of messages (most a few, some
 dozens). Each is BEGIN, its SENDs, END, on the initiator's ``cmd`` topic. The same arguments give
@@ -34,7 +34,7 @@ _LATEST_BEGIN = 0.9  # of the duration
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What to generate; ``duration`` in milliseconds. Raises UsageError where it cannot be."""
+    """What to generate; ``duration`` in milliseconds. Raises UsageError if impossible."""
 
     instance: str = "ServerA"
     database: str = "DatabaseA"
@@ -66,7 +66,7 @@ class _Dialog:
 
 
 def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
-    """Write the traffic as a capture file; returns what it holds."""
+    """Write the traffic as a capture file; return its counts."""
     metadata = Metadata(
         CaptureOrigin.GENERATED, traffic.prefix, traffic.topology, EPOCH, own_schemas()
     )
@@ -77,7 +77,7 @@ def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
 
 
 def generate(traffic: Traffic) -> Iterator[Record]:
-    """Yield the records in the order of their times; those of a dialog in the order of its acts."""
+    """Yield the records in time order; those of a dialog in the order of its actions."""
     chance = Chance(traffic.seed)
     sizes = _sizes(chance, traffic.dialogs, traffic.messages)
     acts = _acts(chance, sizes, traffic.duration)
@@ -111,7 +111,7 @@ def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
 
 
 def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, int, int]]:
-    """Return (milliseconds, dialog, step) of every act: step 0 begins, 1 to k send, k + 1 ends."""
+    """Return (milliseconds, dialog, step) of actions: step 0 begins, 1 to k send, k + 1 ends."""
     acts = []
     for number, size in enumerate(sizes):
         begin = _begin(chance, duration)

@@ -1,4 +1,4 @@
-"""Merge values by their keys in memory that does not grow: sorted runs, spilled and merged."""
+"""Merge values by key in bounded memory: sorted runs, spilled and merged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEY = itemgetter(0)
 def group(
     items: Iterable[tuple[str, V]], merge: Callable[[V, V], V], *, keys: int = KEYS
 ) -> Iterator[tuple[str, V]]:
-    """Yield every key once, in order, with its values merged; ``merge`` takes any order."""
+    """Yield every key once, in order, with its values merged; ``merge`` must be commutative."""
     with ExitStack() as files:
         runs: list[Iterable[tuple[str, V]]] = []
         held: dict[str, V] = {}
@@ -48,7 +48,7 @@ def _merged(
 
 
 def _spilled(files: ExitStack, items: Iterable[tuple[str, V]]) -> Iterator[tuple[str, V]]:
-    """Write a run and return it as it is read back; ``None`` marks its end."""
+    """Write a run and return an iterator over it; ``None`` marks its end."""
     file = files.enter_context(tempfile.TemporaryFile(prefix="hopline-"))  # noqa: SIM115
     for item in chain(items, (None,)):
         pickle.dump(item, file, pickle.HIGHEST_PROTOCOL)

@@ -1,20 +1,20 @@
-"""A replay's job: what it produces and how far it is, committed together.
+"""A replay's job: records and progress, committed together.
 
-A job is a name and a plan: items in an order that is the same whenever the plan is made again. Its
-position, how many of them are settled, is an offset that commits in one Kafka transaction with the
-records (docs/decisions/0017). So whoever takes the job up goes on behind what was committed, and
-nothing is produced twice, whatever was killed and when::
+A job is a name and a plan: items in a reproducible order. Its position, the number of settled
+items, is an offset that is committed in one Kafka transaction with the records
+(docs/decisions/0017). So a resumed job continues after what was committed, and nothing is produced
+twice, whenever a process is killed::
 
     1. begin, produce a batch      Kafka aborts: the same batch again
     2. send the position           as after 1
     3. commit                      the batch is there, and the position is behind it
 
-Kafka forgets offsets of a group without members after a week. So a job also has a record in
-``reading.<instance>``, written before its first batch and behind its first offset: a job with that
-record and no offset is refused.
+Kafka deletes offsets of a group without members after a week. So a job also has a record in
+``reading.<instance>``, written before its first batch and after its first offset: a job with that
+record but without an offset is rejected.
 
-The transactional id is the job's. Who takes a job up ends what its predecessor had open, and the
-predecessor, should it still run, is fenced: it can commit nothing any more.
+The transactional id is the job's. A process that resumes a job aborts its predecessor's open
+transaction and fences it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _AGAIN = 0.2
 _TRIES = 3
-"""How often a transaction is tried that was aborted for a reason that may pass."""
+"""How often a transaction is tried after transient aborts."""
 
 
 class Standing(NamedTuple):
-    """How far a job is: items that are settled, of these refused; when it began (epoch ms)."""
+    """The progress of a job: settled items, of these rejected; its start (epoch ms)."""
 
     position: int
     refused: int
@@ -55,7 +55,7 @@ class Standing(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An item that Kafka will never take: its place in the batch, from 0, and why."""
+    """An item that Kafka permanently rejects: its place in the batch, from 0, and why."""
 
     item: int
     reason: str
@@ -64,39 +64,38 @@ class Refusal(NamedTuple):
 def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
     """Return the progress of a job, from its offset and the note beside it.
 
-    Raises UsageError where the note is of another plan, or is no job's.
+    Raises UsageError if the note is of another plan, or not a job's.
     """
     try:
         fields = json.loads(note)
         if fields["plan"] == plan:
             return Standing(position, int(fields["refused"]), int(fields["began"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        pass  # nobody of ours wrote it
+        pass  # a foreign note
     raise UsageError(
-        f"The job {job} is known, and replays something else.",
-        "Give --job another name, or the same capture and the same options as before.",
+        f"The job {job} already exists and replays something else.",
+        "Choose another --job name, or give the same capture and options as before.",
     )
 
 
 def demand_name(name: str) -> str:
-    """Return the name of a job; raises UsageError for one that cannot be."""
+    """Return the name of a job; raise UsageError for an invalid one."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"'{name}' is no name of a job.",
-            "Take letters, digits, '.', '_' and '-', beginning with a letter or a digit, "
-            "100 at most.",
+            f"'{name}' is not a valid job name.",
+            "Use up to 100 letters, digits, '.', '_' and '-'; the first is a letter or a digit.",
         )
     return name
 
 
 class Job:
-    """Produce the items of a plan once each, in their order. For one thread.
+    """Produce the items of a plan once each, in order. For one thread.
 
-    ``plan`` is a short text that is another one for another plan; ``anchor`` a topic of the
-    cluster at which the position is kept, the same one whenever the job is taken up; ``now`` is in
-    epoch milliseconds. A job that was begun is taken up: ``standing`` says where. Raises UsageError
-    where the name stands for another plan, SurroundingsError where Kafka does not answer, or has
-    forgotten where the job is. That is known of jobs with an ``instance``, where ``anchor`` is.
+    ``plan`` is a short text that identifies the plan; ``anchor`` a topic of the cluster for the
+    position, the same one for every resume; ``now`` is in epoch milliseconds. An existing job is
+    resumed: ``standing`` is its progress. Raises UsageError if the name has another plan,
+    SurroundingsError if Kafka does not respond, or has lost the progress, which is known for jobs
+    with an ``instance``, that of ``anchor``.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class Job:
         self.name, self._plan, self._timeout = demand_name(name), plan, timeout
         self._cluster = cluster
         self._mark = TopicPartition(anchor, 0)
-        # In this order: nobody else can commit any more, then Kafka says how far the job is.
+        # In this order: first nobody else can commit any more, then Kafka has the final progress.
         self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
         group = f"{cluster.topics.prefix}replay.{name}"
@@ -128,9 +127,9 @@ class Job:
         before = self._readings and self._readings.known([0]).get(0)
         if before:
             raise SurroundingsError(
-                f"The job {self.name} was begun, and Kafka has forgotten how far it is. By "
-                f"{before.when} {before.position:,} records were settled, perhaps more.",
-                "To send everything again, in conversations of their own, give --job another name.",
+                f"The job {self.name} was started, but Kafka has lost its progress. By "
+                f"{before.when} {before.position:,} records were done, perhaps more.",
+                "To send everything again in new conversations, choose another --job name.",
             )
 
     def _known(self) -> Standing | None:
@@ -145,18 +144,18 @@ class Job:
             [mark] = while_coordinator_moves(
                 lambda: self._observer.committed([self._mark], timeout=self._timeout),
                 self._timeout,
-                lambda: self._observer.poll(_AGAIN),  # keeps the client's callbacks served
+                lambda: self._observer.poll(_AGAIN),  # serves the client's callbacks
             )
         except KafkaException as error:
             raise self._cluster.unreachable(error, self._timeout) from error
         return mark
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
-        """Produce the next items, one record each; returns those that Kafka will never take.
+        """Produce the next items, one record each; return those that Kafka permanently rejects.
 
-        A refused record is passed over, and its neighbours go through. Raises FencedError where
-        another process has taken the job up, and other SurroundingsErrors where Kafka is gone; then
-        ``standing`` is what was committed for certain.
+        A rejected record is skipped, and its neighbours are delivered. Raises FencedError if
+        another process has resumed the job, and other SurroundingsErrors if Kafka is unavailable;
+        ``standing`` is then what was certainly committed.
         """
         try:
             self._commit(records)
@@ -172,7 +171,7 @@ class Job:
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
-        if not self._is_kept:  # so that who has a record once had an offset
+        if not self._is_kept:  # so that a job with a record once had an offset
             self._keep((), self.standing)
             self._is_kept = True
         position, refused, began = self.standing
@@ -194,5 +193,5 @@ class Job:
         self.standing = after
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the producer."""
         self._observer.close()

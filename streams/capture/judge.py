@@ -1,4 +1,4 @@
-"""Judge captured dialogs under two topologies: the same code for this process and for Spark's."""
+"""Judge captured dialogs under two topologies: shared by this process and Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
-    """How far captured messages could be judged."""
+    """Whether captured messages could be judged."""
 
     JUDGED = "judged"
     UNKNOWN_SENDER = "unknown sender"
@@ -38,11 +38,11 @@ class Standing(Enum):
 
 
 class DialogRow(NamedTuple):
-    """The messages that one side of a captured dialog sent, and what becomes of them.
+    """The messages of one side of a captured dialog, and their destinations.
 
-    ``flow`` is the dialog's, as its initiator began it; ``before`` and ``after`` are the databases
-    (``instance/database``) that take the messages. ``arrived`` are in queues by the capture, of
-    these ``elsewhere`` in those of databases that are not in ``before``.
+    ``flow`` is the dialog's, as begun by its initiator; ``before`` and ``after`` are the
+    destination databases (``instance/database``). ``arrived`` messages are in queues of the
+    capture, of these ``elsewhere`` in those of databases not in ``before``.
     """
 
     conversation: str
@@ -59,18 +59,18 @@ class DialogRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Two topologies at an instant (``now``, epoch seconds). What is sent to executors is this."""
+    """Two topologies at an instant (``now``, epoch seconds). This object is sent to executors."""
 
     old: Topology
     new: Topology
     now: float
 
     def talk_reader(self, prefix: str) -> TalkReader:
-        """Return what reads a capture whose topics have this prefix."""
+        """Return a reader for a capture with this topic prefix."""
         return TalkReader.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
     def rows(self, talks: Iterable[DialogTalk]) -> Iterator[DialogRow]:
-        """Judge dialogs that are complete: each id once, with its whole talk."""
+        """Judge complete dialogs: each id once, with its whole talk."""
         dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
         for conversation, talk in talks:
             for party, messages in talk.sent:
@@ -98,7 +98,7 @@ class Judge:
         )  # fmt: skip
 
     def _flow(self, begin: Begin) -> tuple[Direction, str | None]:
-        """Return a dialog's flow, and the broker id of the database where it began."""
+        """Return a dialog's flow, and the broker id of its initiator's database."""
         homes = (_database(t, begin.instance, begin.database) for t in (self.old, self.new))
         home = next((d.broker_id for d in homes if d is not None), None)
         broker = begin.broker
@@ -110,7 +110,7 @@ class Judge:
 
 
 def _compared(row: DialogRow, arrived: Iterable[tuple[Arrival, int]]) -> DialogRow:
-    """Hold what was predicted by the old topology against what has happened."""
+    """Compare the old topology's prediction with the actual arrivals."""
     ours = [(a.at, count) for a, count in arrived if a.from_initiator is row.from_initiator]
     elsewhere = sum(count for at, count in ours if at not in row.before)
     return row._replace(arrived=sum(count for _, count in ours), elsewhere=elsewhere)
@@ -124,7 +124,7 @@ def _database(topology: Topology, instance: str, name: str) -> Database | None:
 def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[DialogRow]:
     """Judge every dialog of some captures, in the order of their ids, in constant memory.
 
-    Raises InputError for what is no complete capture.
+    Raises InputError for an incomplete capture.
     """
     readers = [CaptureReader(file) for file in files]
     talks = chain.from_iterable(talks_in(reader, judge) for reader in readers)
@@ -143,10 +143,10 @@ def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Rows, counted: messages by how far they could be judged, and by flow what they meet.
+    """Counted rows: messages by whether they could be judged, and the changes by flow.
 
-    ``arrived`` of those that were judged are in queues by the capture, ``elsewhere`` of these where
-    the old topology does not send them.
+    ``arrived`` of the judged ones are in queues of the capture, ``elsewhere`` of these where the
+    old topology does not send them.
     """
 
     messages: Mapping[Standing, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Tally:
     elsewhere: int = 0
 
     def plus(self, other: Tally) -> Tally:
-        """Return what both count."""
+        """Return the sum of both."""
         messages = Counter(self.messages)
         messages.update(other.messages)
         flows = {
@@ -173,7 +173,7 @@ class Tally:
 
 
 def tally(rows: Iterable[DialogRow]) -> Tally:
-    """Count rows; what is kept is as large as the number of flows."""
+    """Count rows; memory is bounded by the number of flows."""
     messages: Counter[Standing] = Counter()
     totals: Counter[Direction] = Counter()
     changed: dict[Direction, Counter[Change]] = {}

@@ -1,4 +1,4 @@
-"""One record of a capture as a row: what can be asked about it, counted and exported."""
+"""One record of a capture as a row, for queries, counts and exports."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ MALFORMED = "malformed"
 
 
 class Look(NamedTuple):
-    """A record: where it is, and what it says; ``at`` in epoch milliseconds, ``size`` in bytes.
+    """A record: its place and content; ``at`` in epoch milliseconds, ``size`` in bytes.
 
     ``what`` is a statement (``BEGIN``, ``SEND``), ``message`` or ``ack`` of a frame, an event's
-    name, or ``malformed``; ``side`` is whose it is, ``initiator`` or ``target``. ``id`` is the
-    command's or the message's.
+    name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is the command's or the
+    message's.
     """
 
     topic: str
@@ -59,13 +59,13 @@ class Look(NamedTuple):
 
     @property
     def time(self) -> str | None:
-        """Return when it was as ``2026-01-05T09:00:00.123Z``; None where no calendar has it."""
+        """Return its time like ``2026-01-05T09:00:00.123Z``; None if it is not a date."""
         return time_text(self.at)
 
 
 @lru_cache(1024)
 def time_text(at: int) -> str | None:
-    """Return epoch milliseconds as text that sorts; None for none and for what no calendar has."""
+    """Return epoch milliseconds as sortable text; None without a time or if it is not a date."""
     if at < 0:
         return None
     try:
@@ -76,7 +76,7 @@ def time_text(at: int) -> str | None:
 
 
 def look(record: Record, topics: Topics) -> Look:
-    """Return what a record says; nothing raises, what cannot be read is ``malformed``."""
+    """Return the row of a record; nothing raises, undecodable records are ``malformed``."""
     place = _place(record.topic, topics)
     bare = Look(
         record.topic, record.partition, record.offset, record.timestamp,
@@ -92,7 +92,7 @@ def look(record: Record, topics: Topics) -> Look:
 
 
 def raw(record: Record) -> RawRecord:
-    """Return a captured record as one that :func:`streams.wire.describe.describe` takes."""
+    """Convert a captured record for :func:`streams.wire.describe.describe`."""
     return RawRecord(
         record.topic, record.partition, record.offset, record.timestamp, record.key, record.value,
         record.headers,

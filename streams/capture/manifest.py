@@ -1,4 +1,4 @@
-"""What the manifest of a capture in several files says: its parts, and where they come from."""
+"""The manifest of a capture in several files: its parts, and their source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of the capture: its name, what is in it, its bytes and their SHA-256 in hex."""
+    """A file of the capture: its name, counts, bytes and SHA-256 in hex."""
 
     file: str
     counts: Counts
@@ -33,7 +33,7 @@ Positions = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets of a partition that were gone before they were read: ``begin`` up to ``end``."""
+    """Deleted offsets of a partition that were not read: ``begin`` up to ``end``."""
 
     topic: str
     partition: int
@@ -43,9 +43,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What is recorded from which Kafka: who goes on with it must mean the same.
+    """The source of a recording in Kafka: a resumed one must have the same.
 
-    ``asked`` are the command's words, ``topics`` Kafka's ids of the topics, by their names.
+    ``asked`` are the command's arguments, ``topics`` Kafka's ids of the topics, by name.
     """
 
     cluster: str
@@ -53,15 +53,15 @@ class Recording:
     topics: Mapping[str, str]
     begins: Positions
     ends: Positions | None = None
-    """Exclusive; None where it is followed until somebody stops it."""
+    """Exclusive; None if it is followed until stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a folder holds. ``positions``: by topic and partition, the offset behind the last one.
+    """The content of a folder. ``positions``: by topic and partition, the next offset.
 
-    ``complete`` is false while somebody still writes, or after he was interrupted. ``recording`` is
-    missing where a capture is not from Kafka.
+    ``complete`` is false while it is being written, or after an interruption. ``recording`` is
+    missing if a capture is not from Kafka.
     """
 
     metadata: Metadata
@@ -73,12 +73,12 @@ class Manifest:
 
     @property
     def counts(self) -> Counts | None:
-        """Return what all parts hold together; None for a capture that is not complete."""
+        """Return the counts of all parts; None for an incomplete capture."""
         return total(self.parts) if self.complete else None
 
 
 def total(parts: Iterable[Part]) -> Counts:
-    """Return what parts hold together."""
+    """Return the sum of the parts' counts."""
     return sum((part.counts for part in parts), Counts())
 
 
@@ -92,12 +92,12 @@ def digest(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a folder's manifest; raises InputError for any other file."""
+    """Read a folder's manifest; raise InputError for any other file."""
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found[_MARK] != _VERSION:
-            raise ValueError(f"its version is {found[_MARK]!r}, and {_VERSION} is known")
+            raise ValueError(f"its version is {found[_MARK]!r}; supported is {_VERSION}")
         return _decoded(found)
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
@@ -105,7 +105,7 @@ def read_manifest(folder: Path) -> Manifest:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
             f"The manifest cannot be read: {reason}.", file=str(path),
-            remedy="Copy it again, or read the parts one by one.",
+            remedy="Copy it again, or read each part by itself.",
         ) from error  # fmt: skip
 
 
@@ -172,10 +172,10 @@ def _positions(found: Mapping[str, Any]) -> Positions:
 
 
 def _plain(name: Any) -> str:
-    """Return a part's name, which is one of a file right in the folder and nowhere else."""
-    # What has no form in UTF-8, or a null character, no file system has a name for.
+    """Return a part's name, which must be that of a file directly in the folder."""
+    # No file system allows names with null characters or without a UTF-8 form.
     if not isinstance(name, str) or not name.isprintable():
-        raise ValueError(f"{name!r} is no name of a part")
+        raise ValueError(f"{name!r} is not a part's name")
     if Path(name).name != name or name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is no name of a part")
+        raise ValueError(f"{name!r} is not a part's name")
     return name

@@ -1,7 +1,7 @@
-"""Rules by which bodies are masked, so that personal data need not travel to a test system.
+"""Mask bodies by rules, so that personal data does not leave the system.
 
-A value keeps its shape: letters become ``x`` or ``X``, digits ``0``, everything else stays. So what
-is well-formed stays well-formed, and a test still sees a name where a name was.
+A value keeps its shape: letters become ``x`` or ``X``, digits ``0``, everything else stays. So
+well-formed bodies stay well-formed, and a test still sees a name where a name was.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORM = "Write [TYPE=]$.json.path, [TYPE=]/xpath or [TYPE=]~regular expression."
 
 
 class Masked(NamedTuple):
-    """A body after a rule: the very same one where the rule found nothing to mask."""
+    """A body after a rule: the same object if the rule found nothing to mask."""
 
     body: bytes
     found: int
@@ -36,9 +36,9 @@ class Masked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Masks bodies of one message type, or of ``*``.
+    """Mask bodies of one message type, or of ``*``.
 
-    ``apply`` raises ValueError for a body that it cannot read.
+    ``apply`` raises ValueError for an unreadable body.
     """
 
     type: str
@@ -47,7 +47,7 @@ class Rule:
 
 
 def rule_of(text: str) -> Rule:
-    """Read ``[TYPE=]RULE``; raises UsageError for what is none."""
+    """Parse ``[TYPE=]RULE``; raise UsageError if invalid."""
     typed = None if text[:1] in "$~" else _TYPED.fullmatch(text)
     type_, rule = (typed["type"], typed["rule"]) if typed else (ALL, text)
     if rule.startswith("~"):
@@ -56,7 +56,7 @@ def rule_of(text: str) -> Rule:
         return Rule(type_, text, _json(rule))
     if rule.startswith("/"):
         return Rule(type_, text, _xml(rule))
-    raise UsageError(f"'{text}' is no rule for masking.", _FORM)
+    raise UsageError(f"'{text}' is not a masking rule.", _FORM)
 
 
 def shape(text: str) -> str:
@@ -67,7 +67,7 @@ def shape(text: str) -> str:
 
 
 def _decoded(body: bytes) -> tuple[str, str]:
-    """Return a body's text and its encoding; raises ValueError for what is none."""
+    """Return a body's text and its encoding; raise ValueError if it is not text."""
     encoding = "utf-16" if body.startswith(_MARKS) else "utf-8"
     return body.decode(encoding), encoding
 
@@ -79,7 +79,7 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
+        raise UsageError(f"'{text}' is not a valid regular expression: {error}.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
         text, encoding = _decoded(body)
@@ -95,9 +95,9 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield, in order, where a pattern matches: its groups, or the whole where it has none.
+    """Yield, in order, the matches of a pattern: its groups, or the whole without groups.
 
-    Groups may stand in each other: what one of them has had is not masked again.
+    Groups may be nested: a masked part is not masked again.
     """
     done = 0
     for match in pattern.finditer(text):
@@ -117,7 +117,7 @@ def _json(path: str) -> Callable[[bytes], Masked]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
-            raise UsageError(f"'{path}' is no path of JSON at '{path[at:]}'.", _FORM)
+            raise UsageError(f"'{path}' is not a valid JSON path at '{path[at:]}'.", _FORM)
         steps.append((step[1] or "[", step[2] or step[3]))
         at = step.end()
     if not steps:
@@ -141,7 +141,7 @@ def _json(path: str) -> Callable[[bytes], Masked]:
 
 
 def _places(value: Any, steps: list[tuple[str, str]]) -> Iterator[tuple[Any, Any]]:
-    """Yield what holds each value that a path names, and under which key."""
+    """Yield the container and key of each value on a path."""
     (how, name), *rest = steps
     if how == "..":
         for holder, key in _members(value):
@@ -194,7 +194,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
     try:
         ElementTree.Element("all").findall(wanted)
     except (SyntaxError, KeyError, TypeError, IndexError, ValueError, RecursionError):
-        raise UsageError(f"'{path}' is no path that is understood.", _FORM) from None
+        raise UsageError(f"'{path}' is not a supported path.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
         root = read_xml(body)
@@ -215,7 +215,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
 
 
 def _in_any_namespace(path: str) -> str:
-    """Return a path whose names without a namespace match in every one, a default one as well."""
+    """Return a path whose names without a namespace match in any, including a default one."""
     return _NAME.sub(lambda found: found[1] or f"{{*}}{found[2]}", path)
 
 

@@ -1,4 +1,4 @@
-"""One container file of a capture: its header, its blocks, what is wrong with it."""
+"""One container file of a capture: its header, its blocks, its errors."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from streams.schema.bounded import is_bounded
 
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
-NO_CAPTURE = "Give a file that `hopline generate traffic` or `hopline capture` has written."
-DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
-_AROUND = f"{DAMAGED} `hopline inspect --salvage` reads what stands around the damage."
+NO_CAPTURE = "Give a file written by `hopline generate traffic` or `hopline capture`."
+DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it again."
+_AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
 class Header(NamedTuple):
-    """What a file says before its first block, which stands at ``end``."""
+    """The header of a file, which ends at ``end``."""
 
     metadata: Metadata
     counts: Counts | None
@@ -35,7 +35,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read a file's header; raises InputError for everything that is no capture."""
+    """Read a file's header; raise InputError if it is not a capture."""
     with _open(path) as file:
         container = _container(path, file)
         end = file.tell()
@@ -48,7 +48,7 @@ def read_header(path: Path) -> Header:
 
 
 def records_of(path: Path, header: Header) -> Iterator[Record]:
-    """Yield a file's records; raises InputError where one cannot be read, or some are missing."""
+    """Yield a file's records; raise InputError if one is unreadable, or some are missing."""
     number = 0
     with _open(path) as file:
         try:
@@ -63,13 +63,13 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
             ) from error
     if header.counts is not None and number != header.counts.records:
         raise InputError(
-            f"The file ends after record {number} and says that it has {header.counts.records}.",
+            f"The file ends after record {number}; its header says {header.counts.records}.",
             file=str(path), remedy=_AROUND,
         )  # fmt: skip
 
 
 def salvaged(path: Path, header: Header) -> Iterator[Record | Damage]:
-    """Yield every record that can be read, and what was damaged in between."""
+    """Yield every readable record, and the damage in between."""
     with _open(path) as file:
         for found in _blocks(file, header).salvaged():
             if isinstance(found, Damage):
@@ -98,12 +98,12 @@ def _blocks(file: IO[bytes], header: Header) -> Blocks:
 
 def _container(path: Path, file: IO[bytes]) -> Any:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise InputError("This is no Avro file.", file=str(path), remedy=NO_CAPTURE)
+        raise InputError("This is not an Avro file.", file=str(path), remedy=NO_CAPTURE)
     file.seek(0)
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
-    except Exception as error:  # a damaged header raises whatever the decoder happens to hit
+    except Exception as error:  # a damaged header makes the decoder raise anything
         raise InputError(
             f"The file's header cannot be read: {error_text(error)}.",
             file=str(path),
@@ -111,12 +111,13 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         ) from error
     if name != f"hopline.capture.{_SCHEMA}":
         raise InputError(
-            f"The file holds records of {name!r}, not of a capture.",
+            f"The file has records of {name!r}, not of a capture.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     if not is_bounded(container.writer_schema):
         raise InputError(
-            "The file's schema lets a few bytes be billions of values, or types nest without end.",
+            "The file's schema allows a few bytes to decode to billions of values, or endless "
+            "nesting.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container
@@ -133,15 +134,15 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
         )
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
-            f"The file's metadata is not a capture's: {error_text(error)}.",
+            f"The file's metadata is not that of a capture: {error_text(error)}.",
             file=str(path), remedy=NO_CAPTURE,
         ) from error  # fmt: skip
 
 
 def schemas_in(found: Any) -> tuple[str, ...]:
-    """Return schemas from decoded JSON; raises ValueError where they are something else."""
+    """Return schemas from decoded JSON; raise ValueError if invalid."""
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ValueError("the schemas are no list of texts")
+        raise ValueError("the schemas are not a list of strings")
     return tuple(found)
 
 
@@ -159,7 +160,7 @@ def _counts(path: Path, text: str) -> Counts | None:
 
 
 class _Bounded:
-    """A file that never allocates for more bytes than it has: damaged lengths name exabytes."""
+    """A file that limits allocations to its size: damaged lengths may claim exabytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

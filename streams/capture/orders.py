@@ -1,7 +1,7 @@
 """Bodies of a shop's orders: well-formed XML from some 150 bytes to a few KB.
 
-An order opens with the customer and what was ordered; its later messages add lines. The names
-have letters beyond ASCII and characters that XML escapes, because real ones have them.
+An order begins with the customer and the items; later messages add lines. The names have letters
+beyond ASCII and characters that XML escapes, like real ones.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _GOODS = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all messages of one dialog share: the order's number and its opening lines."""
+    """The common values of all messages of one dialog: the order's number and its first lines."""
 
     number: int
     customer: str
 
 
 def draw_order(chance: Chance, number: int) -> Order:
-    """Draw an order's customer."""
+    """Draw an order."""
     name = f"{chance.pick(_FIRST)} {chance.pick(_LAST)}"
     postcode, city, country = chance.pick(_CITIES)
     street = f"{chance.pick(_STREETS)} {1 + chance.below(180)}"
@@ -64,7 +64,7 @@ def draw_order(chance: Chance, number: int) -> Order:
 
 
 def order_body(chance: Chance, order: Order) -> bytes:
-    """Draw the opening message of an order."""
+    """Draw the first message of an order."""
     remark = "<Remark>Please ring twice &amp; wait.</Remark>" if chance.once_in(5) else ""
     lines = _lines(chance, 1, min(1 + int(12 * chance.heavy()), _MAX_LINES))
     return (

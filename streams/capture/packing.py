@@ -1,9 +1,8 @@
-"""A captured record as Avro, in a microsecond or two: what writing a capture mostly consists of.
+"""Encode captured records as Avro in a microsecond or two, the main cost of writing captures.
 
 A general encoder takes ten: it looks up each field in a dictionary and tries the branches of each
-union. Here the layout is written down once more, and a test holds it against the schema
-``CapturedRecord``. What comes again and again (topics, names of headers, lengths, the upper bits of
-offsets) is remembered.
+union. Here the layout is hard-coded, and a test compares it with the schema ``CapturedRecord``.
+Repeated parts (topics, names of headers, lengths, the upper bits of offsets) are cached.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ K = TypeVar("K")
 
 
 class _Memory(dict[K, bytes]):
-    """What keys look like, as ``make`` says it, remembered."""
+    """A cache of encoded keys, computed by ``make``."""
 
     def __init__(self, make: Callable[[K], bytes]) -> None:
         super().__init__()
@@ -46,7 +45,7 @@ _names: _Memory[str] = _Memory(lambda name: pack_string(name) + _SOME)
 
 
 def pack(batch: Batch) -> list[bytes]:
-    """Return each record's bytes; raises ValueError or TypeError for what is no record."""
+    """Return each record's bytes; raise ValueError or TypeError for an invalid record."""
     packed = []
     join, lengths, low, places, names = b"".join, _LENGTHS, _LOW, _places, _names
     upper, high, at, of, time = -1, b"", -1, -2, b""
@@ -67,7 +66,7 @@ def pack(batch: Batch) -> list[bytes]:
                 parts += (_END_SOME, lengths[len(value)], value)
             else:
                 parts += (_SOME, lengths[len(value)], value)
-        except (TypeError, IndexError):  # what is null, or long, or no record at all
+        except (TypeError, IndexError):  # null, long, or invalid values
             parts = [
                 places[topic, partition], pack_long(offset), time, _optional(key), _array(headers),
                 _optional(value),
@@ -77,7 +76,7 @@ def pack(batch: Batch) -> list[bytes]:
 
 
 def _high(upper: int) -> bytes:
-    """Return the bytes of a number from its 14th bit on; nothing where ``_LOW`` does not fit."""
+    """Return the bytes of a number from its 14th bit on; empty if ``_LOW`` is not sufficient."""
     if not 0 < upper < 1 << 49:
         return b""
     return base128(upper)

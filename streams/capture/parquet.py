@@ -1,4 +1,4 @@
-"""Captures as Parquet, for everything that reads tables."""
+"""Export captures as Parquet."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SCHEMA = pyarrow.schema(
 
 
 def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: Topics) -> int:
-    """Write records as Parquet, compressed with zstd; returns how many. Raises UsageError."""
+    """Write records as Parquet, compressed with zstd; return their number. Raise UsageError."""
     count, pending = 0, iter(records)
     draft = path.with_name(path.name + ".part")
     try:
@@ -67,7 +67,7 @@ def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: To
         draft.replace(path)
     except OSError as error:
         raise UsageError(
-            f"{path}: the file cannot be written: {error}.", "Give a path in a folder that exists."
+            f"{path}: the file cannot be written: {error}.", "Give a path in an existing folder."
         ) from error
     finally:
         draft.unlink(missing_ok=True)

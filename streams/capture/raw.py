@@ -1,10 +1,9 @@
-"""Put records back exactly: topic, partition, key, headers, value, and their timestamp.
+"""Restore records exactly: topic, partition, key, headers, value, and timestamp.
 
-For topics that are empty, so that a capture of them has the same records in the same order within
-each partition. Two things are Kafka's own: offsets, since the end of a transaction takes one, too,
-and the timestamps of topics that stamp what they append. Left out is what belongs to the cluster
-that is running: its ``catalog``, which ``hopline apply`` writes, and what processes say of
-themselves.
+Into empty topics, so that a new capture has the same records in the same order within each
+partition. Two things differ: offsets, since transaction markers have some too, and the timestamps
+of topics with LogAppendTime. Records of the running cluster are left out: its ``catalog``, written
+by ``hopline apply``, and what processes report of themselves.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from streams.kafka.listing import topic_names
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20
-"""How much is produced in one transaction at most."""
+"""The most records per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawPlan:
-    """What is put back: records and highest partition of each topic, by its name to be.
+    """What is restored: records and highest partition of each topic, by its new name.
 
-    ``stamped`` records have a time that their topic gave them; ``left`` counts by topic what stays
-    out. ``name`` is another one for another capture or prefix.
+    ``stamped`` records get a new timestamp from their topic; ``left`` counts left-out records by
+    topic. ``name`` identifies capture and prefix.
     """
 
     name: str
@@ -45,13 +44,13 @@ class RawPlan:
 
     @property
     def records(self) -> int:
-        """Return how many records there are to put back."""
+        """Return the number of records to restore."""
         return sum(self.topics.values())
 
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """How it went: ``done`` of the plan's records are settled, of these ``refused`` by Kafka."""
+    """The result: ``done`` of the plan's records are settled, of these ``refused`` by Kafka."""
 
     done: int
     now: int
@@ -60,7 +59,7 @@ class PutBack:
 
 
 def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
-    """Read a capture to its end, which finds what is damaged, and count what is put back."""
+    """Read a capture to its end, which detects damage, and count the records to restore."""
     prefix = reader.metadata.prefix
     topics: Counter[str] = Counter()
     left: Counter[str] = Counter()
@@ -90,17 +89,17 @@ def _name(reader: CaptureReader, to_prefix: str) -> str:
 
 
 def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
-    """Raise unless every topic exists with its partitions and, at the beginning, is empty.
+    """Raise unless every topic exists with its partitions and, at the start, is empty.
 
-    SurroundingsError where one is missing, UsageError where one has other records.
+    SurroundingsError if one is missing, UsageError if one has other records.
     """
     existing = topic_names(cluster)
     for topic, highest in sorted(plan.partitions.items()):
         if existing.get(topic, 0) <= highest:
             has = f"has {existing[topic]} partitions" if topic in existing else "does not exist"
             raise SurroundingsError(
-                f"Topic {topic} {has}, and records belong into partition {highest}.",
-                "Run 'hopline apply TOPOLOGY' to create it as it was.",
+                f"Topic {topic} {has}, but records belong to partition {highest}.",
+                "Run 'hopline apply TOPOLOGY' to create it as in the capture.",
             )
     if resumed:
         return
@@ -108,11 +107,11 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
     used = sorted(place for place, high in highs.items() if high > begins[place])
     if used:
         topic, partition = used[0]
-        more = f" ({len(used) - 1} more like it)" if used[1:] else ""
+        more = f" ({len(used) - 1} more like this)" if used[1:] else ""
         raise UsageError(
-            f"{topic}/{partition} holds records already{more}, and records are put back into "
-            "empty topics only.",
-            "Name another cluster, another --prefix, or the job that has begun it: --job.",
+            f"{topic}/{partition} already has records{more}; records can be restored only into "
+            "empty topics.",
+            "Choose another cluster, another --prefix, or the job that started it: --job.",
         )
 
 
@@ -124,10 +123,10 @@ def put_back(
     stopped: Callable[[], bool] = lambda: False,
     report: Callable[[int], None] = lambda _: None,
 ) -> PutBack:
-    """Produce what is not settled yet, in the order of the capture; ``report`` gets the progress.
+    """Produce the unsettled records, in the order of the capture; ``report`` gets the progress.
 
-    A record and the position behind it are committed together, so nothing is there twice, whoever
-    is killed and when.
+    A record and the position behind it are committed together, so nothing is duplicated, whichever
+    process is killed and when.
     """
     began = job.standing.position
     refused: list[tuple[Record, str]] = []

@@ -1,7 +1,7 @@
-"""What a capture consists of, as values: records exactly as Kafka had them, and facts on the file.
+"""Records exactly as in Kafka, and metadata of the file.
 
-A captured record keeps everything that a Kafka record has, in its order: headers are a sequence of
-pairs (keys may repeat, values may be null), and null is not the same as empty.
+A captured record has everything of a Kafka record, in order: headers are a sequence of pairs (keys
+may repeat, values may be null), and null is not the same as empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Header = tuple[str, bytes | None]
 
 
 class TimestampType(IntEnum):
-    """What a record's timestamp means; Kafka's own numbers."""
+    """The type of a record's timestamp; Kafka's own numbers."""
 
     NONE = -1
     CREATE_TIME = 0
@@ -24,7 +24,7 @@ class TimestampType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One Kafka record as it was read; ``timestamp`` in epoch milliseconds."""
+    """One Kafka record; ``timestamp`` in epoch milliseconds."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class Record:
     value: bytes | None
 
     def header(self, key: str) -> bytes | None:
-        """Return the value of the last header of that name (as Kafka's clients do), else None."""
+        """Return the value of the last header with that name (as Kafka's clients do), else None."""
         for name, value in reversed(self.headers):
             if name == key:
                 return value
@@ -44,7 +44,7 @@ class Record:
 
 
 class CaptureOrigin(Enum):
-    """Where the records of a file come from."""
+    """The source of a file's records."""
 
     CAPTURED = "captured"
     GENERATED = "generated"
@@ -53,9 +53,9 @@ class CaptureOrigin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a file says about itself: topics' ``prefix``, topology's name, epoch milliseconds.
+    """The metadata of a file: topics' ``prefix``, topology's name, epoch milliseconds.
 
-    ``schemas``: those under which headers and values may be written, as Avro's canonical JSON.
+    ``schemas``: those of headers and values, as Avro's canonical JSON.
     """
 
     kind: CaptureOrigin
@@ -67,9 +67,9 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the writer counted: records, bytes of their bodies, lowest and highest timestamp.
+    """The writer's counts: records, bytes of their bodies, lowest and highest timestamp.
 
-    ``first`` and ``last`` are -1 where no record has a timestamp.
+    ``first`` and ``last`` are -1 if no record has a timestamp.
     """
 
     records: int = 0
@@ -78,7 +78,7 @@ class Counts:
     last: int = -1
 
     def __add__(self, other: Counts) -> Counts:
-        """Return what both are together."""
+        """Return the sum of both."""
         begins = [first for first in (self.first, other.first) if first >= 0]
         return Counts(
             self.records + other.records,

@@ -1,4 +1,4 @@
-"""Record what is in Kafka: the loop between the client library and a folder of containers."""
+"""Record topics of Kafka: the loop between the client library and a folder of containers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from streams.wire.evolution import learned_schemas, own_schemas
 
 _PROGRESS_EVERY = 1.0
 _PART_AT_LEAST_EVERY = 300.0
-"""Seconds after which a part that is followed is completed: what is in one, nobody can trim."""
+"""Seconds after which a followed part is completed: its records are then safe from trimming."""
 
-# The methods themselves: by way of ``map`` they are several times as fast, and checked as well.
+# The methods themselves: with ``map`` they are several times as fast, and checked as well.
 _topic: Callable[[Message], Any] = Message.topic
 _partition: Callable[[Message], Any] = Message.partition
 _offset: Callable[[Message], Any] = Message.offset
@@ -29,12 +29,12 @@ _headers: Callable[[Message], Any] = Message.headers
 
 
 Choose = Callable[[Mapping[str, int]], Sequence[str]]
-"""Which of these topics, by name with their numbers of partitions, are to be recorded."""
+"""Selects which of these topics, by name with their numbers of partitions, to record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a recording is; ``left`` are offsets, ``rate`` records per second since the last."""
+    """The progress of a recording; ``left`` in offsets, ``rate`` in records per second."""
 
     records: int
     left: int
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How a recording went: ``records`` of this time, and how many lacked readable headers."""
+    """The result of a recording: ``records`` of this run, and how many lacked readable headers."""
 
     records: int
     seconds: float
@@ -52,7 +52,7 @@ class Recorded:
 
 
 def learn_from(cluster: Cluster) -> tuple[str, ...]:
-    """Return the schemas under which the cluster's records may be written, and our own."""
+    """Return the schemas of the cluster's records, and our own."""
     if cluster.topics.catalog in topic_names(cluster):
         read_catalog(cluster)  # learns what it announces
     return (*own_schemas(), *learned_schemas())
@@ -60,11 +60,11 @@ def learn_from(cluster: Cluster) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorder:
-    """Records into folders, until there is no more or ``stopped``.
+    """Record into folders, until the end or ``stopped``.
 
-    ``monotonic`` is a clock in seconds. Where a recording has no ends, Kafka is asked every
-    ``look_every`` seconds for topics that have come into being; those that ``chosen`` takes are
-    recorded from their beginnings. ``patience`` is how many seconds Kafka may not answer.
+    ``monotonic`` is a clock in seconds. Without ends, Kafka is asked every ``look_every`` seconds
+    for new topics; those that ``chosen`` accepts are recorded from their beginnings. ``patience``
+    is how many seconds Kafka may be unavailable.
     """
 
     monotonic: Callable[[], float]
@@ -76,9 +76,9 @@ class Recorder:
     patience: float = 30.0
 
     def record(self, cluster: Cluster, folder: CaptureFolder, recording: Recording) -> Recorded:
-        """Write what is recorded into the folder, and complete it.
+        """Record into the folder, and complete it.
 
-        A recording that has ends and is stopped before them is left as it is, for whoever goes on.
+        A recording with ends that is stopped before them stays incomplete, to be resumed.
         """
         started = self.monotonic()
         try:
@@ -94,7 +94,7 @@ class Recorder:
     def _read(
         self, cluster: Cluster, folder: CaptureFolder, recording: Recording
     ) -> tuple[int, int, bool]:
-        """Return how many records were written, of how many the headers lack, and if all were."""
+        """Return how many records were written, how many lack headers, and whether all were."""
         known = flat(folder.positions)
         begins = flat(recording.begins) | {
             place: at for place, at in known.items() if place[0] in recording.begins
@@ -135,7 +135,7 @@ class Recorder:
 def _look(
     cluster: Cluster, folder: CaptureFolder, known: Recording, spans: Spans, chosen: Choose
 ) -> Recording:
-    """Go on with the topics that are new, too; a Kafka that is away is asked the next time."""
+    """Add new topics; if Kafka is unavailable, ask again later."""
     try:
         names = spans.topics()
         new = {name: names[name] for name in chosen(names) if name not in known.begins}
@@ -150,7 +150,7 @@ def _look(
 
 
 def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
-    """Return records as columns, and of how many the client library cannot read the headers."""
+    """Return records as columns, and how many have headers that the client library cannot read."""
     headers, damaged = _headers_of(messages)
     times = list(map(_timestamp, messages))
     return Batch(
@@ -158,7 +158,8 @@ def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
         list(map(_partition, messages)),
         list(map(_offset, messages)),
         [at for _, at in times],
-        [kind - 1 for kind, _ in times],  # the library counts from none, Kafka from CreateTime
+        # the library's numbers start at none, Kafka's at CreateTime
+        [kind - 1 for kind, _ in times],
         list(map(_key, messages)),
         headers,
         list(map(_value, messages)),
@@ -166,13 +167,13 @@ def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
 
 
 def _headers_of(messages: Sequence[Message]) -> tuple[list[Any], int]:
-    """Return the headers of each, as ``headers_of`` would, but faster."""
+    """Return the headers of each record, like ``headers_of``, but faster."""
     found: list[Any] = []
     reading, damaged = map(_headers, messages), 0
     while True:
         try:
             found.extend(reading)
-        except SystemError:  # a name is no text; asked once more, it would end the interpreter
+        except SystemError:  # a name is not UTF-8; a second attempt would crash the interpreter
             messages[len(found)].set_headers([])
             found.append(())
             damaged += 1

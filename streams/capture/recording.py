@@ -1,8 +1,8 @@
-"""What of a cluster is recorded: which topics, from which offsets, up to which.
+"""What to record of a cluster: topics, start and end offsets.
 
-Ends are taken in an order in which nothing can lack its cause: what endpoints have committed, then
-queues and all that follows from commands, then commands, then events. So whoever verifies a capture
-of a system that runs finds what its state says to be settled (``streams.report.snapshot``).
+Ends are taken in an order in which no effect lacks its cause: the endpoints' state first, then
+queues and other effects of commands, then commands, then events. So verifying a capture of a
+running system finds everything that its state has settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from streams.prose import listed
 from streams.wire.place import place_of
 
 NOT_UNASKED = ("presence", "metric", "reading")
-"""Not traffic: heartbeats, figures, who has read; captured where it is named."""
+"""Not traffic: heartbeats, metrics, reading positions; captured only on request."""
 _OPEN = 60.0
 """Seconds that an open transaction is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A moment (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
+    """A time (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
 
     moment: int | None = None
     offset: int = 0
@@ -48,7 +48,7 @@ class Point:
         return f"{self.topic or ''}{partition}@{self.offset}"
 
     def means(self, topic: str, partition: int) -> bool:
-        """Tell whether it says something of a partition."""
+        """Tell whether it applies to a partition."""
         return self.topic in (None, topic) and self.partition in (None, partition)
 
 
@@ -62,8 +62,8 @@ def choose(
 ) -> list[str]:
     """Return the names of the topics to record; ``needed`` are those of a topology.
 
-    Raises UsageError where an instance or a pattern means none, SurroundingsError where the cluster
-    lacks a topic that is needed.
+    Raises UsageError if an instance or a pattern matches none, SurroundingsError if the cluster
+    lacks a needed topic.
     """
     places = {name: place_of(name, cluster.topics) for name in sorted(existing)}
     ours = {name: place for name, place in places.items() if place is not None}
@@ -71,7 +71,7 @@ def choose(
         ours = {name: place for name, place in ours.items() if name in needed}
         missing = sorted(n for n in set(needed) - set(ours) if not n.startswith(_unasked(cluster)))
         if missing:
-            more = f" ({len(missing) - 1} more like it)" if missing[1:] else ""
+            more = f" ({len(missing) - 1} more like this)" if missing[1:] else ""
             raise SurroundingsError(
                 f"Topic {missing[0]} does not exist{more}.",
                 "Run 'hopline apply TOPOLOGY' to create it, or leave --topology out.",
@@ -88,15 +88,15 @@ def choose(
         if instance not in {place.instance for place in ours.values()}:
             known = sorted({place.instance for place in ours.values() if place.instance})
             raise UsageError(
-                f"There are no topics of an instance '{instance}'.",
-                f"Known: {listed(known, 9)}." if known else "Is it another --prefix?",
+                f"There are no topics of instance '{instance}'.",
+                f"Known: {listed(known, 9)}." if known else "Check --prefix.",
             )
     if instances:
         others, ours = set(), {n: p for n, p in ours.items() if p.instance in instances}
     if not ours and not others:
         raise UsageError(
             f"There are no topics with the prefix '{cluster.topics.prefix}'.",
-            "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+            "Run 'hopline apply TOPOLOGY', or give another prefix with --prefix.",
         )
     return sorted({*ours, *others})
 
@@ -111,7 +111,8 @@ def _matching(names: Collection[str], pattern: str, prefix: str) -> list[str]:
     ]
     if not found:
         raise UsageError(
-            f"No topic matches '{pattern}'.", "Write it as 'queue.*', say; hopline tail lists them."
+            f"No topic matches '{pattern}'.",
+            "Write it like 'queue.*'; hopline tail lists the topics.",
         )
     return found
 
@@ -125,10 +126,10 @@ def begin(
     until: Sequence[Point] = (),
     follow: bool = False,
 ) -> Recording:
-    """Return what is to be recorded from now on.
+    """Return a new recording.
 
-    Without ``since`` a partition begins where its log does, without ``until`` it ends where it ends
-    now, or never if it is followed. Raises UsageError for a point that no partition has.
+    Without ``since`` a partition starts at its log's start, without ``until`` it ends at its
+    current end, or never if it is followed. Raises UsageError for a point that no partition has.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
     highs = _highs(cluster, topics)
@@ -137,7 +138,7 @@ def begin(
         if offset > highs[place]:
             raise UsageError(
                 f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}.",
-                "Name a smaller one with --from.",
+                "Give a smaller one with --from.",
             )
     ends = None
     if not follow:
@@ -149,28 +150,28 @@ def begin(
 
 
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
-    """Return how a recording goes on that was interrupted, or is followed again.
+    """Return how an interrupted or followed recording continues.
 
-    ``wanted`` is what the command would begin now. Raises UsageError where it is another one, or
-    its topics are.
+    ``wanted`` is what the command would start now. Raises UsageError if that differs, or its topics
+    do.
     """
     known = manifest.recording
     if known is None:
-        raise UsageError("The capture in the folder was not recorded.", "Name another folder.")
+        raise UsageError("The capture in the folder was not recorded.", "Choose another folder.")
     if known.cluster != wanted.cluster:
-        raise UsageError("The capture is of another Kafka cluster.", "Name another folder.")
+        raise UsageError("The capture is of another Kafka cluster.", "Choose another folder.")
     for name in sorted({*known.asked, *wanted.asked}):
         before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
         if before != now:
             raise UsageError(
-                f"The folder's capture was made with {name} {before or '(nothing)'}, "
-                f"and this is {now or '(nothing)'}.",
-                "Say the same again to go on with it, or name another folder.",
+                f"The folder's capture was started with {name} {before or '(nothing)'}, "
+                f"not with {now or '(nothing)'}.",
+                "Repeat the same options to continue, or choose another folder.",
             )
     for topic, found in known.topics.items():
         if wanted.topics.get(topic) != found:
             raise UsageError(
-                f"The topic {topic} was made anew since the capture was begun.",
+                f"The topic {topic} was recreated since the capture was started.",
                 "Record it into another folder.",
             )
     begins = {**wanted.begins, **known.begins}
@@ -182,7 +183,7 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
 
 
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
-    """Return a recording with more topics, each from its beginning; with numbers of partitions."""
+    """Return a recording with more topics, each from its start; with numbers of partitions."""
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}
     return replace(
@@ -191,7 +192,7 @@ def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> R
 
 
 def cluster_id(cluster: Cluster) -> str:
-    """Return what a cluster calls itself."""
+    """Return a cluster's id."""
     return str(cluster.admin().list_topics(timeout=30).cluster_id)
 
 
@@ -201,7 +202,7 @@ def flat(positions: Positions) -> Offsets:
 
 
 def nested(offsets: Offsets) -> Positions:
-    """Return offsets by topic, then partition, in their order."""
+    """Return offsets by topic, then partition, in order."""
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[partition] = offset
@@ -209,7 +210,7 @@ def nested(offsets: Offsets) -> Positions:
 
 
 def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return where topics end, so that nothing that was taken lacks its cause."""
+    """Return the ends of topics, so that no recorded effect lacks its cause."""
     found: Offsets = {}
     steps: tuple[tuple[tuple[str, ...], Callable[[Cluster, Sequence[str]], Offsets]], ...] = (
         (("dialog",), read_ends),
@@ -236,7 +237,7 @@ def _at(
             where = f"{point.topic}" + ("" if point.partition is None else f"/{point.partition}")
             raise UsageError(
                 f"{option} names {where}, which is not recorded.",
-                "Name a topic with its prefix, and a partition that it has.",
+                "Give a topic with its prefix, and an existing partition.",
             )
         if point.moment is None:
             found.update((place, point.offset) for place in meant)

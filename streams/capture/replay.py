@@ -1,9 +1,9 @@
-"""Do again what applications did: the thin loop that sends a plan and says how it went.
+"""Replay a plan: send it and report the result.
 
-Open loop: a record that could not go when it was due goes at once, the ones behind it are not put
-off, and how late it was is told. Time, the pause and the destination are arguments. The loop
-decides nothing: what goes when is in :mod:`streams.capture.schedule`, as what in
-:mod:`streams.capture.restate`, and that it goes once in :mod:`streams.capture.job`.
+Open loop: a record that is late is sent at once, the next ones are not postponed, and the delay is
+reported. Clock, pause and destination are arguments. The loop decides nothing:
+:mod:`streams.capture.schedule` has the times, :mod:`streams.capture.restate` the content,
+:mod:`streams.capture.job` the exactly-once commit.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from streams.kafka import AbortedError, FencedError, Outgoing
 __all__ = ["LATE", "Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
 
 LATE = 0.1
-"""A record that goes as many seconds after it was due, or more, counts as late."""
-_SLICE = 0.1  # seconds: the longest pause, so that a signal is seen soon
+"""A record sent so many seconds after it was due, or more, counts as late."""
+_SLICE = 0.1  # seconds: the longest pause, so that a signal is noticed soon
 _PROGRESS_EVERY = 1.0
 _LISTED = 20  # rejections that are described; all are counted
 _MOST, _MOST_BYTES = 1_000, 4 << 20  # of one batch
 
 
 class Sink(Protocol):
-    """Where records go, a batch at a time, in their order: :class:`streams.capture.job.Job`."""
+    """The destination of batches, in order: :class:`streams.capture.job.Job`."""
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
-        """Produce all of them but those that are returned; raises SurroundingsError."""
+        """Produce all of them except those returned; raises SurroundingsError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time as the loop needs it: seconds that only grow, epoch milliseconds, a pause."""
+    """The clock of the loop: monotonic seconds, epoch milliseconds, a pause."""
 
     monotonic: Callable[[], float]
     epoch: Callable[[], int]
@@ -45,7 +45,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a replay is; ``rate`` in records per second since the last report.
+    """The progress of a replay; ``rate`` in records per second since the last report.
 
     ``at`` is when the latest record was due, in seconds of the plan; None without times.
     """
@@ -59,7 +59,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that the broker did not take; ``number`` is its place in the file, from 1."""
+    """A record that the broker rejected; ``number`` is its place in the file, from 1."""
 
     number: int
     topic: str
@@ -69,11 +69,11 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How a replay went: ``sent`` = delivered + ``failed`` + ``unconfirmed``.
+    """The result of a replay: ``sent`` = delivered + ``failed`` + ``unconfirmed``.
 
-    ``behind`` is by how many seconds the latest record missed its time (0 without times), ``late``
-    how many missed it by :data:`LATE` or more; ``rejections`` describes the first failures;
-    ``broken`` says why the destination took no more.
+    ``behind`` is the delay of the latest record in seconds (0 without times), ``late`` the number
+    of records delayed by :data:`LATE` or more; ``rejections`` describes the first failures;
+    ``broken`` is why the destination failed.
     """
 
     sent: int
@@ -99,7 +99,7 @@ class Replayed:
 
 
 Restate = Callable[[Due, int], Outgoing]
-"""Makes the record of what is due, at an instant in epoch milliseconds."""
+"""Creates the record for what is due, at an instant in epoch milliseconds."""
 
 
 @dataclass(slots=True)
@@ -148,10 +148,10 @@ def replay(
     stopped: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Replayed:
-    """Send what is due when it is due, until the end or until ``stopped``.
+    """Send each record when it is due, until the end or until ``stopped``.
 
-    Time begins with the first record, so that what is taken up does not hurry to make up for the
-    time in which nobody was there.
+    The clock starts with the first record, so a resumed job does not hurry to make up for the
+    interruption.
     """
     loop = _Loop(iter(dues), sink, clock, restate, stopped, report)
     broken = loop.run()
@@ -190,7 +190,7 @@ class _Loop:
             self.tally.started = now - self._next.at
 
     def run(self) -> str | None:
-        """Send batch by batch; returns why no more is taken, if so."""
+        """Send batch by batch; return why the destination failed, if so."""
         try:
             while self._wait():
                 now = self._clock.monotonic()
@@ -200,7 +200,7 @@ class _Loop:
         return None
 
     def _wait(self) -> bool:
-        """Pause until a record is due; returns false where the replay is to stop."""
+        """Pause until a record is due; return false if the replay is stopped."""
         tally, clock = self.tally, self._clock
         while self._next is not None and not self._stopped():
             now = clock.monotonic()
@@ -213,7 +213,7 @@ class _Loop:
         return False
 
     def _batch(self, now: float) -> Iterator[Due]:
-        """Yield what is due by ``now``, as much as one transaction shall hold; one at least."""
+        """Yield the records due by ``now``, up to one transaction; at least one."""
         size = 0
         for n in range(_MOST):
             due = self._next
@@ -231,7 +231,7 @@ class _Loop:
         tally.sending(batch, now)
         try:
             refused = self._sink.commit(records)
-        except (AbortedError, FencedError):  # nothing of it happened
+        except (AbortedError, FencedError):  # nothing took effect
             tally.sent = first
             raise
         except SurroundingsError:

@@ -1,4 +1,4 @@
-"""One replay as a whole: what is asked for, as a plan of which every place can be found again."""
+"""One replay as a whole: its options, as a reproducible plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Rerun"]
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What to replay (``found`` is what ``reader`` holds), under which prefix, how fast, as whom.
+    """What to replay (``found`` is the content of ``reader``), the prefix, the speed, the names.
 
     ``speed`` and ``rate`` are those of :func:`streams.capture.schedule.plan`.
     """
@@ -32,12 +32,12 @@ class Rerun:
 
     @property
     def commands(self) -> int:
-        """Return how many records the plan has, all loops together."""
+        """Return the number of records of the plan, all loops together."""
         return self.found.commands * self.naming.loops
 
     @property
     def seconds(self) -> float | None:
-        """Return how long all of it lasts; None where nothing waits."""
+        """Return the duration; None if nothing waits."""
         return None if self._lasts is None else self._lasts * self.naming.loops
 
     @property
@@ -47,7 +47,7 @@ class Rerun:
         return None if self.speed is None else self.found.seconds / self.speed
 
     def dues(self) -> Iterator[Due]:
-        """Yield the plan; raises InputError for times that nobody can mean, and UsageError."""
+        """Yield the plan; raise InputError for absurd times, and UsageError."""
         self._made()  # so that errors are reported now
         if self.speed is not None and self.rate is None:
             demand_time(self.found, self.speed, str(self.reader.path))
@@ -64,12 +64,12 @@ class Rerun:
         )
 
     def restate(self, due: Due, now: int) -> Outgoing:
-        """Return the record to produce for what is due, at ``now`` (epoch milliseconds)."""
+        """Return the record to produce, at ``now`` (epoch milliseconds)."""
         again = Restatement(self.naming.job, self.naming.new)
         return again.apply(due.record, due.loop, now)
 
     def digest(self) -> str:
-        """Return what tells this plan from another one; how fast it goes makes none of it."""
+        """Return what identifies this plan; the speed is not part of it."""
         files = [digest(file) for file in self.reader.files]
         in_time = self.speed is not None or self.rate is not None
         about = (*files, self.prefix, in_time, self.naming.new, self.naming.loops)

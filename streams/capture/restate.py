@@ -1,4 +1,4 @@
-"""A captured command as a replay issues it: now, by a job, with a new dialog id or the old one."""
+"""A captured command as a replay issues it: now, by a job, with a new or the old dialog id."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _REMEMBERED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Restatement:
-    """How a job says again what was said; ``new``: of dialogs with new ids.
+    """How a job repeats statements; ``new``: with new dialog ids.
 
-    The ids follow from the job, the loop (from 0) and the old ids, so that a job that is taken up
-    makes the same ones.
+    The ids follow from the job, the loop (from 0) and the old ids, so that a resumed job creates
+    the same ones.
     """
 
     job: str
@@ -35,8 +35,8 @@ class Restatement:
     def apply(self, record: Record, loop: int, now: int) -> Outgoing:
         """Return the record to produce, issued ``now`` (epoch milliseconds).
 
-        What cannot be read as a command stays as it is: applications send such records too. Without
-        its cause: a replay issues another command, which must not count as the repeated original.
+        An undecodable command stays unchanged: applications send such records too. The cause is
+        removed: a replay issues another command, which must not count as the repeated original.
         """
         new = loop if self.new else None
         try:
@@ -71,7 +71,7 @@ def _restated(
 
 
 def _renewed(fields: Mapping[str, Any], job: str, loop: int) -> dict[str, Any]:
-    """Return the fields that name a conversation, a group or the command itself, with new ids."""
+    """Return the fields with a conversation, a group or the command id, with new ids."""
 
     def text(known: str | None) -> str | None:
         return str(_new(_guid(known), job, loop)) if known else known
@@ -88,7 +88,7 @@ def _guid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError as error:
-        raise MalformedError(f"'{text}' is no id") from error
+        raise MalformedError(f"'{text}' is not an id") from error
 
 
 _new = lru_cache(_REMEMBERED)(renewed)

@@ -31,16 +31,18 @@ __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "r
 
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
 LONGEST = 31 * 86_400.0
-"""Seconds that a replay may have to last; beyond, a clock was wrong when the file was made."""
+"""The longest plausible duration of a replay in seconds; beyond, a clock of the capture was
+wrong.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds for a replay; ``topics`` has the number of commands of each.
+    """The content of a file for a replay; ``topics`` has the number of commands of each.
 
-    ``first`` and ``last`` are epoch milliseconds, 0 where no command has a timestamp;
-    ``first_at`` and ``last_at`` the numbers of these records, from 1. ``large`` is how many bodies
-    are beyond what Kafka takes.
+    ``first`` and ``last`` are epoch milliseconds, 0 if no command has a timestamp; ``first_at`` and
+    ``last_at`` the numbers of these records, from 1. ``large`` is the number of bodies beyond
+    Kafka's limit.
     """
 
     commands: int
@@ -104,12 +106,12 @@ def contents_of(records: Iterable[Record], prefix: str) -> Contents:
 
 
 def demand_time(found: Contents, speed: float, file: str) -> None:
-    """Raise InputError where the times of a file cannot be meant: nobody waits that long."""
+    """Raise InputError if the times of a file are absurd."""
     lasts = found.seconds / speed
     if lasts <= LONGEST:
         return
     raise InputError(
-        f"The commands' times lie {found.seconds / 86_400:,.0f} days apart, so the replay would "
+        f"The commands span {found.seconds / 86_400:,.0f} days, so the replay would "
         f"last {lasts / 86_400:,.0f} days: record {found.first_at} is of {_instant(found.first)}, "
         f"record {found.last_at} of {_instant(found.last)}.",
         file=file,
@@ -130,15 +132,17 @@ def plan(
     speed: float | None,
     rate: float | None = None,
 ) -> Iterator[Due]:
-    """Yield the commands in the order in which to send them; ``speed`` None means at once.
+    """Yield the commands in send order; ``speed`` None means at once.
 
     ``prefix`` is the topics' in the records, ``to_prefix`` the one to send to, ``first`` the
-    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for a
-    speed or a rate that is none, or a topic without a new name.
+    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for an
+    invalid speed or rate, or a topic without a new name.
     """
     for value, what in ((speed, "speed"), (rate, "rate")):
         if value is not None and not (isfinite(value) and value > 0):
-            raise UsageError(f"{value} is no {what}.", "Give a number above 0, such as 2 or 0.5.")
+            raise UsageError(
+                f"{value} is not a valid {what}.", "Give a number above 0, such as 2 or 0.5."
+            )
     moves = prefix != to_prefix
     commands = (
         (number, _moved(record, prefix, to_prefix) if moves else record)
@@ -154,7 +158,7 @@ def plan(
 
 
 def looped(make: Callable[[], Iterable[Due]], loops: int, lasts: float) -> Iterator[Due]:
-    """Yield a plan so many times; ``lasts`` is how many seconds it takes."""
+    """Repeat a plan; ``lasts`` is its duration in seconds."""
     for loop in range(loops):
         for due in make():
             at = None if due.at is None else due.at + loop * lasts
@@ -184,12 +188,12 @@ def _moved(record: Record, prefix: str, to_prefix: str) -> Record:
 
 
 def renamed(topic: str, prefix: str, to_prefix: str) -> str:
-    """Return a topic's name under another prefix; raises UsageError where it cannot be known."""
+    """Return a topic's name under another prefix; raise UsageError if unknown."""
     if prefix == to_prefix:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:
         raise UsageError(
-            f"The topic {topic} has too long a name to be known under another prefix.",
+            f"The topic name {topic} is too long for another prefix.",
             f"Replay with --prefix '{prefix}'.",
         )
     return to_prefix + topic.removeprefix(prefix)

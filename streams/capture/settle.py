@@ -1,4 +1,4 @@
-"""Read along what becomes of a replay, until everything has arrived or nothing new comes."""
+"""Follow the outcome of a replay, until everything has arrived or nothing new comes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def has_queues(cluster: Cluster) -> bool:
 
 
 def trimmed(cluster: Cluster, began: int) -> tuple[str, ...]:
-    """Return the queues that may have let go what came since ``began``: nobody sees it there."""
+    """Return the queues that may have been trimmed since ``began``."""
     begins = read_begins(cluster, [topic for topic, kind in _topics(cluster) if kind == "queue"])
     shorter = {place: begin for place, begin in begins.items() if begin > 0}
     since = first_since(cluster, shorter, began - _EARLIER)
@@ -57,7 +57,7 @@ def settle(
     """Call ``take`` with each arrival and event since ``began`` (epoch milliseconds).
 
     Ends when it is ``complete``, when nothing new has come for ``quiet`` seconds, or when it is
-    ``stopped``; tells whether it was complete. ``report`` is called about once a second.
+    ``stopped``; returns whether it was complete. ``report`` is called about once a second.
     """
     consumer = _reader(cluster, began)
     last = reported_at = time.monotonic()
@@ -93,7 +93,7 @@ def _topics(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _reader(cluster: Cluster, began: int) -> Consumer:
     ends = read_highs(cluster, [topic for topic, _ in _topics(cluster)])
-    # In this order: what comes between the two is in the second, or behind the first.
+    # In this order: records between the two are in the second, or behind the first.
     since = ends | first_since(cluster, ends, began - _EARLIER)
     consumer = cluster.consumer(f"{cluster.topics.prefix}replay", auto_offset_reset="earliest")
     consumer.assign([TopicPartition(*place, offset) for place, offset in since.items()])

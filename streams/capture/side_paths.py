@@ -1,4 +1,4 @@
-"""Find the path of a dialog's messages from its records: instance by instance, for each side."""
+"""Find the path of a dialog's messages from its records: instance by instance, per side."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from streams.errors import EventKind
 
 _FORWARDED, _DROPPED = EventKind.FORWARDED_MESSAGE_SENT, EventKind.FORWARDED_MESSAGE_DROPPED
 _ARRIVED = (6, 7, 8, 9, 12)
-"""Subclasses of Broker:Conversation that tell of a message that has come in."""
+"""Subclasses of Broker:Conversation about a received message."""
 
 
 @dataclass(slots=True)
 class SidePath:
-    """The instances that the messages of one side passed, in the order of their first records.
+    """The instances on the path of one side's messages, in the order of their first records.
 
-    ``drops`` are the errors with which copies of them ended, and where.
+    ``drops`` are the errors with which copies ended, and where.
     """
 
     from_initiator: bool
@@ -25,7 +25,7 @@ class SidePath:
     drops: list[str] = field(default_factory=list)
 
     def meet(self, instance: str | None) -> None:
-        """Add an instance that a message passed."""
+        """Add an instance on the path."""
         if instance and instance not in self.instances:
             self.instances.append(instance)
 
@@ -33,8 +33,8 @@ class SidePath:
 def side_paths(records: Iterable[Mapping[str, Any]]) -> tuple[SidePath, SidePath]:
     """Return the paths of the initiator's and of the target's messages.
 
-    Records are described (:func:`streams.wire.describe.describe`), in the order of their times.
-    Instances of several paths are one list, each once, in the order of their first records.
+    Records are described (:func:`streams.wire.describe.describe`), in time order. Several paths are
+    merged into one list, each instance once, in the order of their first records.
     """
     both = SidePath(True), SidePath(False)
     for record in records:

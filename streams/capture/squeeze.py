@@ -1,7 +1,7 @@
-"""Blocks of a container, compressed beside whoever makes them: the libraries let other threads run.
+"""Compress a container's blocks in threads: the libraries release the GIL.
 
-They come back in the order in which they were given, so a file's bytes depend on no timing; and so
-few are in flight that memory does not grow.
+Blocks are written in order, so a file's bytes do not depend on timing; few are in flight, so memory
+is bounded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _THREADS, _AHEAD = 2, 8
 
 
 class Squeezer:
-    """Compress blocks of records; ``write`` takes each one's number of records and its bytes."""
+    """Compress blocks of records; ``write`` gets each one's number of records and its bytes."""
 
     def __init__(self, write: Callable[[int, bytes], None], codec: Codec) -> None:
         self._write, self._codec = write, codec
@@ -24,7 +24,7 @@ class Squeezer:
         self._threads: ThreadPoolExecutor | None = None
 
     def add(self, records: int, data: bytes) -> None:
-        """Take a block; raises what ``write`` raises of former ones."""
+        """Add a block; raise what ``write`` raised for former ones."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS, "squeeze")
         self._in_flight.append((records, self._threads.submit(squeeze, self._codec, data)))
@@ -32,7 +32,7 @@ class Squeezer:
             self._pass_on()
 
     def finish(self) -> None:
-        """Write what is under way, and let the threads go."""
+        """Write the blocks in flight, and end the threads."""
         try:
             while self._in_flight:
                 self._pass_on()

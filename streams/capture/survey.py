@@ -1,6 +1,6 @@
-"""What a capture holds, in numbers: dialogs, services, rates, gaps, duplicates.
+"""The content of a capture in numbers: dialogs, services, rates, gaps, duplicates.
 
-Rows of what matters wait in a temporary database, so memory does not grow with the capture.
+Rows are kept in a temporary database, so memory does not grow with the capture.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CREATE TABLE seen (
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Dialogs between two services, and the messages that both sides sent in them."""
+    """Dialogs between two services, and the messages of both sides."""
 
     from_service: str
     to_service: str
@@ -36,10 +36,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The numbers; instants in epoch milliseconds, ``width`` of a column of ``rates`` in ms.
+    """The numbers; times in epoch milliseconds, ``width`` of a column of ``rates`` in ms.
 
-    ``offsets`` is how many are missing between the first and the last of a partition, which a
-    transaction's markers do too; ``sequences`` how many messages a queue lacks below its last one.
+    ``offsets`` is how many are missing between the first and the last of a partition, including
+    transaction markers; ``sequences`` how many messages a queue lacks below its last one.
     """
 
     records: int
@@ -87,7 +87,7 @@ class _Counts:
 
 
 def survey(looks: Iterable[Look]) -> Survey:
-    """Count records; raises whatever their source raises."""
+    """Count records; raise whatever their source raises."""
     counts = _Counts()
     database = sqlite3.connect("", isolation_level=None)
     try:
@@ -171,7 +171,7 @@ def _answer(database: sqlite3.Connection, counts: _Counts) -> Survey:
 def _rates(
     database: sqlite3.Connection, first: int | None, last: int | None
 ) -> tuple[tuple[int, ...], float]:
-    """Return the records of each column of the chart, and how many milliseconds one is wide."""
+    """Return the records of each column of the chart, and its width in milliseconds."""
     if first is None or last is None:
         return (), 0.0
     width = max(last - first + 1, COLUMNS) / COLUMNS

@@ -1,7 +1,7 @@
 """Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
 
-SQLite evaluates them, which its users know better than any language of our own. It may do nothing
-but that: no table, no statement, nothing that does not end.
+SQLite evaluates them, because its syntax is well known. It may do nothing else: no tables, no
+statements, nothing that does not terminate.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from streams.capture.record import Record
 from streams.errors import UsageError
 
 COLUMNS = ("time", *Look._fields, "body", "key", "headers")
-"""What a condition can ask about: the fields of :class:`Look`, and the record's own."""
+"""The columns of a condition: the fields of :class:`Look`, and the record's own."""
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 _LATE = len(Look._fields) + 1
 
 
 class Condition:
-    """A condition, ready to be asked; raises UsageError for one that SQLite does not understand."""
+    """A compiled condition; raises UsageError for invalid SQL."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -32,7 +32,7 @@ class Condition:
         self._ask((None,) * len(COLUMNS))
 
     def holds(self, look: Look, record: Record) -> bool:
-        """Tell whether it is true of a record; unknown (NULL) is not true."""
+        """Tell whether it is true for a record; unknown (NULL) is not true."""
         late = _whole(record) if self._whole else (None, None, None)
         return self._ask((look.time, *look, *late))
 
@@ -48,7 +48,7 @@ class Condition:
 
 
 def condition_of(text: str | None) -> Callable[[Look, Record], bool]:
-    """Return what tells whether a record is meant; without a condition every one is."""
+    """Return a predicate on records; without a condition it is always true."""
     return _always if text is None else Condition(text).holds
 
 

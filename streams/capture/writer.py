@@ -41,11 +41,10 @@ _BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
-    """Write a capture; as a context manager, the file appears under its name when it is complete.
+    """Write a capture; as a context manager, the file gets its name when it is complete.
 
-    Until then it is ``<name>.part``, and so it stays when the block is left by an exception: what
-    was captured up to there can still be read. A file of that name is replaced only at the end.
-    Raises UsageError where the file cannot be written.
+    Until then it is ``<name>.part``, and stays so after an exception: it is readable up to there.
+    An existing file is replaced only at the end. Raises UsageError if the file cannot be written.
     """
 
     def __init__(
@@ -54,7 +53,9 @@ class CaptureWriter:
         named = Path(path)
         self.path = named.resolve() if named.is_symlink() else named  # the link itself stays
         if self.path.exists() and not self.path.is_file():
-            raise UsageError(f"{path} is no file, and is not replaced.", "Name a file to write.")
+            raise UsageError(
+                f"{path} is not a regular file and is not replaced.", "Give a file to write."
+            )
         self.counts = Counts()
         """What was written so far."""
         self._part = self.path.with_name(self.path.name + ".part")
@@ -82,7 +83,7 @@ class CaptureWriter:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the records so far, not compressed."""
+        """Return the uncompressed bytes of the records so far."""
         return self._passed_bytes + self._block_bytes
 
     def write(self, record: Record) -> None:
@@ -90,7 +91,7 @@ class CaptureWriter:
         self.write_batch(batch_of((record,)))
 
     def write_batch(self, batch: Batch) -> None:
-        """Append records that came together: several times as fast as one after the other."""
+        """Append several records: several times as fast as one by one."""
         packed = pack(batch)
         self.counts += batch.counts
         for raw in packed:
@@ -125,14 +126,14 @@ class CaptureWriter:
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
             self._file.flush()
-            os.fsync(self._file.fileno())  # before anything says that it is there
+            os.fsync(self._file.fileno())  # before anything refers to it
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def leave(self) -> None:
-        """Stop before the end: what was written can be read as far as it goes."""
+        """Stop before the end: what was written is readable."""
         try:
             self._end_block()
             self._squeezer.finish()
@@ -168,12 +169,12 @@ def _entries(metadata: Metadata) -> dict[str, str]:
 
 
 def _marker(entries: Mapping[str, str]) -> bytes:
-    """Return the sync marker: from the metadata and not by chance, so equal input, equal bytes."""
+    """Return the sync marker, from the metadata, so that equal input gives equal bytes."""
     return hashlib.blake2b(json.dumps(entries).encode(), digest_size=16).digest()
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(
         f"{path}: the file cannot be written: {error.strerror}.",
-        "Give a path in a folder that exists, with room and the right to write there.",
+        "Give a path in an existing, writable folder with enough space.",
     )

@@ -1,4 +1,4 @@
-"""The table of commands: what ``hopline --help`` lists, and where each one's code is."""
+"""The table of commands: the lines of ``hopline --help``, and the code of each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Section(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: the object behind it as ``module:name``, and one line of help.
+    """A command: its object as ``module:name``, and one line of help.
 
-    The line stands here and not with the command, so that ``--help`` imports no command.
+    The line is here and not with the command, so that ``--help`` imports no command.
     """
 
     target: str
@@ -29,7 +29,7 @@ class Entry:
 
     @property
     def section(self) -> Section:
-        """Return the heading: the folder of the command's module is called by it."""
+        """Return the heading: the folder of the command's module has its name."""
         folder = self.target.removeprefix("streams.cli.").partition(".")[0]
         return Section[folder.upper()]
 
@@ -108,4 +108,4 @@ EXTRAS = {
     "uvicorn": "monitor",
     "jinja2": "monitor",
 }
-"""Which extra brings a client library that the base install does without."""
+"""The extra that has a client library missing in the base install."""

@@ -1,7 +1,7 @@
-"""The group behind ``hopline``: loads commands when they are chosen, and words every failure.
+"""The group behind ``hopline``: load commands on demand, and report every failure.
 
-Exit codes: 0 fine; 1 the answer is bad news; 2 wrong use or unreadable input; 3 the surroundings
-are missing or broken; 130 interrupted; 141 the reader of our output has gone.
+Exit codes: 0 fine; 1 the answer is bad news; 2 wrong use or unreadable input; 3 the environment is
+missing or broken; 130 interrupted; 141 the reader of our output has closed it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READER_GONE = 141
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are known by a table and imported one at a time."""
+    """A group whose commands are in a table and imported one at a time."""
 
     def __init__(self, *args: Any, entries: dict[str, Entry] | None = None, **extra: Any) -> None:
         """Take click's arguments, and the table of commands."""
@@ -46,18 +46,18 @@ class LazyGroup(click.Group):
         module, _, name = entry.target.partition(":")
         command = getattr(importlib.import_module(module), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.target} is no click command")
+            raise TypeError(f"{entry.target} is not a click command")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for a name that is none, say which one is near."""
+        """Find the command; for an unknown name, suggest a similar one."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             if not args[0].startswith("-"):
-                from streams.prose import meant  # only who fails pays for it
+                from streams.prose import meant  # imported only on failure
 
                 error.message = f"{error.message} {meant(args[0], self.entries)}".rstrip()
             raise
@@ -84,12 +84,12 @@ class LazyGroup(click.Group):
         _show_what_there_is()
         with _worded(ctx):
             result = super().invoke(ctx)
-            sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
+            sys.stdout.flush()  # a closed reader is detected here, not at exit
             return result
 
 
 def _show_what_there_is() -> None:
-    """Let a question mark stand for what the output's encoding lacks: a file's on Windows."""
+    """Replace characters that the output's encoding lacks by a question mark: files on Windows."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
@@ -109,7 +109,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
-        error.exit_code = HoplineError.exit_code  # click says 1 for some, which is our bad news
+        error.exit_code = HoplineError.exit_code  # click uses 1 for some, which means bad news here
         raise
     except BrokenPipeError:
         _drop_output()
@@ -120,7 +120,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        _fail(ctx, f"Not everything could be written: {error.strerror}.", 3)
+        _fail(ctx, f"The output is incomplete: {error.strerror}.", 3)
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
@@ -132,24 +132,24 @@ def _worded(ctx: click.Context) -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Let what is still buffered go nowhere; without this the interpreter complains at exit."""
+    """Discard buffered output; without this the interpreter reports an error at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:
-    from streams.cli.text.values import lines  # only who fails pays for it
+    from streams.cli.text.values import lines  # imported only on failure
 
-    # The sentence may name what somebody else has written.
+    # The sentence may contain foreign text.
     click.echo(_folded(lines(f"hopline: {sentence}")), err=True)
     ctx.exit(code)
 
 
 def _folded(text: str) -> str:
-    """Fold lines to the terminal; what a script reads keeps them whole."""
+    """Wrap lines to the terminal's width; scripts get them unwrapped."""
     if not sys.stderr.isatty():
         return text
-    from streams.prose import wrapped  # only who fails pays for it
+    from streams.prose import wrapped  # imported only on failure
 
     width = shutil.get_terminal_size().columns
     lines = (
@@ -167,7 +167,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 
 def version() -> str:
-    """Return the version that is installed."""
+    """Return the installed version."""
     from importlib import metadata  # half of the time that `hopline --help` takes
 
     try:

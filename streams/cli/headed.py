@@ -1,4 +1,4 @@
-"""A command with many options, which its ``--help`` lists under headings."""
+"""A command with many options, grouped under headings in its ``--help``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class HeadedCommand(click.Command):
-    """A command that knows, by heading, the names of options; others stand first, as usual."""
+    """A command with the names of options by heading; others come first, as usual."""
 
     def __init__(
         self, *args: Any, headings: Mapping[str, Sequence[str]] | None = None, **extra: Any

@@ -1,4 +1,4 @@
-"""Signals that ask a command for a clean stop."""
+"""Stop a command cleanly on signals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from types import FrameType
 
 @contextmanager
 def interruptible(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
-    """Let the first of some signals ask for a stop; a second one acts as ever.
+    """Request a stop on the first of some signals; a second one acts as usual.
 
-    What is yielded tells whether one has come.
+    Yields a function that tells whether a signal has arrived.
     """
     asked = False
 

@@ -1,9 +1,9 @@
-"""What a member of a reading group has read ahead of a queue, partition by partition.
+"""The read-ahead of a consumer group member on a queue topic, by partition.
 
-A queue topic is keyed by conversation group, so owning a partition of it is holding the groups'
-locks. A few hundred messages of each are kept, among which the next one is chosen. Because they are
-not received in the order of the topic, a committed offset alone does not say which were: the rest
-stands in the offset's metadata.
+A queue topic is keyed by conversation group, so owning a partition means holding the groups' locks.
+A few hundred messages of each partition are buffered, and the next one is chosen among them. They
+are not received in topic order, so the committed offset alone does not identify them: the rest is
+in the offset's metadata.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from streams.wire.records import priority_of, read_queued
 log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
-"""Messages that are taken at once: so many may be read beyond a limit."""
+"""Messages per poll: so many may exceed a limit."""
 _FETCHED: Mapping[str, Any] = {
     "max_partition_fetch_bytes": 65_536,
     "queued_max_messages_kbytes": 16_384,
 }
-"""What Kafka's client reads ahead itself. lz4 may make 255 times as much of a fetch."""
+"""The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _PATIENCE = 30.0
-"""Seconds for which Kafka is asked what was received before, or told what is by now."""
+"""Seconds to read committed offsets, or to commit."""
 _AGAIN = 0.1
-"""Seconds until a commit is tried again whose coordinator is just being moved."""
+"""Seconds until a commit is retried whose coordinator is being moved."""
 _SLICE = 1.0
-"""Seconds in Kafka's client at a time: what an assignment fails with is raised after it."""
+"""Seconds in Kafka's client at a time: an error of an assignment is raised after it."""
 
 
 class ReadAhead:
     """Read a queue's topic as a member of an application's group.
 
-    ``broken`` are records that are no queue messages; they count as received. ``bereft``: a
-    partition is somebody else's by now of which something was received and not committed.
+    ``broken`` are records that are not queue messages; they count as received. ``bereft``: a
+    partition with received but uncommitted messages was reassigned to another member.
     """
 
     def __init__(
@@ -90,21 +90,21 @@ class ReadAhead:
 
     def close(self) -> None:
         """Leave the group."""
-        self._leaving = True  # what is dealt to us meanwhile cannot be asked about any more
+        self._leaving = True  # a partition that is assigned meanwhile has no reader left to ask
         self._consumer.close()
 
     @property
     def member(self) -> Any:
-        """Return who this is among the group's members, for a transaction."""
+        """Return the consumer group metadata of this member, for a transaction."""
         return self._consumer.consumer_group_metadata()
 
     def read(self, timeout: float) -> None:
-        """Read ahead; waits for the first record only, and a second at most.
+        """Read ahead; wait for the first record only, and at most a second.
 
-        Raises SurroundingsError where there is no such topic, this user may not read it or as this
-        group, or Kafka does not say what was received before, PositionLostError where nobody knows
-        that any more, and FencedError where Kafka takes us for nobody. All but the first are for
-        good: Kafka's client says so once, and would let us wait for ever.
+        Raises SurroundingsError if the topic does not exist, the user is not authorized for it or
+        for the group, or Kafka does not return the committed offsets; PositionLostError if the
+        offsets are lost; FencedError if Kafka no longer accepts this member. All except the first
+        are permanent: the client reports them once, and would then block forever.
         """
         if self._over is not None:
             raise self._over
@@ -122,11 +122,12 @@ class ReadAhead:
             self._consumer.unsubscribe()
             self._join()
         while first is not None:
-            # Before more is read: a rebalance, which any read may bring, takes it back with the
-            # rest of its partition.
+            # Before more is read: a rebalance, which any read can trigger, drops it with the rest
+            # of its partition.
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(_TAKEN, 0))
-            for error in filter(None, failed):  # not before all that was read is taken
+            # not before all records that were read are processed
+            for error in filter(None, failed):
                 raise error
             self._pace()
             first = self._consumer.poll(0)
@@ -134,11 +135,11 @@ class ReadAhead:
             raise self._over
 
     def _is_held(self) -> bool:
-        """Tell whether something was received and neither committed nor rolled back."""
+        """Tell whether a received message is neither committed nor rolled back."""
         return any(p.queue.holds(HOLDER) for p in self.partitions.values())
 
     def store(self) -> None:
-        """Tell Kafka what was received for good."""
+        """Commit what was received."""
         behind = {n: p.queue.progress for n, p in self.partitions.items()}
         behind = {n: p for n, p in behind.items() if p != self.partitions[n].stored}
         if not behind:
@@ -148,8 +149,8 @@ class ReadAhead:
             self._commit(behind)
         except KafkaException as error:
             raise SurroundingsError(
-                f"{self.topic}: what was received was not committed: {error.args[0].str()}.",
-                "It may come again.",
+                f"{self.topic}: received messages were not committed: {error.args[0].str()}.",
+                "They may be redelivered.",
             ) from error
         self.stored(behind)
 
@@ -166,19 +167,19 @@ class ReadAhead:
                 raise KafkaException(place.error)
 
     def note(self, progress: Mapping[int, Progress]) -> None:
-        """Write down that the group receives, before it commits; raises AbortedError."""
+        """Record that the group receives, before it commits; raises AbortedError."""
         stored = {n: self.partitions[n].stored for n in progress}
         took = [n for n, p in progress.items() if p.received != stored[n].received]
         self._beginning.note({n: stored[n].next for n in took})
 
     def offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
-        """Return what is committed where partitions have come so far."""
+        """Return the offsets to commit of the partitions that have progressed."""
         return [
             TopicPartition(self.topic, n, p.next, closed(p.encode())) for n, p in progress.items()
         ]
 
     def stored(self, progress: Mapping[int, Progress]) -> None:
-        """Note that Kafka knows it; what was received need not be kept any more."""
+        """Note that Kafka has the commit, so the received messages can be dropped."""
         for number, stored in progress.items():
             partition = self.partitions[number]
             partition.stored = stored
@@ -187,7 +188,7 @@ class ReadAhead:
     # --- records ---------------------------------------------------------------------------------
 
     def _pace(self) -> None:
-        """Read no more of a partition than is needed to choose well."""
+        """Read no more of a partition than a good choice needs."""
         most = most_bytes(len(self.partitions))
         for number, partition in self.partitions.items():
             full = partition.is_full(most)
@@ -197,14 +198,14 @@ class ReadAhead:
                 partition.paused = full
 
     def _take(self, message: Message) -> HoplineError | None:
-        """Take a record that was read; returns an error that is none of any record."""
+        """Buffer a record that was read; return an error that does not belong to a record."""
         error = message.error()
         if error is not None:
             return self._failure(error)
         number, order = message.partition(), message.offset()
         assert number is not None and order is not None
         partition = self.partitions.get(number)
-        if partition is None:  # another member of the group has it by now
+        if partition is None:  # another member of the group owns it now
             return None
         try:
             headers = headers_of(message)
@@ -226,24 +227,23 @@ class ReadAhead:
             )
         if is_forbidden(error):
             self._over = SurroundingsError(
-                f"{self.topic}: this user may not receive from it: {error.str()}.",
-                "`hopline acl TOPOLOGY` says what each role may do, and as which groups. When it "
-                "may, make this reader anew.",
+                f"{self.topic}: this user is not allowed to receive: {error.str()}.",
+                "`hopline acl TOPOLOGY` lists the rights and groups of each role. Grant them, "
+                "then create a new reader.",
             )
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._over = PositionLostError(
-                f"{self.topic}: the log has nothing at this group's position any more: "
-                f"{error.str()}.",
-                "It was trimmed behind another group, or made anew. Make this reader anew: it says "
-                "what is there, and what to do.",
+                f"{self.topic}: the group's committed offset is out of range: {error.str()}.",
+                "The topic was trimmed behind another group, or recreated. Create a new reader: "
+                "its error reports the offsets and the remedy.",
             )
         elif is_fatal(error):
             self._over = FencedError(
-                f"{self.topic}: this member of the group is heard no more: {error.str()}.",
-                "Another process has its name, or it has not received for long: make it anew. What "
-                "was received and not committed comes again.",
+                f"{self.topic}: this member was removed from the group: {error.str()}.",
+                "Another process has its name, or it has not polled for too long: create a new "
+                "reader. Uncommitted messages are redelivered.",
             )
-        elif error.code() not in self._told:  # it may pass: Kafka's client goes on trying
+        elif error.code() not in self._told:  # may be transient: Kafka's client retries
             self._told.add(error.code())
             log.warning("%s: %s", self.topic, error.str())
         return self._over
@@ -259,19 +259,19 @@ class ReadAhead:
             self._over = error
         except KafkaException as error:
             self._over = SurroundingsError(
-                f"{self.topic}: Kafka does not say what was received before: "
+                f"{self.topic}: Kafka does not return the committed offsets: "
                 f"{error.args[0].str()}.",
-                "Make this reader anew.",
+                "Create a new reader.",
             )
         for number, stored in found.items():
             queue = ReadyQueue(stored)
-            if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
+            if stored.rollbacks >= POISON:  # the error has disabled it, but it is enabled again
                 queue.turn_on()
             self.partitions[number] = Ahead(queue, stored)
         self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])
 
     def _begun(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
-        """Return what was received before; where that is nothing, Kafka knows it from now on."""
+        """Return what was received before; if nothing, commit the start position."""
         known = self._consumer.committed(partitions, timeout=_PATIENCE)
         at = self._beginning.positions({p.partition: p.offset for p in known})
         new = {p.partition: Progress(at[p.partition]) for p in known if at[p.partition] != p.offset}
@@ -280,7 +280,7 @@ class ReadAhead:
         return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
-        """Forget what was read of partitions that another member reads again."""
+        """Drop read-ahead of partitions that another member will read again."""
         for partition in partitions:
             gone = self.partitions.pop(partition.partition, None)
             self.bereft = self.bereft or (gone is not None and gone.queue.holds(HOLDER))

@@ -1,7 +1,8 @@
-"""The answers to the statements of a client, whichever of its threads waits for which.
+"""Results of a client's statements, shared by its threads.
 
-A consumer must be polled by one thread at a time. Whoever waits and finds nobody polling does it
-for all of them, hands round what came, and lets the next one do it when its own answer is there.
+A consumer must be polled by one thread at a time. A thread that waits while no other thread polls
+does the polling for all: it hands out the results, and lets another thread continue when its own
+result has arrived.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from streams.wire import MalformedError, decode_result
 from streams.wire.commands import ResultRecord
 
 _TURN = 0.1
-"""Seconds that a thread polls at a time: then the others learn what came, and that time passes."""
+"""Seconds per poll: then the other threads get their results, and check their deadlines."""
 
 
 class Answers:
-    """The results of one instance that are for one client, from the moment when it is made.
+    """The results of one instance for one client, from its creation on.
 
-    Raises SurroundingsError where nobody has applied the instance, its topics have too few
-    replicas, or Kafka does not answer.
+    Raises SurroundingsError if the instance is not applied, its topics have too few replicas, or
+    Kafka does not respond.
     """
 
     def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:
         self._reply_to = reply_to.encode()
         self._topic = cluster.topics.result(instance)
-        # An instance that nobody has applied is told at once.
+        # An instance that is not applied is reported at once.
         partitions_of(cluster, self._topic, timeout=timeout)
         demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
         self._cluster, self._stalled = cluster, StalledFetch()
@@ -71,12 +72,12 @@ class Answers:
         )
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()
 
     @contextmanager
     def expected(self, command_id: uuid.UUID) -> Iterator[None]:
-        """Keep the answer to a statement that is made in this block, for :meth:`wait`."""
+        """Keep the result of a statement issued in this block, for :meth:`wait`."""
         with self._changed:
             self._waiting[command_id] = None
         try:
@@ -88,10 +89,10 @@ class Answers:
     def wait(
         self, command_id: uuid.UUID, deadline: float, meanwhile: Callable[[], object]
     ) -> ResultRecord | None:
-        """Return the answer to a statement that is expected; ``None``: not by ``deadline``.
+        """Return the result of an expected statement; ``None`` if none arrives by ``deadline``.
 
-        ``deadline`` is by the monotonic clock. ``meanwhile`` is called every now and then; what it
-        raises ends the wait.
+        ``deadline`` is monotonic time. ``meanwhile`` is called repeatedly; an exception from it
+        ends the wait.
         """
         while True:
             meanwhile()
@@ -123,7 +124,7 @@ class Answers:
 
     def _take(self, message: Message) -> None:
         error = message.error()
-        if error is not None:  # it may pass: the client goes on trying
+        if error is not None:  # may be transient: the client retries
             self.trouble = f": {error.str()}"
             return
         self.trouble, self._next = "", (message.offset() or 0) + 1

@@ -1,14 +1,14 @@
-"""Where a consumer group begins in a queue, and where it must not guess.
+"""Where a consumer group starts to read a queue, and where it must not guess.
 
-Kafka forgets the offsets of a group without members after ``offsets.retention.minutes``. So the
+Kafka deletes the offsets of a group without members after ``offsets.retention.minutes``. So the
 group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022):
 
-    1. it has no offset and no record      it has received nothing: begin at the log's beginning
-    2. it has an offset                    go on there, if the log still has it
-    3. it has a record and no offset       Kafka has forgotten the offset: PositionLostError
+    1. neither offset nor record    it has received nothing: start at the log's beginning
+    2. an offset                    continue there, if the log still has it
+    3. a record but no offset       Kafka has lost the offset: PositionLostError
 
 The record is written before the first commit of each assignment, and the group has an offset before
-that. So whoever has received has a record, and whoever has a record once had an offset.
+that. So a group that has received has a record, and a group with a record once had an offset.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from streams.kafka import Cluster, read_begins, read_ends
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
-"""Where partitions without a position begin: an offset, of one partition or by partition."""
+"""The start position of partitions without an offset: one, or one by partition."""
 
 
 class PositionLostError(SurroundingsError):
-    """A group has received from a queue, and its position there is gone."""
+    """A group has received from a queue, and its committed offset is lost."""
 
 
 class Beginning:
-    """The beginnings of one group in one queue of an instance (or pair)."""
+    """The start positions of one group in one queue of an instance (or pair)."""
 
     def __init__(
         self, cluster: Cluster, instance: str, topic: str, group: str, begin: Begin | None = None
@@ -40,10 +40,10 @@ class Beginning:
         self._begin = begin
 
     def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
-        """Return where to read each partition; ``committed`` is below 0 where nothing is.
+        """Return where to read each partition; ``committed`` is below 0 if there is no offset.
 
-        Raises PositionLostError where that is not certain and nobody has said ``begin``, UsageError
-        where ``begin`` cannot be. Forgets which records were written.
+        Raises PositionLostError if the position is unknown and ``begin`` is not given, UsageError
+        if ``begin`` is impossible. Forgets which records were written.
         """
         self._readings.begin()
         lows = {p: at for (_, p), at in read_begins(self._cluster, [self._topic]).items()}
@@ -60,12 +60,12 @@ class Beginning:
                 raise self._trimmed(p, committed[p], lows[p])
             elif p in known:
                 raise self._forgotten(known[p])
-            else:  # a partition that was just added may be unknown to the broker that was asked
+            else:  # the broker asked may not know a partition that was just added
                 chosen[p] = lows.get(p, 0)
         return {**committed, **chosen}
 
     def note(self, positions: Mapping[int, int]) -> None:
-        """Write down that the group receives, as :meth:`Readings.note`."""
+        """Record that the group receives, like :meth:`Readings.note`."""
         self._readings.note(positions)
 
     # --- choosing --------------------------------------------------------------------------------
@@ -83,20 +83,21 @@ class Beginning:
             at = begin if partitions == 1 and isinstance(begin, int) else None
         if at is None:
             raise UsageError(
-                f"{self._topic}/{partition}: nothing says where to begin in this partition.",
-                f"Say {partition}:OFFSET too; the queue has {partitions} partitions.",
+                f"{self._topic}/{partition}: no start position for this partition.",
+                f"Give {partition}:OFFSET too; the queue has {partitions} partitions.",
             )
         if not low <= at <= high:
             raise UsageError(
-                f"{self._topic}/{partition} has no offset {at}: it goes from {low} to {high}.",
-                "Say one of these, or one between them.",
+                f"{self._topic}/{partition} has no offset {at}: offsets range from {low} to "
+                f"{high}.",
+                "Give an offset in this range.",
             )
         return at
 
     def _forgotten(self, reading: Reading) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{reading.partition}: the group {self._group} has received from this "
-            f"queue, and Kafka has no position of it any more. By {reading.when} it had received "
+            f"queue, and Kafka has lost its committed offsets. By {reading.when} it had received "
             f"everything below {reading.position}, and may have received more.",
             _REMEDY.format(f"{reading.partition}:{reading.position}"),
         )
@@ -104,15 +105,15 @@ class Beginning:
     def _trimmed(self, partition: int, position: int, low: int) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{partition}: the group {self._group} has received everything below "
-            f"{position}, but the queue begins at {low}: what is between was trimmed behind "
+            f"{position}, but the queue begins at {low}: the messages between were trimmed behind "
             "another group.",
             _REMEDY.format(f"{partition}:{low}"),
         )
 
 
 _REMEDY = (
-    "Say where it begins: --from {} (an offset), --from beginning (everything again) or --from end "
-    "(skip what waits); in a program begin=...; docs/operation.md says more."
+    "Give the start position: --from {} (an offset), --from beginning (everything again) or "
+    "--from end (skip waiting messages); in a program begin=... See docs/operation.md."
 )
 
 __all__ = ["Begin", "Beginning", "PositionLostError"]

@@ -1,8 +1,9 @@
 """Dialogs for applications: BEGIN DIALOG, SEND, RECEIVE and END CONVERSATION, over Kafka.
 
-A statement is a record of the instance's ``cmd`` topic. It counts when the endpoint worker has
-applied it; :meth:`Client.perform` with ``wait`` returns only then, and raises what SQL Server would
-have answered. Without ``wait`` a statement is as durable as a Kafka record; a refusal is an event.
+A statement is a record in the instance's ``cmd`` topic. It takes effect when the endpoint worker
+applies it: :meth:`Client.perform` with ``wait`` returns only then, and raises what SQL Server would
+report. Without ``wait`` a statement is as durable as a Kafka record, and an error is reported as an
+event.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _Reported = Callable[[KafkaError | None, Message], None]
 
 
 class Client(Statements):
-    """Statements of one application; use as a context manager, from any number of threads.
+    """Statements of one application; a context manager for any number of threads.
 
-    What one thread says on a conversation keeps its order. A statement waits for Kafka as long as
-    the client lives; where Kafka refuses one that nobody waits for, every later one raises, and the
-    client must be made anew. ``timeout``: seconds to wait for Kafka and for the answer to a
-    statement. :meth:`close` is for when no other thread uses it any more.
+    Statements of one thread on a conversation keep their order. A statement waits for Kafka as long
+    as the client lives; if Kafka rejects one without ``wait``, every later one raises, and a new
+    client is needed. ``timeout``: seconds to wait for Kafka and for the result of a statement. Call
+    :meth:`close` when no other thread uses the client.
     """
 
     BEGIN_WAITS = True
@@ -44,8 +45,8 @@ class Client(Statements):
         self._cluster = cluster
         self._timeout = timeout
         self._reply_to = f"{application}/{uuid.uuid4()}"
-        # Without end: else Kafka's client would give up the older statements of a conversation in
-        # a long outage, and hand over the younger ones after it.
+        # Infinite: otherwise Kafka's client would drop the older statements of a conversation in
+        # a long outage, and deliver the younger ones after it.
         self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
         self._refused, self._why = 0, ""
         self._answers: dict[str, Answers] = {}
@@ -58,7 +59,7 @@ class Client(Statements):
         self.close()
 
     def close(self) -> None:
-        """Deliver what is on its way and let the broker go."""
+        """Flush pending statements and close the client."""
         try:
             self.flush()
         finally:
@@ -69,7 +70,7 @@ class Client(Statements):
     def new_id(
         self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
     ) -> uuid.UUID:
-        """Return the id of a new dialog, one in the partition of `cmd` of a ``related`` one.
+        """Return the id of a new dialog, in the `cmd` partition of a ``related`` one.
 
         An endpoint worker knows the conversation groups of its own partition only.
         """
@@ -84,8 +85,8 @@ class Client(Statements):
             return made
         if partition_of(wanted, count) != where:
             raise UsageError(
-                f"Conversation {wanted} cannot join the group of {related.id}: the one is in "
-                f"partition {partition_of(wanted, count)}, the other in {where}.",
+                f"Conversation {wanted} cannot join the group of {related.id}: its partition is "
+                f"{partition_of(wanted, count)}, the other in {where}.",
                 "Let the client choose the id.",
             )
         return wanted
@@ -98,9 +99,9 @@ class Client(Statements):
         wait: bool = False,
         timeout: float | None = None,
     ) -> None:
-        """Hand over a statement; with ``wait`` raises StatementError where it is refused.
+        """Send a statement; with ``wait`` raise StatementError if it is rejected.
 
-        Raises SurroundingsError where Kafka has refused an earlier one that nobody waited for.
+        Raises SurroundingsError if Kafka has rejected an earlier statement without ``wait``.
         """
         timeout = self._timeout if timeout is None else timeout
         if wait:
@@ -139,26 +140,26 @@ class Client(Statements):
             if self._refused:
                 raise self._incomplete()
             try:
-                # By position, which is faster: ..., callback, on_delivery, timestamp, headers. Of
-                # the two, which mean the same, Kafka's client heeds the first even if it is None.
+                # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
+                # The first two mean the same; Kafka's client uses the first even if it is None.
                 self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
                 return
-            except KafkaException as error:  # known by now, or nothing goes out any more
+            except KafkaException as error:  # known by now, or nothing is sent
                 raise _not_delivered(1, error.args[0].str()) from error
-            except BufferError:  # more statements are under way than memory is meant for
+            except BufferError:  # more statements in flight than the memory limit allows
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
                     raise SurroundingsError(
-                        f"{len(self._producer)} statements wait for Kafka at "
+                        f"{len(self._producer)} statements are not confirmed by Kafka at "
                         f"{self._cluster.bootstrap}: no answer within {timeout:g} s.",
                         "Is the broker up?",
                     ) from None
                 self._producer.poll(0.1)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Return when Kafka has every statement; raises SurroundingsError where it has not.
+        """Wait until Kafka has all statements of all threads; raise SurroundingsError if not.
 
-        Those of all threads; one that was waited for has told its own thread already.
+        An error of a statement with ``wait`` was already raised in its own thread.
         """
         timeout = self._timeout if timeout is None else timeout
         left = self._producer.flush(timeout)
@@ -173,15 +174,16 @@ class Client(Statements):
         with self._lock:
             if not self._refused:
                 self._why = error.str()
-                log.error("%s: Kafka has refused a statement: %s", message.topic(), self._why)
+                log.error("%s: Kafka rejected a statement: %s", message.topic(), self._why)
             self._refused += 1
 
     def _incomplete(self, left: int = 0) -> SurroundingsError:
-        then = " Then make this client anew: it says nothing more."
+        then = " Then create a new client: this one sends nothing more."
         return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:
-        with self._asking:  # the first of several threads begins to listen, the others wait for it
+        # the first of several threads starts the consumer, the others wait for it
+        with self._asking:
             answers = self._answers.get(instance)
             if answers is None:
                 answers = Answers(self._cluster, instance, self._reply_to, timeout)
@@ -192,5 +194,6 @@ class Client(Statements):
 def _not_delivered(count: int, why: str, then: str = "") -> SurroundingsError:
     return SurroundingsError(
         f"{count} statements did not reach Kafka: {why}.",
-        f"Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?{then}",
+        "If the topic is unknown, run 'hopline apply TOPOLOGY'. Otherwise: is the broker "
+        f"up?{then}",
     )

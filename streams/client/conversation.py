@@ -1,4 +1,4 @@
-"""What every application holds: the handle of a conversation, and why a statement was refused."""
+"""The handle of a conversation, and the error of a rejected statement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streams.errors import HoplineError, text_of
 
 
 class StatementError(HoplineError):
-    """A statement was refused; ``number`` is SQL Server's, ``detail`` says why in words."""
+    """A rejected statement; ``number`` is SQL Server's, ``detail`` the reason in words."""
 
     exit_code = 1
 
@@ -20,7 +20,7 @@ class StatementError(HoplineError):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One side of a dialog, as an application holds it: the handle, in SQL Server's words."""
+    """One side of a dialog: the conversation handle, in SQL Server's terms."""
 
     instance: str
     database: str

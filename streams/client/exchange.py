@@ -1,14 +1,14 @@
-"""Receive, process, send, as one: what was received and what was said count together or not at all.
+"""Receive, process and send in one Kafka transaction.
 
-In Kafka's words: the offsets of the queue and the commands are one transaction. A process that is
-killed anywhere leaves either both or neither behind, so every message is processed with effect
-once, as far as its effects are statements. (Effects in a database: the inbox.)
+The offsets of the queue and the commands are committed together. A killed process leaves either
+both or neither, so every message is processed exactly once as far as its effects are statements.
+(For effects in a database, use the inbox.)
 
-The order of a commit, and what a failure leaves behind:
+The steps of a commit, and what a failure leaves behind:
 
-    1. statements wait in memory                      nothing: what was received comes again
+    1. statements wait in memory                      nothing: messages are redelivered
     2. begin, produce them, send the offsets          nothing: Kafka aborts
-    3. commit                                         either; Kafka knows, and who starts next asks
+    3. commit                                         either; the next start asks Kafka
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from streams.wire.records import command_record
 class Exchange(Statements):
     """Receive from a queue and answer, in transactions; a context manager.
 
-    For one thread, as a transaction is: each thread has an Exchange of its own. ``name`` tells this
-    process (or thread) from every other one of the application, and is the same at every start: who
-    starts under it ends at once what was under way when its predecessor was killed. Arguments are
-    those of :class:`~streams.client.receiver.Receiver`; the statements are refused by an event
-    only, as those of a client that does not wait.
+    For one thread, as a transaction is: each thread has its own Exchange. ``name`` identifies this
+    process (or thread) within the application, and is the same at every start: a restart aborts the
+    transaction of a killed predecessor at once. Arguments are those of
+    :class:`~streams.client.receiver.Receiver`; errors of statements are reported by events only.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Exchange(Statements):
         self.close()
 
     def close(self) -> None:
-        """Leave the group; what was received and said and not committed did not happen."""
+        """Leave the group; uncommitted messages and statements are rolled back."""
         self._said.clear()
         self._receiver.close()
 
@@ -72,26 +71,26 @@ class Exchange(Statements):
         conversation: Conversation | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[Received, ...]:
-        """Return what :meth:`Receiver.receive` does."""
+        """Receive like :meth:`Receiver.receive`."""
         return self._receiver.receive(timeout, top, conversation=conversation, group=group)
 
     def get_conversation_group(self, timeout: float) -> uuid.UUID | None:
-        """Lock what :meth:`Receiver.get_conversation_group` does."""
+        """Lock a group like :meth:`Receiver.get_conversation_group`."""
         return self._receiver.get_conversation_group(timeout)
 
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
-        """Say something that counts when the transaction is committed."""
+        """Add a statement, which takes effect when the transaction is committed."""
         refuse_to_wait(wait=wait)
         key, value, headers = command_record(command)
         self._said.append(Outgoing(self._cluster.topics.cmd(instance), key, value, headers))
 
     def commit(self) -> None:
-        """Commit what was received and said.
+        """Commit received messages and statements.
 
-        Raises SurroundingsError where it did not happen: what was received comes again, here or to
-        another member of the group. Where that is not certain, because Kafka does not answer, or is
-        not up to this process, because another one has started under the name (FencedError), this
-        Exchange has nothing more to say: make one anew.
+        Raises SurroundingsError if the commit failed: the messages are redelivered, to this or
+        another member of the group. If the outcome is unknown because Kafka does not respond, or
+        another process has started under the name (FencedError), this Exchange is unusable: create
+        a new one.
         """
         said, self._said = self._said, []
         try:
@@ -103,9 +102,8 @@ class Exchange(Statements):
             raise
 
     def rollback(self) -> None:
-        """Take back what was said, and return what was received to its place.
-
-        The fifth time in a row turns the queue off (event 143).
+        """Drop the statements and return the received messages; a fifth time disables the queue
+        (event 143).
         """
         self._said.clear()
         self._receiver.rollback()

@@ -24,15 +24,16 @@ __all__ = ["METADATA", "Inbox"]
 
 
 class Inbox:
-    """What one reader (an application, by a name of its own) has dealt with."""
+    """The messages that one reader (an application, by its own name) has processed."""
 
     def __init__(self, session: Executes, reader: str = "") -> None:
         self._session, self._reader = session, reader
 
     def is_new(self, message: Received) -> bool:
-        """Note a message in the transaction of the session; ``False``: it was dealt with before.
+        """Record a message in the session's transaction; return ``False`` if it was processed
+        before.
 
-        Where another process is dealing with it, waits until that one has committed or has not.
+        If another process is processing it, wait until that one has committed or rolled back.
         """
         header, on = message.frame.header, message.conversation
         entry = Entry(
@@ -42,9 +43,9 @@ class Inbox:
         return added.first() is not None
 
     def forget(self, days: float = 7) -> int:
-        """Delete what was noted so long ago; returns how many rows.
+        """Delete entries older than this age; return the number of rows.
 
-        It must be longer than a receiving process may stop and go on again with what it had read.
+        The age must exceed the time for which a receiving process may be suspended and resume.
         """
         before = _now() - int(days * 86_400)
         return int(self._session.execute(removal(self._reader, before)).rowcount)

@@ -1,7 +1,7 @@
-"""What a record makes an application say, once, however often the record is read.
+"""Idempotent statements caused by a record, however often the record is read.
 
 For readers that may read a record again: of another cluster, of a topic that is not a queue, or
-with a consumer that is not ours. (A queue of the same cluster is an Exchange's.)
+with a foreign consumer. (For a queue of the same cluster, use an Exchange.)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from streams.protocol import Cause, Command, Source
 
 
 class Once(Statements):
-    """The statements that the record at ``offset`` of ``source`` causes; a context manager.
+    """The statements caused by the record at ``offset`` of ``source``; a context manager.
 
-    It ends when Kafka has all of them: only then may the next record be dealt with. Whoever reads
-    the record again must say the same in the same order. What was said already is passed over, and
-    the id of a conversation that is begun here is the same each time.
+    It exits when Kafka has all of them; only then may the next record be processed. A reader that
+    reads the record again must issue the same statements in the same order. Statements issued
+    before are skipped, and the id of a conversation begun here is the same each time.
     """
 
     def __init__(self, client: Client, source: Source, offset: int) -> None:
@@ -36,12 +36,12 @@ class Once(Statements):
     def new_id(
         self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
     ) -> uuid.UUID:
-        """Return the id of a dialog that the next thing said begins."""
+        """Return the id of the dialog that the next statement begins."""
         super().new_id(related)
         return wanted or self._cause.conversation()
 
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
-        """Say the next thing that the record causes."""
+        """Issue the next statement that the record causes."""
         command = command.caused_by(self._cause)
         self._cause = self._cause.following
         self._client.perform(instance, command, wait=wait)

@@ -26,17 +26,17 @@ __all__ = ["METADATA", "Executes", "Outbox"]
 
 
 class Executes(Protocol):
-    """A Connection or a Session of SQLAlchemy, synchronous, on PostgreSQL or SQLite."""
+    """A synchronous SQLAlchemy Connection or Session, on PostgreSQL or SQLite."""
 
     def execute(self, statement: Any, /) -> Any:
-        """Execute a statement in the transaction that is under way."""
+        """Execute a statement in the current transaction."""
 
 
 class Outbox(Statements):
-    """Say something in the transaction of ``session``; for as long, and in as many threads, as it.
+    """Issue statements in the transaction of ``session``; as long-lived and thread-safe as it is.
 
-    ``METADATA.create_all(engine)`` makes the tables; ``hopline outbox --ddl`` prints them.
-    Statements are refused by an event only, as those of a client that does not wait.
+    ``METADATA.create_all(engine)`` creates the tables; ``hopline outbox --ddl`` prints them. Errors
+    of statements are reported by events only.
     """
 
     def __init__(self, session: Executes) -> None:

@@ -1,6 +1,6 @@
-"""What is read ahead of one partition of a queue, and how much that may be.
+"""The read-ahead of one partition of a queue, and its limits.
 
-Whoever sends messages decides how large they are, so bytes have a limit beside the number.
+The sender decides the size of messages, so there is a limit in bytes beside the number.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+"""Messages of a partition among which the next one is chosen; limits the offset's metadata."""
 READ_AHEAD_BYTES = 32_000_000
-"""Bytes that a member reads ahead of all its partitions; beside them one message of each."""
+"""The read-ahead of a member in bytes over all its partitions; plus one message of each."""
 HOLDER = "application"
-"""In whose name messages are received: a member has one transaction at a time."""
+"""The holder of received messages: a member has one transaction at a time."""
 
 
 def most_bytes(partitions: int) -> int:
-    """Return how much may be read ahead of each of so many partitions."""
+    """Return how many bytes to read ahead of each of so many partitions."""
     return READ_AHEAD_BYTES // max(1, partitions)
 
 
 @dataclass(slots=True)
 class Ahead:
-    """What is read of one partition; ``stored`` is the progress that Kafka knows.
+    """The read-ahead of one partition; ``stored`` is the progress that Kafka has.
 
-    ``frames`` are the messages that Kafka does not know to be received, ``size`` their bytes.
+    ``frames`` are messages that Kafka does not know as received, ``size`` their bytes.
     """
 
     queue: ReadyQueue
@@ -37,14 +37,14 @@ class Ahead:
     paused: bool = False
 
     def put(self, row: ReadyRow, frame: Frame) -> None:
-        """Take a message that was read; one that was received before is not kept."""
+        """Buffer a message, unless it was received before."""
         if row.order not in self.frames and not self.queue.progress.has(row.order):
             self.frames[row.order] = frame
             self.size += len(frame.body)
         self.queue.put(row)
 
     def forget(self, stored: Progress) -> None:
-        """Forget the messages that Kafka knows to be received."""
+        """Drop messages that Kafka knows as received."""
         for order in [order for order in self.frames if stored.has(order)]:
             self.size -= len(self.frames.pop(order).body)
 
@@ -52,15 +52,16 @@ class Ahead:
     def ahead(self) -> int:
         """Return the bytes of the messages that can be received.
 
-        What a transaction has received does not count: else one of many messages would never end.
+        Those received in the current transaction do not count: otherwise a large one would never
+        end.
         """
         return sum(len(self.frames[order].body) for order in self.queue.orders())
 
     def is_full(self, most: int) -> bool:
-        """Tell whether to read no more than ``most`` bytes, and READ_AHEAD messages.
+        """Tell whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
 
-        A partition that is paused goes on at half of it: Kafka's client fetches again what it had
-        beyond that, and may take half a second until it begins.
+        A paused partition resumes at half of it: Kafka's client refetches what it had buffered
+        beyond that, which may take half a second.
         """
         part = 2 if self.paused else 1
         if len(self.queue) >= READ_AHEAD // part:

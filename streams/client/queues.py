@@ -29,15 +29,15 @@ log = logging.getLogger("hopline.client")
 
 _ATTEMPTS = 5
 _HERE_ONLY = (
-    "%s/%s: the queue %s is poisoned, and is off here only: %s "
-    "Turn it off for all (hopline queue off), and on again when it is mended."
+    "%s/%s: the queue %s has a poison message and is disabled in this process only: %s Disable "
+    "it for all (hopline queue off), and enable it when its reader is fixed."
 )
 
 
 class QueueSettings:
-    """STATUS and POISON_MESSAGE_HANDLING of one queue, followed for as long as it is open.
+    """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
 
-    A queue that nobody declared has both on.
+    An undeclared queue has both on.
     """
 
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
@@ -65,11 +65,11 @@ class QueueSettings:
         return self._state.read(message)
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()
 
     def look(self) -> None:
-        """Take in what has come of the catalog since; does not wait where Kafka is well."""
+        """Read the catalog's new records; does not wait while Kafka is available."""
         batch = self._consumer.consume(1_000, 0)
         for message in batch:
             if message.error() is None and self._take(message):
@@ -85,11 +85,11 @@ class QueueSettings:
             self.poison_handling = found is None or found.poison_message_handling
 
     def disable(self) -> None:
-        """Turn a poisoned queue off for everybody; who does it tells it (event 143).
+        """Disable a poisoned queue for all readers, and report event 143.
 
-        Who may not write the catalog turns it off for himself, and warns; so does everybody where
-        it has an object that nobody can use. Raises SurroundingsError
-        where others change the catalog again and again meanwhile.
+        A process without the right to write the catalog disables it for itself only, and warns; so
+        does every process if the catalog has an invalid object. Raises SurroundingsError if other
+        writers keep changing the catalog meanwhile.
         """
         for left in reversed(range(_ATTEMPTS)):
             try:
@@ -99,16 +99,18 @@ class QueueSettings:
             except UnusableCatalogError as error:
                 log.warning(_HERE_ONLY, *self._where, error)
                 break
-            except (SurroundingsError, KafkaException) as error:  # somebody else was faster
+            except (SurroundingsError, KafkaException) as error:  # another writer was faster
                 if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
-                    log.warning(_HERE_ONLY, *self._where, "this user may not write the catalog.")
+                    log.warning(
+                        _HERE_ONLY, *self._where, "this user is not allowed to write the catalog."
+                    )
                     break
                 if not left:
                     raise
         self.status = False
 
     def _disable(self) -> bool:
-        """Publish STATUS = OFF; ``False`` where the catalog says it already."""
+        """Publish STATUS = OFF; return ``False`` if the catalog already has it."""
         instance, database, queue = self._where
         state = read_catalog(self._cluster)
         topology = state.topology
@@ -131,7 +133,7 @@ class QueueSettings:
             "instance": instance,
             "database": database,
             "error": int(Number.QUEUE_DISABLED),
-            "detail": f"{queue}: five transactions in a row that had received were rolled back",
+            "detail": f"{queue}: five receiving transactions in a row were rolled back",
         }
         producer.produce(self._cluster.topics.event, value=encode_event(told))
         producer.flush(30)

@@ -1,6 +1,7 @@
-"""A consumer group's records in ``reading.<instance>``: that it has read, and how far at least.
+"""A consumer group's records in ``reading.<instance>``: that it has read, and a lower bound of its
+position.
 
-They outlive the group's offsets, which Kafka forgets (docs/decisions/0022).
+They outlive the group's offsets, which Kafka deletes (docs/decisions/0022).
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from streams.wire import MalformedError
 from streams.wire.reading import Reading, decode_reading, reading_key, reading_record
 
 RENEW = 3_600.0
-"""Seconds after which a record is written again, so that its position is a useful one."""
+"""Seconds after which a record is written again, so that its position stays useful."""
 _TIMEOUT = 30.0
 
 
 class Readings:
-    """The records of one group about one topic; ``instance`` may be a pair."""
+    """The records of one group for one topic; ``instance`` may be a pair."""
 
     def __init__(self, cluster: Cluster, instance: str, topic: str, group: str) -> None:
         self._cluster, self._topic, self._group = cluster, topic, group
@@ -38,18 +39,18 @@ class Readings:
         self._written: dict[int, float] = {}
 
     def begin(self) -> None:
-        """Forget what was written, and learn which topic it is now: it may have been made anew.
+        """Reset, and read the topic's current id, because it may have been recreated.
 
-        What is written down later is of this one, also where another one has its name by then.
+        Later records belong to this id, even if another topic has the name by then.
         """
         self._written.clear()
         self._id = topic_id(self._cluster, self._topic)
 
     def note(self, positions: Mapping[int, int]) -> None:
-        """Write down that the group commits; ``positions`` are what it has committed so far.
+        """Record that the group commits; ``positions`` are its committed offsets so far.
 
-        To be called before each commit: most calls do nothing. Raises AbortedError where Kafka
-        does not take it.
+        Call it before each commit: most calls do nothing. Raises AbortedError if Kafka does not
+        accept it.
         """
         now = time.monotonic()
         due = {p: at for p, at in positions.items() if now - self._written.get(p, -RENEW) >= RENEW}
@@ -60,8 +61,8 @@ class Readings:
     def known(self, partitions: Iterable[int]) -> dict[int, Reading]:
         """Return the group's records of these partitions of this topic.
 
-        Those of a topic that was deleted, and made anew under its name, do not count. Records of
-        other groups are not looked at: whoever may write the topic may write anything there.
+        Records of a deleted and recreated topic do not count. Records of other groups are ignored:
+        anyone with write access may write anything there.
         """
         keys = {reading_key(self._topic, p, self._group): p for p in partitions}
         live = read_live(self._cluster, self._log, only=keys)
@@ -74,8 +75,8 @@ class Readings:
             except MalformedError as error:
                 raise SurroundingsError(
                     f"{self._log}: the record {key.decode()} cannot be read: {error}.",
-                    "If a newer version has written it, use that one; else take another name, or "
-                    "say where to begin (--from, in a program begin=...).",
+                    "If a newer version wrote it, use that version; else take another name, or "
+                    "give a start position (--from, in a program begin=...).",
                 ) from error
         return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
 
@@ -99,8 +100,8 @@ class Readings:
         if failed or left:
             why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
             raise AbortedError(
-                f"{self._log}: who reads was not written down: {why}.",
-                self._cluster.remedy("Nothing was committed: it comes again."),
+                f"{self._log}: the group's position was not recorded: {why}.",
+                self._cluster.remedy("Nothing was committed: the messages are redelivered."),
             )
 
     def _topic_id(self) -> uuid.UUID:

@@ -1,8 +1,8 @@
-"""RECEIVE: an application reads its queue.
+"""RECEIVE: read messages of a queue.
 
 ``ReadAhead.read`` polls (:mod:`streams.client.ahead`) and puts every record into the
-:class:`~streams.node.queue.ReadyQueue` of its partition, which decides what comes next of what is
-there. What was received and not committed comes again.
+:class:`~streams.node.queue.ReadyQueue` of its partition, which chooses the next message. Received
+but uncommitted messages are redelivered.
 """
 
 from __future__ import annotations
@@ -50,37 +50,35 @@ class Received:
 
     @property
     def confirmed(self) -> bool:
-        """Tell whether this side is known to be the one that the initiator locked.
+        """Tell whether the initiator is known to be locked to this side.
 
-        With several targets only one of them ever gets a message that says so: who acts on such
-        messages alone acts once (the three-way handshake).
+        With several targets only one of them gets a message that confirms it: an application that
+        acts only on such messages acts once (three-way handshake).
         """
         return self.frame.parties.locked
 
     @property
     def ends_dialog(self) -> bool:
-        """Tell whether the other side has ended: it is our turn to END."""
+        """Tell whether the other side has ended, so that this side must END."""
         return self.type in (END_DIALOG, ERROR)
 
 
 class Receiver:
     """Receive from one queue as a member of an application's group; a context manager.
 
-    For one thread: it is one transaction, as a connection is; each thread has one of its own.
+    For one thread, as it is one transaction: each thread has its own. Call :meth:`receive` any
+    number of times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the
+    queue (event 143); the count restarts when the queue is enabled.
 
-    One transaction at a time: any number of :meth:`receive`, then :meth:`commit` or
-    :meth:`rollback`. After five rollbacks in a row the queue is turned off (event 143); the count
-    begins anew when somebody turns it on again.
+    ``member`` is this process's stable name in the group: a killed process resumes at once, while
+    its partitions otherwise wait for its session timeout (10 s). A member that leaves for good is
+    waited for equally long. A second member with the name fences the first (FencedError), as does a
+    lost session: then create a new receiver.
 
-    ``member`` names this process among the group's, the same at every start: one that was killed
-    goes on at once, where otherwise its partitions wait until its session is over (10 s). One that
-    leaves for good is waited for as long. A second one with the name ends the first, which is told
-    by FencedError; so is one that Kafka could not hear for a whole session. Make it anew then.
-
-    ``begin`` says where to begin in partitions where the group has no position: "beginning", "end"
-    or an offset, of a queue with several partitions one for each (``{0: 4711}``). Without it a
-    group that has never received begins at the beginning, and one whose position Kafka has
-    forgotten is refused (PositionLostError), because it would receive everything again.
+    ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
+    offset; for several partitions one offset each (``{0: 4711}``). Without it a new group starts at
+    the beginning, and a group whose offsets Kafka has lost is rejected (PositionLostError), because
+    it would receive everything again.
     """
 
     def __init__(
@@ -107,7 +105,7 @@ class Receiver:
         self.close()
 
     def close(self) -> None:
-        """Leave the group; what was received and not committed comes again."""
+        """Leave the group; uncommitted messages are redelivered."""
         self._settings.close()
         self._ahead.close()
 
@@ -119,36 +117,36 @@ class Receiver:
         conversation: Conversation | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[Received, ...]:
-        """Return up to ``top`` messages of one conversation group, the most urgent one's.
+        """Return up to ``top`` messages of the conversation group with the most urgent message.
 
-        ``conversation`` and ``group`` stand for WHERE; they look at what is read ahead. Waits up to
-        ``timeout`` seconds where nothing is there. Raises StatementError where the queue is off
-        (9617), and MalformedError on a record that is no queue message (nobody but the endpoint
-        worker writes a queue): that record counts as received.
+        ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
+        ``timeout`` seconds for a message. Raises StatementError if the queue is disabled (9617),
+        and MalformedError on a record that is not a queue message (only the endpoint worker writes
+        a queue): that record counts as received.
         """
         side = None if conversation is None else (conversation.id, conversation.is_initiator)
         return self._awaited(timeout, lambda: self._choose(top, side, group))
 
     def get_conversation_group(self, timeout: float) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock the most urgent group with messages, and receive nothing.
+        """GET CONVERSATION GROUP: lock the most urgent group with messages, without receiving.
 
-        Each call locks another one, until the transaction is over; :meth:`receive` from it then.
-        Waits and raises as that does; ``None`` where there is none.
+        Each call locks another group until the transaction ends; then :meth:`receive` from it.
+        Waits and raises like that method; returns ``None`` if there is no group.
         """
         return self._awaited(timeout, self._lock_next)
 
     def commit(self, through: Through | None = None) -> None:
-        """Commit what was received: it does not come again.
+        """Commit the received messages.
 
-        Raises SurroundingsError where that cannot be said, because Kafka does not answer or has
-        given the queue to another member of the group: what was received comes again, to somebody.
-        ``through`` commits the offsets (and the group's member, in whose name) in another way, all
-        of them or, where it raises, none.
+        Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
+        reassigned the queue: the messages are redelivered to some member. ``through`` commits the
+        offsets (with the member's metadata) in another way, all or, if it raises, none.
         """
         if self._ahead.bereft:
             raise AbortedError(
-                f"{self._ahead.topic}: another member of the group has what was received.",
-                "Roll back: it comes again, here or there.",
+                f"{self._ahead.topic}: the received messages were reassigned to another member of "
+                "the group.",
+                "Roll back: they are redelivered to either member.",
             )
         if through is not None:
             self._commit_through(through)
@@ -158,9 +156,9 @@ class Receiver:
         self._ahead.store()
 
     def rollback(self, *, counts: bool = True) -> None:
-        """Return what was received to its place; the fifth time in a row turns the queue off.
+        """Return the received messages; the fifth time in a row disables the queue.
 
-        One that does not count is for what failed for no reason that is in the messages.
+        A rollback that does not count is for failures that the messages did not cause.
         """
         self._ahead.bereft = False
         for partition in self._ahead.partitions.values():
@@ -170,7 +168,7 @@ class Receiver:
             self._settings.disable()
 
     def _commit_through(self, through: Through) -> None:
-        """Commit on copies: where it raises, nothing was received for good."""
+        """Commit on copies: if it raises, nothing counts as received."""
         ahead = self._ahead
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}
@@ -184,7 +182,7 @@ class Receiver:
     # --- choosing --------------------------------------------------------------------------------
 
     def _awaited(self, timeout: float, look: Callable[[], Found]) -> Found:
-        """Read ahead until a look finds something, or the time is over."""
+        """Read ahead until a lookup succeeds or the time is over."""
         deadline, left = time.monotonic() + timeout, 0.0
         while True:
             self._ahead.read(left)

@@ -1,9 +1,9 @@
-"""The statements of an application, whichever way they are handed over.
+"""The statements of an application, however they are delivered.
 
-:class:`~streams.client.client.Client` hands them to Kafka at once, an
-:class:`~streams.client.exchange.Exchange` in one transaction with what was received, an
-:class:`~streams.client.outbox.Outbox` in one transaction with the application's own tables. What
-speaks on a conversation asks for :class:`Statements` and works with all three.
+:class:`~streams.client.client.Client` sends them to Kafka at once, an
+:class:`~streams.client.exchange.Exchange` in one transaction with the received messages, an
+:class:`~streams.client.outbox.Outbox` in one transaction with the application's own tables. Code
+that takes :class:`Statements` works with all three.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from streams.wire.records import LARGEST_BODY
 
 
 class DialogOptions(TypedDict, total=False):
-    """What BEGIN DIALOG may state beside the two services.
+    """The options of BEGIN DIALOG, beside the two services.
 
-    ``broker``: the broker id of the target, ``contract``: else DEFAULT, ``lifetime``: in seconds,
-    ``group``: the conversation group that it joins, ``conversation``: its id, else a new one.
+    ``broker``: broker id of the target, ``contract``: DEFAULT if not given, ``lifetime``: in
+    seconds, ``group``: conversation group to join, ``conversation``: its id, new if not given.
     """
 
     broker: str | None
@@ -36,13 +36,13 @@ class DialogOptions(TypedDict, total=False):
 class Statements(ABC):
     """BEGIN DIALOG, SEND, END CONVERSATION, BEGIN CONVERSATION TIMER and MOVE CONVERSATION.
 
-    With ``wait`` a statement returns when it has been applied, and raises StatementError where it
-    was refused. Only a :class:`~streams.client.client.Client` can wait: what becomes part of a
-    transaction is not applied before that commits.
+    With ``wait`` a statement returns when it is applied, and raises StatementError if it is
+    rejected. Only a :class:`~streams.client.client.Client` can wait: a statement in a transaction
+    is not applied before the commit.
     """
 
     BEGIN_WAITS = False
-    """Whether a BEGIN is waited for unless ``wait`` says otherwise."""
+    """The default of ``wait`` for BEGIN."""
 
     def begin(
         self,
@@ -55,10 +55,10 @@ class Statements(ABC):
         wait: bool | None = None,
         **options: Unpack[DialogOptions],
     ) -> Conversation:
-        """BEGIN DIALOG; nothing is sent to the network by it.
+        """BEGIN DIALOG, which sends nothing to the network.
 
-        The dialog joins the conversation group of ``related``, one of the same database. Raises
-        UsageError where that is impossible.
+        The dialog joins the conversation group of ``related``, which must be of the same database.
+        Raises UsageError if that is impossible.
         """
         conversation = self.new_id(related, wanted=options.get("conversation"))
         handle = Conversation(instance, database, conversation)
@@ -69,21 +69,21 @@ class Statements(ABC):
     def new_id(
         self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
     ) -> uuid.UUID:
-        """Return the id of a new dialog: the one that is ``wanted``, or any.
+        """Return the id of a new dialog: ``wanted``, or a random one.
 
-        Raises UsageError where the dialog could not join the group of ``related``.
+        Raises UsageError if the dialog could not join the group of ``related``.
         """
         if related is not None:
             raise UsageError(
                 "Only a Client begins a dialog that is related to another one.",
-                "Name the conversation group: group=.",
+                "Give the conversation group: group=.",
             )
         return wanted or uuid.uuid4()
 
     def send(
         self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
     ) -> uuid.UUID:
-        """SEND; returns the message's id. Raises StatementError where it is too large (8459)."""
+        """SEND; return the message's id. Raises StatementError if it is too large (8459)."""
         command = send_command(on, body, type)
         self.perform(on.instance, command, wait=wait)
         return command.command_id
@@ -100,34 +100,34 @@ class Statements(ABC):
         self.perform(on.instance, end_command(on, error, cleanup=cleanup), wait=wait)
 
     def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
-        """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
+        """BEGIN CONVERSATION TIMER: deliver a DialogTimer after ``seconds``, at least 1."""
         command = new_command(on, CommandKind.TIMER, timeout=seconds)
         self.perform(on.instance, command, wait=wait)
 
     def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
-        """MOVE CONVERSATION: what arrives from now on belongs to another conversation group.
+        """MOVE CONVERSATION: put later messages into another conversation group.
 
-        What is in the queue already keeps its group: that is the key of its record.
+        Messages already in the queue keep their group: it is the key of their record.
         """
         command = new_command(on, CommandKind.MOVE, group=group)
         self.perform(on.instance, command, wait=wait)
 
     @abstractmethod
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
-        """Hand over a statement; raises UsageError where nobody can ``wait`` for it."""
+        """Issue a statement; raise UsageError if it cannot ``wait``."""
 
 
 def refuse_to_wait(*, wait: bool) -> None:
-    """Raise UsageError where somebody would wait for what a transaction has yet to commit."""
+    """Raise UsageError for ``wait`` on a statement in an uncommitted transaction."""
     if wait:
         raise UsageError(
             "A statement in a transaction is applied after the commit, so wait=True cannot hold.",
-            "Leave wait out; a refusal is an event.",
+            "Leave wait out; an error is reported as an event.",
         )
 
 
 def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
-    """Return a statement with an id of its own; ``said`` are its fields, as far as it has them."""
+    """Return a statement with its own id; ``said`` are its fields, as far as it has them."""
     now = time.time_ns() // 1_000_000
     return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, now, **said)
 
@@ -155,7 +155,7 @@ def begin_command(
 
 
 def send_command(on: Conversation, body: bytes, type: str | None) -> Command:
-    """Return a SEND; raises StatementError where its body is too large (8459)."""
+    """Return a SEND; raise StatementError if its body is too large (8459)."""
     if len(body) > LARGEST_BODY:
         detail = f"{len(body)} bytes; the limit is {LARGEST_BODY}"
         raise StatementError(Number.MESSAGE_TOO_LARGE, detail)

@@ -1,7 +1,7 @@
-"""What the monitor has found, to look at: `hopline dashboard`, pages that read and change nothing.
+"""The dashboard of the monitor's figures: `hopline dashboard`, read-only pages.
 
-A page is a module of :mod:`streams.dashboard.pages`: pure functions make values of figures, a
-template makes HTML of them, and :mod:`streams.dashboard.frame` alone hands them to NiceGUI.
+A page is a module of :mod:`streams.dashboard.pages`: pure functions turn figures into values, a
+template makes HTML of them, and only :mod:`streams.dashboard.frame` uses NiceGUI.
 """
 
 from streams.dashboard.config import DashboardConfig

@@ -1,12 +1,12 @@
-"""Who may look: a token where others can connect, and nobody else's page anywhere.
+"""Access control: a token if other hosts can connect, and no foreign pages.
 
 On loopback there is no token, but a page of another origin runs in the same browser. It must
-neither be answered under a name of its own that leads to loopback (DNS rebinding: the Host header
-says so) nor open a websocket (the Origin header does). In a container whose port is published on
-loopback, its neighbours call it by the container's name, which no page elsewhere can have.
+neither get a response under its own name that resolves to loopback (DNS rebinding: the Host header
+shows it) nor open a websocket (the Origin header shows it). In a container whose port is published
+on loopback, its neighbours use the container's name, which no other page can have.
 
-Every answer says that no other page may frame it and that nothing is loaded from elsewhere. Vue
-compiles templates in the browser, so scripts may be evaluated.
+Every response forbids framing by other pages and loading from elsewhere. Vue compiles templates in
+the browser, so scripts may be evaluated.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _GUARDS = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
 )
-_WHO = "This dashboard wants its token: open the address that `hopline dashboard` has printed.\n"
-_ELSEWHERE = "This dashboard answers only requests of its own pages.\n"
+_WHO = "This dashboard requires its token: open the address that `hopline dashboard` printed.\n"
+_ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
 
 
 class Access:
-    """An ASGI application that lets through to another one whoever may look."""
+    """An ASGI application that passes authorized requests to another one."""
 
     def __init__(self, inner: Application, token: str | None, names: Collection[str] = ()) -> None:
         self._inner, self._token, self._names = inner, token, names
 
     @property
     def app(self) -> Application:
-        """Return what is behind it; NiceGUI looks for it."""
+        """Return the inner application; NiceGUI looks for it."""
         return self._inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,9 +90,9 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 
 def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
-    """Tell whether a request comes from another page, or was led here under a strange name.
+    """Tell whether a request comes from another page, or under a foreign name.
 
-    ``names`` are those under which it may be asked for beside loopback's.
+    ``names`` are allowed beside loopback's.
     """
     host = headers.get("host", "")
     origin = headers.get("origin")
@@ -100,13 +100,13 @@ def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -
         if origin is not None and urlsplit(origin).netloc != host:
             return True
         name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:  # a bracket that nobody closes
+    except ValueError:  # an unclosed bracket
         return True
     return not guarded and not is_loopback(name) and name not in names
 
 
 def _guarded(send: Send) -> Send:
-    """Return what sends an answer with the headers that every one has."""
+    """Return a send function that adds the security headers."""
 
     async def sends(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -128,12 +128,12 @@ def _asked(scope: Scope) -> dict[str, list[str]]:
 
 
 async def _remember(scope: Scope, send: Send, token: str) -> None:
-    """Keep the token in a cookie, and lead to the address without it: addresses are passed on."""
+    """Store the token in a cookie, and redirect to the URL without it: URLs are shared."""
     rest = [(k, v) for k, v in parse_qsl(scope["query_string"].decode("latin-1")) if k != "token"]
     where = quote(scope["path"]) + (f"?{urlencode(rest)}" if rest else "")
-    # Two leading slashes would lead to another host.
+    # Two leading slashes would redirect to another host.
     where = "/" + where.lstrip("/")
-    # A proxy may end TLS; uvicorn believes one on loopback, or in FORWARDED_ALLOW_IPS.
+    # A proxy may end TLS; uvicorn trusts one on loopback, or in FORWARDED_ALLOW_IPS.
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     await _answer(send, 303, "", (("location", where), ("set-cookie", cookie)))

@@ -1,4 +1,4 @@
-"""The address of a page is all that a page depends on: what it shows, and of which time."""
+"""A page's URL is its whole state: what it shows, and of which time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIME = ("from", "until", "last")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A page's path, the time it shows, and what else was chosen (``chosen``, by name)."""
+    """A page's path, its time, and the other parameters (``chosen``, by name)."""
 
     path: str = "/"
     span: Span = field(default_factory=Span)
@@ -21,11 +21,11 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Address:
-        """Read a path with its query, or a whole URL; any text is some address."""
+        """Parse a path with its query, or a whole URL; any text is valid."""
         text = text.encode("utf-8", "replace").decode()  # JSON can hold half a surrogate pair
         try:
             parts = urlsplit(text)
-        except ValueError:  # a bracket that is never closed
+        except ValueError:  # an unclosed bracket
             return cls()
         query = dict(parse_qsl(parts.query))
         chosen = {name: value for name, value in query.items() if name not in _TIME}
@@ -36,18 +36,18 @@ class Address:
         return self.path + (f"?{urlencode(query)}" if query else "")
 
     def get(self, name: str) -> str:
-        """Return what was chosen under a name; empty where nothing was."""
+        """Return a parameter; empty if missing."""
         return self.chosen.get(name, "")
 
     def with_(self, **chosen: str) -> Address:
-        """Return the same with other choices; an empty one takes a choice back."""
+        """Return the address with other parameters; an empty one removes a parameter."""
         kept = {n: v for n, v in {**self.chosen, **chosen}.items() if v}
         return replace(self, chosen=kept)
 
     def at(self, span: Span) -> Address:
-        """Return the same of another time."""
+        """Return the address with another time."""
         return replace(self, span=span)
 
     def to(self, path: str, **chosen: str) -> Address:
-        """Return another page, of the same time."""
+        """Return another page, with the same time."""
         return Address(path, self.span, chosen)

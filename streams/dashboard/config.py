@@ -1,4 +1,4 @@
-"""Everything that can be set, in one place."""
+"""The settings of the dashboard."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class DashboardConfig:
     port: int = 8090
     """0 takes a free one."""
     published: tuple[str, int] | None = None
-    """Where others find it, if that is elsewhere: a container's port on its host."""
+    """The external address, if different: a container's port on its host."""
     topology: Path | None = None
-    """The folder to show; where None, the cluster's catalog."""
+    """The topology's folder; None for the cluster's catalog."""
     cluster: Cluster | None = None
-    """Where dialogs and the catalog are read; None shows what is in the store."""
+    """The cluster of dialogs and the catalog; None shows only the store."""
     token: str | None = None
-    """What a browser must know to look; on loopback nothing."""
+    """The required token; empty on loopback."""
     refresh: float = 2.0
-    """Seconds between two looks at the store."""
+    """Refresh interval in seconds."""
 
     @property
     def local(self) -> bool:
@@ -38,7 +38,7 @@ class DashboardConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address means this machine and nobody else can connect to it."""
+    """Tell whether a host name or address is loopback, unreachable from other machines."""
     if host.casefold() == "localhost":
         return True
     try:
@@ -48,5 +48,5 @@ def is_loopback(host: str) -> bool:
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses."""
+    """Return a random token."""
     return secrets.token_urlsafe(24)

@@ -1,4 +1,4 @@
-"""What every page may read from."""
+"""The data sources of pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.kafka import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The store's figures, the topology, the cluster where there is one, and the clock.
+    """The store's figures, the topology, the cluster if there is one, and the clock.
 
     ``slow`` reads what may take long, such as Kafka; ``now`` returns epoch milliseconds.
     """

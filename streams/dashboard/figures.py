@@ -15,14 +15,14 @@ from streams.store import Store
 T = TypeVar("T")
 _KEPT = 64
 _SHORT = 3_600_000
-"""A time of so many milliseconds at most is read again with every batch of the monitor."""
+"""A window of at most so many milliseconds is read again with every batch of the monitor."""
 _MOVES = 400
-"""A time that ends now moves by so small a part of itself, or with every look."""
+"""A live window moves in steps of this fraction of its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something cannot be read; ``since`` is when that began, in epoch milliseconds."""
+    """An unreadable source; ``since`` is when that began, in epoch milliseconds."""
 
     since: int
     message: str
@@ -37,9 +37,9 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The stretch of time that is asked about, [since, until), and when; epoch milliseconds.
+    """The requested time range [since, until), and the present; epoch milliseconds.
 
-    ``live`` tells whether it goes on with the clock.
+    ``live`` tells whether it follows the clock.
     """
 
     since: int
@@ -49,15 +49,15 @@ class Window:
 
     @classmethod
     def of(cls, span: Span, now: int) -> Window:
-        """Return what is meant at an instant."""
+        """Return the window at an instant."""
         return cls(*span.bounds(now), now, span.live)
 
 
 class Figures:
-    """Questions to a store, each answered once for as long as nothing has changed.
+    """Cached queries to a store, each repeated only when something has changed.
 
-    Safe to use from several threads. ``now`` returns epoch milliseconds, ``every`` is how often a
-    page looks, in seconds.
+    Thread-safe. ``now`` returns epoch milliseconds, ``every`` is the refresh interval of pages, in
+    seconds.
     """
 
     def __init__(self, store: Store, now: Callable[[], int], every: float) -> None:
@@ -69,15 +69,15 @@ class Figures:
 
     @property
     def address(self) -> str:
-        """Return where the figures are from, as a user may see it."""
+        """Return the store's URL, for users."""
         return self._store.address
 
     def ask(self, question: Callable[..., T], span: Span, default: T, *arguments: str) -> T:
-        """Return what a question finds in a stretch of time.
+        """Return the result of a query for a time range.
 
-        ``question`` is a function of a module, so that it is the same one each time; it is given
-        the store, the time, and ``arguments``. Where the store is away it is the answer before,
-        ``default`` where there was none.
+        ``question`` is a module-level function, so that it is a stable cache key; it gets the
+        store, the time, and ``arguments``. While the store is unavailable the last result is
+        returned, or ``default``.
         """
         known = self._known_of((question, span, arguments), default)
         with known.lock:
@@ -100,7 +100,7 @@ class Figures:
         self.trouble = None
 
     def _window(self, span: Span) -> Window:
-        """Return what is meant now; the longer it is, the more seldom it moves."""
+        """Return the present window; a longer one moves less often."""
         since, until = span.bounds(0)
         every = max(self._every, (until - since) // _MOVES) if span.live else 1
         return Window.of(span, self._now() // every * every)

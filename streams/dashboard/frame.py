@@ -1,8 +1,8 @@
-"""What is around every page, and the only place that speaks to NiceGUI.
+"""The frame around every page, and the only module that uses NiceGUI.
 
-A page's address is its whole state. A link to another address of the same page is followed without
-loading anything (``static/dashboard.js`` tells the new address), and every few seconds the content
-of the address is computed anew; either way only the places whose content has changed are sent.
+A page's URL is its whole state. A link to another URL of the same page is followed without loading
+(``static/dashboard.js`` sends the new URL), and every few seconds the content is computed again;
+either way only changed places are sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streams.dashboard.page import Content, Page
 from streams.dashboard.template import part
 
 _PATIENCE = 0.7
-"""Seconds that a browser waits for the content before it is given the frame."""
+"""Seconds that a browser waits for content before it gets the empty frame."""
 
 log = logging.getLogger("hopline.dashboard")
 
@@ -41,13 +41,13 @@ class Places:
         self._known: dict[str, Content] = {}
 
     def html(self, name: str, classes: str = "") -> None:
-        """Make a place for HTML."""
-        # Whatever is in it comes from a template, which escapes.
+        """Create a place for HTML."""
+        # Its content comes from a template, which escapes.
         place = ui.html(sanitize=False).classes(classes).props(f'data-place="{name}"')
         self._html[name] = self._panels[name] = place
 
     def chart(self, name: str, title: str, hint: str = "", classes: str = "") -> None:
-        """Make a panel with a chart; ``title`` and ``hint`` are also what a screen reader says."""
+        """Create a panel with a chart; ``title`` and ``hint`` are also for screen readers."""
         self._panels[name] = panel = ui.element("section").classes(f"panel {classes}")
         with panel:
             ui.html(Markup("{} <small>{}</small>").format(title, hint), sanitize=False, tag="h2")
@@ -57,16 +57,16 @@ class Places:
             self._charts[name] = chart
 
     def group(self, classes: str) -> AbstractContextManager[object]:
-        """Return a box for the places that are made within it."""
+        """Return a box for the places created within it."""
         return ui.element("div").classes(classes)
 
     def hide(self) -> None:
-        """Let what has no content yet not be seen."""
+        """Hide places without content."""
         for name in self._panels.keys() - self._known.keys():
             self._panels[name].set_visibility(False)
 
     def fill(self, contents: Mapping[str, Content]) -> None:
-        """Put content into places, where it is not what is there already."""
+        """Update changed places."""
         for name, content in contents.items():
             if name in self._known and self._known[name] == content:
                 continue
@@ -84,17 +84,18 @@ class Places:
 
 
 class Browser:
-    """One page in one browser, and the address that it shows."""
+    """One page in one browser, and its URL."""
 
     def __init__(self, context: Context, pages: tuple[Page, ...], page: Page, where: str) -> None:
         self._context, self._pages, self._page = context, pages, page
         self._address = Address.of(where)
         self._places = Places()
         self._shown = False
-        self._first: asyncio.Task[None] | None = None  # a task that nobody holds may vanish
+        # keep a reference: a task without one may be collected
+        self._first: asyncio.Task[None] | None = None
 
     def lay_out(self, refresh: float) -> None:
-        """Make all places, and see to it that they are filled again and again."""
+        """Create all places, and refresh them periodically."""
         ui.add_head_html(head_html())
         self._places.html("skip")
         with ui.element("header").classes("frame"):
@@ -109,12 +110,12 @@ class Browser:
         ui.timer(refresh, self.show, immediate=False)
 
     async def begin(self) -> None:
-        """Show the content; what takes longer comes to a page that is there already."""
+        """Show the content; slow parts follow later."""
         self._first = asyncio.create_task(self.show())
         await asyncio.wait({self._first}, timeout=_PATIENCE)
 
     async def show(self) -> None:
-        """Compute the content of the address and fill it in, the frame's first."""
+        """Compute the URL's content and show it, the frame's first."""
         address = self._address
         await self._fill(address, self._header)
         await self._fill(address, self._content)
@@ -126,8 +127,8 @@ class Browser:
         except Exception:
             log.exception("%s cannot be shown", address)
             contents = {"waiting": part("frame", "failed", str(address))}
-        if contents and address == self._address:  # nobody went elsewhere meanwhile
-            with suppress(RuntimeError):  # the browser has gone
+        if contents and address == self._address:  # the user did not navigate meanwhile
+            with suppress(RuntimeError):  # the browser disconnected
                 self._places.fill(contents)
 
     def _header(self, address: Address) -> Mapping[str, Content]:

@@ -1,4 +1,4 @@
-"""What stands in every page's head: our own style and script, by the hash of what is in them."""
+"""Every page's head: our style and script, with hashes of their content."""
 
 from __future__ import annotations
 

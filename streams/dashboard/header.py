@@ -1,4 +1,4 @@
-"""The frame's own content: where one is, of which time, how old the figures are, what is away."""
+"""The frame's content: navigation, time, age of figures, unavailable sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLD = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Something to choose: its words, where it leads, whether it is chosen already."""
+    """A link: its text, its target, whether it is current."""
 
     words: str
     to: str
@@ -31,7 +31,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Something that cannot be read, in words."""
+    """An unreadable source, in words."""
 
     what: str
     message: str
@@ -54,13 +54,13 @@ def header_of(
 
 
 def as_of_store(store: Store, window: Window) -> int | None:
-    """Return up to when figures reach, whatever the time that is shown."""
+    """Return up to when there are figures, whatever the shown time."""
     known = (at for at in (store.as_of(), Situation(store).looked_at()) if at is not None)
     return min(known, default=None)
 
 
 def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:
-    """Return the link to every page, of the same time."""
+    """Return the link to every page, with the same time."""
     return tuple(Link(p.name, str(address.to(p.path)), p is page, p.key) for p in pages)
 
 
@@ -87,7 +87,7 @@ def _span(address: Address, now: int) -> dict[str, object]:
 
 
 def age(as_of: int | None, now: int) -> dict[str, object]:
-    """Return how old the figures are."""
+    """Return the age of the figures."""
     if as_of is None:
         return {"at": None, "ago": "", "old": True}
     behind = max(0, now - as_of)
@@ -105,7 +105,7 @@ def _away(what: str, trouble: Trouble) -> Away:
 
 
 def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
-    """Return the link to the newest figures where what is shown lies behind them."""
+    """Return the link to the newest figures if the shown time is after them."""
     since, until = address.span.bounds(now)
     if as_of is None or not address.span.live or as_of > since:
         return None

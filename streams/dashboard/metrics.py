@@ -1,6 +1,6 @@
-"""What a dashboard says of itself to Prometheus: who looks, how long it takes, what is away.
+"""Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-Labels are the names of pages and of sources, of which there are a handful.
+Labels are the names of pages and of sources, of which there are few.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Counts:
         self._seconds: dict[str, float] = {}
 
     def watched(self, page: Page) -> Page:
-        """Return a page whose looks are counted."""
+        """Return a page that counts its views."""
 
         def view(context: Context, address: Address) -> Mapping[str, Content]:
             began, failed = time.perf_counter(), 1
@@ -55,9 +55,9 @@ class Counts:
         with self._lock:
             looks, failures = Counter(self._looks), Counter(self._failures)
             seconds = dict(self._seconds)
-        yield _series("looks_total", "Contents that were computed for a page.", looks)
-        yield _series("look_seconds_total", "How long that took, in seconds.", seconds)
-        yield _series("failures_total", "Contents that could not be computed.", failures)
+        yield _series("looks_total", "Page contents that were computed.", looks)
+        yield _series("look_seconds_total", "Time to compute page contents, in seconds.", seconds)
+        yield _series("failures_total", "Page contents that could not be computed.", failures)
 
 
 def _series(name: str, says: str, figures: Mapping[str, float]) -> Series:
@@ -78,7 +78,7 @@ def figures_of(context: Context, counts: Counts) -> Iterator[Series]:
     as_of = context.figures.ask(as_of_store, Span(), None)
     yield Series(
         "hopline_dashboard_figures_age_seconds",
-        "How old the newest figures of the store are.",
+        "Age of the newest figures in the store.",
         [] if as_of is None else [((), (context.now() - as_of) / 1_000)],
     )
     yield Series(

@@ -1,4 +1,4 @@
-"""The topology that pages show: read in the background, so that no page waits for Kafka."""
+"""The topology for pages: read in the background, so that no page waits for Kafka."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Read = Callable[[], tuple[object, Topology | None]]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A topology, compiled for questions; what is concluded from it comes a little later.
+    """A topology, compiled for queries; conclusions from it follow a little later.
 
-    ``routed`` are the pairs of which one's routes lead to the other. ``begins`` says of an instance
-    in how many more flows it begins dialogs than it answers them.
+    ``routed`` are the pairs of which one's routes lead to the other. ``begins``: in how many more
+    flows an instance begins dialogs than it answers them.
     """
 
     stamp: object
@@ -36,12 +36,12 @@ class Known:
 
     @property
     def topology(self) -> Topology:
-        """Return what is asked about."""
+        """Return the topology."""
         return self.questions.topology
 
 
 class Network:
-    """The newest topology; ``source`` says where it is from. Safe to use from several threads."""
+    """The newest topology; ``source`` is its origin. Thread-safe."""
 
     def __init__(self, source: str, read: Read) -> None:
         self.source, self._read = source, read
@@ -49,13 +49,13 @@ class Network:
         self.trouble: Trouble | None = None
 
     def begin(self) -> None:
-        """Read for the first time; raises HoplineError where that fails."""
+        """Read for the first time; raise HoplineError on failure."""
         stamp, topology = self._read()
         if topology is not None and (self.known is None or self.known.stamp != stamp):
             self.known = Known(stamp, Questions(topology, time.time()))
 
     def look(self) -> None:
-        """Read anew; what was read before stays where that fails."""
+        """Read again; keep the previous one on failure."""
         try:
             self.begin()
         except HoplineError as error:
@@ -71,7 +71,7 @@ class Network:
             self.known = replace(self.known, findings=questions.check().findings)
 
     def follow(self, stop: threading.Event, every: float) -> None:
-        """Read again and again until ``stop`` is set; ``every`` is in seconds."""
+        """Read periodically until ``stop`` is set; ``every`` is in seconds."""
         while True:
             self.look()
             if stop.wait(every):
@@ -105,7 +105,7 @@ def begins_of(questions: Questions) -> dict[str, int]:
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
-    """Return the network of a folder, else of a cluster's catalog, else one that knows nothing."""
+    """Return the network of a folder, else of a cluster's catalog, else an empty one."""
     if folder is not None:
         return Network(str(folder), lambda: _of_folder(folder))
     if cluster is not None:

@@ -1,4 +1,4 @@
-"""What a page is made of: places for content, and a function that fills them from an address."""
+"""The interface of a page: places for content, and a function that fills them from a URL."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from streams.dashboard.address import Address
 from streams.dashboard.context import Context
 
 Content = Markup | dict[str, Any] | None
-"""HTML, the options of an ECharts chart, or nothing: then the place is not to be seen."""
+"""HTML, the options of an ECharts chart, or nothing: then the place is hidden."""
 
 
 class Places(Protocol):
-    """Where a page's layout puts what; called once, before there is any content."""
+    """The layout of a page; called once, before there is any content."""
 
     def html(self, name: str, classes: str = "") -> None:
-        """Make a place for HTML."""
+        """Create a place for HTML."""
 
     def chart(self, name: str, title: str, hint: str = "", classes: str = "") -> None:
-        """Make a panel with a chart; ``title`` and ``hint`` are also what a screen reader says."""
+        """Create a panel with a chart; ``title`` and ``hint`` are also for screen readers."""
 
     def group(self, classes: str) -> AbstractContextManager[object]:
-        """Return a box for the places that are made within it."""
+        """Return a box for the places created within it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of the dashboard.
 
-    ``layout`` makes the places; ``view`` returns their content for an address, and is asked again
-    every few seconds, in a thread of its own. ``key`` leads to it from every page. ``also`` are
-    further paths, such as ``/dialog/{conversation}``: the address has them as they are asked for.
+    ``layout`` creates the places; ``view`` returns their content for a URL, and is called every few
+    seconds, in its own thread. ``key`` is its keyboard shortcut. ``also`` are further paths, such
+    as ``/dialog/{conversation}``.
     """
 
     path: str

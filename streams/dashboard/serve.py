@@ -34,10 +34,10 @@ _ICON = (FOLDER / "icon.svg").read_text("utf-8")
 
 
 def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) -> None:
-    """Serve all pages until SIGINT or SIGTERM; ``say`` is given the address.
+    """Serve all pages until SIGINT or SIGTERM; ``say`` is called with the address.
 
-    Raises UsageError where there is no store or the port is taken, InputError where the folder of
-    the topology cannot be read. What goes away later may come back.
+    Raises UsageError without a store or if the port is taken, InputError if the folder of the
+    topology is unreadable. Sources that fail later may recover.
     """
     with Store.look(config.store) as store, _listening(config) as listening:
         stop = threading.Event()
@@ -49,13 +49,13 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             Slow(_now, weight_of),
             _now,
         )
-        if config.topology is not None:  # a folder is there from the beginning, or never
+        if config.topology is not None:  # a folder is read at the start, or never
             network.begin()
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
-        # Not earlier: NiceGUI looks at all objects when it starts, and a tuple that another thread
-        # is just making of a generator cannot be finished then (SystemError).
+        # Not earlier: NiceGUI inspects all objects when it starts, and a tuple that another thread
+        # is creating from a generator cannot be finished then (SystemError).
         app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))
@@ -65,7 +65,7 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
 
 
 def application(config: DashboardConfig, context: Context) -> Access:
-    """Return everything that is served, behind whoever may look."""
+    """Return the whole application, behind the access control."""
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     served.mount(AT, StaticFiles(directory=FOLDER))
     counts = Counts()
@@ -82,14 +82,14 @@ def application(config: DashboardConfig, context: Context) -> Access:
         language="en-US",
         reconnect_timeout=10.0,
         show_welcome_message=False,
-        # Within a machine it only costs time.
+        # Within a machine compression only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
     return Access(served, config.token, {socket.gethostname()} if config.published else ())
 
 
 def address_of(config: DashboardConfig, port: int) -> str:
-    """Return where to point a browser, the token included."""
+    """Return the URL for a browser, including the token."""
     host, port = config.published or (config.host, port)
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
     host = f"[{host}]" if ":" in host else host
@@ -112,7 +112,7 @@ def _listening(config: DashboardConfig) -> socket.socket:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
             f"Nothing can be served at {config.host}:{config.port}: {why}.",
-            "Choose another one with --port; 0 takes a free one.",
+            "Choose another port with --port; 0 takes a free one.",
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""What takes long is read beside the page: Kafka may be slow, or away, and the rest is shown.
+"""Read slow sources beside the page: Kafka may be slow or unavailable, the rest is shown.
 
-The last few answers are kept, fewer where they are large. What somebody looks at is read again
-after a pause that grows with how long reading takes: looking costs Kafka a tenth of the time.
+The last few results are cached, fewer if they are large. A result in use is read again after a
+pause that grows with its duration: reading uses at most a tenth of the time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ log = logging.getLogger("hopline.dashboard")
 
 T = TypeVar("T")
 PATIENCE = 0.4
-"""Seconds that a page waits for what nothing is known of before it shows the rest."""
+"""Seconds that a page waits for a first result before it shows the rest."""
 KEPT = 64
 ROOM = 60_000
-"""So much of all answers together is kept, but always the last one, in units of ``weigh``."""
+"""The cache size in units of ``weigh``; the last result is always kept."""
 _PAUSE, _SHARE = 3_000, 10
 
 
 @dataclass(frozen=True, slots=True)
 class CachedResult(Generic[T]):
-    """What is known; ``value`` is None where nothing is.
+    """A cached result; ``value`` is None if there is none.
 
-    ``as_of`` is from when it is (epoch milliseconds), ``took`` how long reading took, ``tried_at``
-    when somebody last tried. ``trouble`` says why it could not be read again: ``value`` is then
-    from before.
+    ``as_of`` is its time (epoch milliseconds), ``took`` the duration of reading, ``tried_at`` the
+    last attempt. ``trouble`` is why it could not be read again: ``value`` is then older.
     """
 
     value: T | None = None
@@ -55,14 +54,14 @@ class CachedResult(Generic[T]):
 class _Reading:
     answer: CachedResult[Any] = field(default_factory=CachedResult)
     done: threading.Event = field(default_factory=threading.Event)
-    """Something is known, or why not."""
+    """There is a result or an error."""
 
 
 class Slow:
-    """Answers by key. Safe to use from many threads; ``now`` returns epoch milliseconds.
+    """Cached results by key. Thread-safe; ``now`` returns epoch milliseconds.
 
-    ``start`` runs what takes long elsewhere, in a few threads by default. ``weigh`` says
-    how much room a value takes.
+    ``start`` runs slow functions, in a few threads by default. ``weigh`` returns the size of a
+    value.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Slow:
         self._readings: OrderedDict[Hashable, _Reading] = OrderedDict()
 
     def get(self, key: Hashable, read: Callable[[], T]) -> CachedResult[T]:
-        """Return what is known by now; ``read`` runs elsewhere where it is time for it."""
+        """Return the cached result; start ``read`` if it is due."""
         with self._lock:
             reading = self._readings.setdefault(key, _Reading())
             self._readings.move_to_end(key)
@@ -105,8 +104,8 @@ class Slow:
             answer = CachedResult(read(), began, self._now() - began, began)
         except HoplineError as error:
             answer = self._failed(reading.answer, error.message)
-        except Exception as error:  # any error is reported, and the next look tries again
-            log.exception("what a page asked for could not be read")
+        except Exception as error:  # any error is reported, and the next call retries
+            log.exception("a page's content could not be read")
             why = f"It could not be read ({type(error).__name__}), see the log."
             answer = self._failed(reading.answer, why)
         with self._lock:

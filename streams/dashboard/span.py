@@ -1,4 +1,4 @@
-"""The time that a page shows: the last so many minutes, or from one instant until another."""
+"""The time range of a page: the last so many minutes, or between two instants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time: ``length`` such as ``15m`` until now, else from ``since`` to ``until``.
+    """A time range: ``length`` such as ``15m`` until now, else from ``since`` to ``until``.
 
     ``since`` and ``until`` are epoch milliseconds.
     """
@@ -33,17 +33,17 @@ class Span:
         return not self.until
 
     def bounds(self, now: int) -> tuple[int, int]:
-        """Return its beginning and end at an instant; epoch milliseconds."""
+        """Return its start and end at an instant; epoch milliseconds."""
         return (now - milliseconds(self.length), now) if self.live else (self.since, self.until)
 
     def parameters(self) -> dict[str, str]:
-        """Return what an address says of it; nothing of what goes without saying."""
+        """Return its URL parameters, without defaults."""
         if not self.live:
             return {"from": in_address(self.since), "until": in_address(self.until)}
         return {} if self.length == DEFAULT else {"last": self.length}
 
     def moved(self, steps: float, now: int) -> Span:
-        """Return the stretch that lies so many of its own lengths later, never after now."""
+        """Return the range shifted by so many of its lengths, never after now."""
         since, until = self.bounds(now)
         length = until - since
         steps = max(steps, -since / length)  # there is nothing before 1970
@@ -54,7 +54,7 @@ class Span:
 
     @property
     def words(self) -> str:
-        """Return how people say it."""
+        """Return it as text for people."""
         if not self.live:
             return between(self.since, self.until)
         count, unit = _parts(self.length)
@@ -62,7 +62,7 @@ class Span:
 
 
 def span_of(parameters: Mapping[str, str]) -> Span:
-    """Read the span in an address; invalid values count as absent."""
+    """Parse the range in a URL; invalid values count as missing."""
     since, until = instant_of(parameters.get("from", "")), instant_of(parameters.get("until", ""))
     if since is not None and until is not None and since < until:
         return Span("", since, until)
@@ -71,7 +71,7 @@ def span_of(parameters: Mapping[str, str]) -> Span:
 
 
 def milliseconds(length: str) -> int:
-    """Return how long ``15m`` is."""
+    """Parse a length such as ``15m`` into milliseconds."""
     count, unit = _parts(length)
     return count * _UNITS[unit]
 
@@ -91,7 +91,7 @@ def in_address(instant: int) -> str:
 
 
 def instant_of(text: str) -> int | None:
-    """Read such an instant (without a zone it is UTC) as epoch milliseconds; None for any other."""
+    """Parse an instant (UTC without a zone) into epoch milliseconds; None if invalid."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -101,7 +101,7 @@ def instant_of(text: str) -> int | None:
 
 
 def between(since: int, until: int) -> str:
-    """Return two instants for people, the day once where it is the same. UTC, as everywhere."""
+    """Format two instants for people, with one day if equal. UTC, as everywhere."""
     first, last = (datetime.fromtimestamp(at / 1_000, UTC) for at in (since, until))
     end = last.strftime("%H:%M:%S" if first.date() == last.date() else "%Y-%m-%d %H:%M:%S")
     return f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC"

@@ -1,4 +1,4 @@
-"""HTML from templates: whatever is put in is escaped, and figures are written for people."""
+"""HTML from templates: values are escaped, and figures are formatted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILTERS = ("count", "rate", "duration", "size", "clock")
 
 
 def part(template: str, name: str, *arguments: Any, **named: Any) -> Markup:
-    """Return what a macro of a template makes of its arguments."""
+    """Return the result of a template's macro."""
     macro = getattr(_template(template).module, name)
     return Markup(macro(*arguments, **named))
 

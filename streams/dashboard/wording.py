@@ -1,11 +1,11 @@
-"""Figures as people read them: three digits are enough, and the unit says the rest."""
+"""Format figures for people: three digits, with a unit."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 NONE = "–"
-"""What stands where there is no figure."""
+"""Shown instead of a missing figure."""
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -60,7 +60,7 @@ def size(value: float | None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a part of something in percent: ``0 %``, ``< 0.1 %``, ``12 %``."""
+    """Return a percentage: ``0 %``, ``< 0.1 %``, ``12 %``."""
     if not whole:
         return NONE
     percent = 100 * part / whole
@@ -70,7 +70,7 @@ def share(part: float, whole: float) -> str:
 
 
 def clock(instant: int | None, *, day: bool = False) -> str:
-    """Return epoch milliseconds as a time of day in UTC, with the day where that is asked for.
+    """Return epoch milliseconds as a time of day in UTC, optionally with the day.
 
     The time of a record may be outside of the calendar.
     """

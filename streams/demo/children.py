@@ -1,4 +1,4 @@
-"""The processes of the demo: started, killed on purpose, and surely gone at the end."""
+"""The processes of the demo: started, killed on purpose, and ended at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.errors import SurroundingsError
 from streams.private import make_folder, open_private
 
 _LEFT: list[subprocess.Popen[bytes]] = []
-"""Python warns about a child that is forgotten while it runs, and that is the purpose here."""
+"""Python warns about a child that is abandoned while running, which is intended here."""
 
 
 class Children:
@@ -31,7 +31,7 @@ class Children:
         self.stop(*self._running)
 
     def start(self, name: str, *arguments: str) -> None:
-        """Run ``hopline ARGUMENTS`` in the background; what it says goes to its log."""
+        """Run ``hopline ARGUMENTS`` in the background, with its output in its log."""
         with open_private(self.log(name), "wb") as log:
             self._running[name] = subprocess.Popen(
                 [sys.executable, "-m", "streams", *arguments],
@@ -43,7 +43,7 @@ class Children:
             )
 
     def leave(self) -> dict[str, int]:
-        """Let all children run on; returns their process ids by name."""
+        """Keep all children running; return their process ids by name."""
         left = {name: child.pid for name, child in self._running.items()}
         _LEFT.extend(self._running.values())
         self._running.clear()
@@ -54,18 +54,18 @@ class Children:
         return self._logs / f"{name}.log"
 
     def ended(self, name: str) -> bool:
-        """Tell whether a child has ended well; raises SurroundingsError where it has failed."""
+        """Tell whether a child has ended well; raise SurroundingsError if it has failed."""
         code = self._running[name].poll()
         if code:
             lines = self.log(name).read_text(errors="replace").strip().splitlines()
-            last = lines[-1] if lines else "it said nothing"
+            last = lines[-1] if lines else "no output"
             raise SurroundingsError(
                 f"{name} ended with code {code}: {last}", f"Its log is {self.log(name)}."
             )
         return code == 0
 
     def check(self) -> None:
-        """Raise SurroundingsError where a child has failed."""
+        """Raise SurroundingsError if a child has failed."""
         for name in list(self._running):
             self.ended(name)
 
@@ -76,7 +76,7 @@ class Children:
         return child.pid
 
     def stop(self, *names: str, timeout: float = 20) -> None:
-        """Let children drain and leave; what does not within ``timeout`` seconds is killed."""
+        """Drain and stop all children; after ``timeout`` seconds they are killed."""
         children = [self._running.pop(n) for n in names if n in self._running]
         for child in children:
             if child.poll() is None:
@@ -89,12 +89,12 @@ class Children:
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill a child with all that it has started, and wait until it is gone.
+    """Kill a child with its own children, and wait for it.
 
-    Not by ``Popen.wait``: where Ctrl-C comes while a child is asked whether it has ended, Popen may
-    keep its lock for ever, and would wait for that.
+    Not by ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may keep its lock forever, and would
+    wait for that.
     """
     os.killpg(child.pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):  # somebody has waited for it before
+    with contextlib.suppress(ChildProcessError):  # it was already waited for
         os.waitpid(child.pid, 0)
     child.returncode = -signal.SIGKILL

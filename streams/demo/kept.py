@@ -1,4 +1,4 @@
-"""A demo's system that goes on running after the demo: its processes, noted in its folder."""
+"""A demo's system that stays running after the demo: its processes, listed in its folder."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from streams.private import write_private
 
 _STOP_S = 20.0
 _OURS = "streams"
-"""What the command line of every process of ours has in it: process ids are used again."""
+"""Part of the command line of all our processes: process ids are reused."""
 
 
 def note(data: Path, processes: Mapping[str, int]) -> None:
-    """Note what runs on: process ids by name."""
+    """Store the running processes: process ids by name."""
     write_private(_file(data), json.dumps(processes))
 
 
 def stop(data: Path) -> bool:
-    """Stop what runs on of a demo; tell whether there was anything."""
+    """Stop a demo's remaining processes; tell whether there were any."""
     broker = Broker(data / "kafka")
     if not _file(data).exists():
         return broker.stop()

@@ -29,21 +29,21 @@ from streams.topology import Topology, load
 from streams.wire import Topics
 
 LONGEST_ACT = 150.0
-"""Seconds after which waiting for something is given up."""
+"""Timeout of a wait in seconds."""
 VICTIM = "GatewayA"
 SENDER = ("ServerA", "DatabaseA")
 TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
 QUEUE = "TargetQueue"
 DASHBOARD_PORT = 8090
-"""Where the dashboard of a demo that is kept is, if nobody else is there."""
+"""The preferred address of a kept demo's dashboard."""
 _UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `hopline demo` was asked for; ``speed`` 2 replays the traffic twice as fast.
+    """The options of `hopline demo`; ``speed`` 2 replays the traffic twice as fast.
 
-    ``keep``: the system of act 2 runs on afterwards, with a dashboard.
+    ``keep``: the system of act 2 stays running, with a dashboard.
     """
 
     data: Path
@@ -54,7 +54,10 @@ class Options:
 
 @dataclass(slots=True)
 class Stage:
-    """What the acts share. ``say`` prints a line, ``progress`` overwrites one on a terminal."""
+    """The shared objects of the acts.
+
+    ``say`` prints a line, ``progress`` overwrites one on a terminal.
+    """
 
     options: Options
     say: Callable[[str], None]
@@ -64,7 +67,7 @@ class Stage:
 
 
 def run(stage: Stage) -> int:
-    """Play all acts; returns the exit code, 0 only if the verdicts are true of what Kafka holds."""
+    """Run all acts; return the exit code, 0 only if the verdicts match Kafka's content."""
     data = stage.options.data
     _before(stage)
     stage.say(text.act(2, "The system runs"))
@@ -89,7 +92,7 @@ def run(stage: Stage) -> int:
 
 
 def _go_on(stage: Stage, bootstrap: str, children: Children) -> str:
-    """Start the workers of act 2, the monitor and a dashboard; returns its address."""
+    """Start the workers of act 2, the monitor and a dashboard; return its address."""
     store = stage.options.data / "monitor.sqlite"
     _start_monitor(stage, bootstrap, children, store)
     _worker(children, "workers", bootstrap, "both", "--all")
@@ -165,7 +168,7 @@ def _start_monitor(stage: Stage, bootstrap: str, children: Children, store: Path
 def _replay_and_kill(
     stage: Stage, bootstrap: str, children: Children, watch: Watch, traffic: Path
 ) -> Killed:
-    """Replay the traffic, kill the gateway when half has arrived, wait until all dialogs ended."""
+    """Replay the traffic, kill the gateway after half of it, wait until all dialogs ended."""
     reader = CaptureReader(traffic)
     extent = contents_of(reader, reader.metadata.prefix)
     messages = extent.commands - 2 * extent.dialogs  # each dialog has one BEGIN and one END
@@ -206,7 +209,7 @@ def _arrived(facts: Facts) -> int:
 
 
 def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
-    """Two name-only routes to different copies of a service: the published mishap, step by step."""
+    """Two name-only routes to different copies of a service, step by step."""
     stage.say(text.act(3, "Several targets: two routes that name no broker id"))
     topology, cluster = _topology("several_targets"), Cluster(bootstrap, Topics("targets."))
     deploy(cluster, topology)
@@ -268,7 +271,7 @@ def _wait(
         stage.progress(what if isinstance(what, str) else what())
         if time.monotonic() > deadline:
             raise SurroundingsError(
-                f"Nothing more happens: {what if isinstance(what, str) else what()}.",
+                f"No progress: {what if isinstance(what, str) else what()}.",
                 f"The logs are in {stage.options.data / 'logs'}.",
             )
         time.sleep(0.1)

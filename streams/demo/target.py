@@ -1,4 +1,4 @@
-"""The application behind TargetService: it receives its queue and ends what has ended."""
+"""The application behind TargetService: it receives messages and ends dialogs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo prints."""
+"""The output of the demo."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from streams.store import Report, percentile
 from streams.topology import Topology
 
 DATA = Path(".hopline/demo")
-"""Where a demo's data go unless somebody says otherwise."""
+"""The default folder of a demo."""
 _WIDTH = 88
 _NAME = 28
 
 
 def act(number: int, title: str) -> str:
-    """Head an act."""
+    """Return the heading of an act."""
     return f"\n== Act {number}. {title} ".ljust(_WIDTH, "=")
 
 
 def before(folder: Path) -> str:
-    """Say what the first act shows."""
+    """Return the text of the first act."""
     scripts = ", ".join(sorted(p.name for p in folder.glob("*.sql")))
     return (
         f"The load balancing example as T-SQL ({scripts}):\n"
@@ -38,7 +38,7 @@ def workers(topology: Topology, victim: str) -> str:
     """Say which workers run."""
     return (
         f"Forwarders of {len(topology.instances)} instances run ({victim} in a process of its own),"
-        "\nendpoint workers of ServerA, ServerB and ServerC, and a Spark stream that watches."
+        "\nendpoint workers of ServerA, ServerB and ServerC, and the Spark monitor."
     )
 
 
@@ -82,7 +82,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
         _row("delayed", _by_number(facts.delays)),
         _row("dialogs locked", _locked(ledger.locked)),
         _row(f"latency, {killed.instance} alive", _latency(facts.delivered, until=killed.at)),
-        _row("latency, all in all", _latency(facts.delivered)),
+        _row("latency, total", _latency(facts.delivered)),
         _row("  as Spark saw it", _spark(seen)),
         _row("hops", _hops(facts.delivered)),
         _row(f"when {killed.instance} died", _moved(facts.delivered, killed)),
@@ -92,7 +92,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
 
 
 def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | None:
-    """Return a dialog that is worth a look: one that had to move, if any."""
+    """Return a dialog that failed over, if any."""
     moved = _first_elsewhere(delivered, killed)
     return next(iter(moved), delivered[0].conversation if delivered else None)
 
@@ -141,11 +141,11 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
-    """Say where to look at a system that runs on."""
-    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
+    """Return how to look at a system that stays running."""
+    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that failed over"
     return "\n".join(
         [
-            "\nThe system runs on: Kafka, workers, the monitor, and",
+            "\nStill running: Kafka, workers, the monitor, and",
             f"  {dashboard}",
             *([] if conversation is None else [dialog]),
             "Give it something to do, and stop it:",
@@ -211,7 +211,7 @@ def _hops(delivered: Sequence[Delivered]) -> str:
 
 
 def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uuid.UUID, Delivered]:
-    """Return, for each dialog that had to move, the first message that took the other way."""
+    """Return, for each failed-over dialog, the first message that took the other path."""
     used: set[uuid.UUID] = set()
     moved: dict[uuid.UUID, Delivered] = {}
     for d in sorted(delivered, key=lambda d: d.arrived_at):
@@ -225,11 +225,11 @@ def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uui
 def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
     moved = list(_first_elsewhere(delivered, killed).values())
     if not moved:
-        return "no dialog had to move"
+        return "no dialog failed over"
     where = Counter(d.path[1] for d in moved)
-    counts = ", ".join(f"{n:,} dialogs moved to {name}" for name, n in where.items())
+    counts = ", ".join(f"{n:,} dialogs failed over to {name}" for name, n in where.items())
     times = sorted((d.arrived_at - killed.at) / 1000 for d in moved)
-    return f"{counts}, half of them within {times[len(times) // 2]:.1f} s"
+    return f"{counts}, median {times[len(times) // 2]:.1f} s"
 
 
 def _refusal(places: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Counting what happens while it happens: for progress only, the verdict reads everything again."""
+"""Count events during the run, for progress only: the verdict reads everything again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEGINNING = -2
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """The gateway that was killed: when (epoch milliseconds), and how much had arrived by then."""
+    """The killed gateway: when (epoch milliseconds), and how many messages had arrived."""
 
     instance: str
     at: int
@@ -44,7 +44,7 @@ class Watch:
 
     @property
     def ended(self) -> int:
-        """Return how many dialogs have had the end of theirs acknowledged."""
+        """Return how many dialogs have had their end acknowledged."""
         return self.events[EventKind.CONVERSATION, ConversationEvent.END_ACKNOWLEDGED, 0]
 
     def count(self, kind: EventKind, error: int) -> int:

@@ -1,9 +1,8 @@
-"""What happened, as a sequence diagram: one list of rows, as Mermaid text or as an SVG picture.
+"""Sequence diagrams: one list of rows, as Mermaid text or as an SVG picture.
 
-Whoever has seen something (a simulated run, the life of a dialog in Kafka) makes :class:`Sight`
-values of it, in the words of ``words``; ``fold`` makes one row of what happened alike,
-``participants`` says who stands where; ``mermaid`` and ``svg`` (with ``layout``) write it. The same
-sights give the same bytes.
+A source (a simulated run, the life of a dialog in Kafka) creates :class:`Sight` values, with texts
+of ``words``; ``fold`` merges similar ones into rows, ``participants`` orders the lifelines;
+``mermaid`` and ``svg`` (with ``layout``) write it. The same sights give the same bytes.
 """
 
 from streams.diagram.fold import folded

@@ -1,4 +1,4 @@
-"""One row for what happened alike: to several messages, to several dialogs, or again and again."""
+"""Merge similar events into one row: of several messages, several dialogs, or repetitions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from streams.diagram.rows import (
 )
 
 TOGETHER = SECOND
-"""What is folded into one row happens within this time."""
+"""Events within this time may be folded into one row."""
 AT_ONCE = 100 * MILLISECOND
-"""What is folded of one dialog follows each other within this time."""
+"""Events of one dialog may be folded if they follow each other within this time."""
 _LONGEST_ROUND = 8
-_MANY = ("message", "fragment")  # what takes an 's' in front of several numbers
+_MANY = ("message", "fragment")  # gets an 's' before several numbers
 
 
 def folded(sights: Sequence[Sight], names: dict[uuid.UUID, str]) -> list[DiagramRow]:
-    """Return the rows of what happened; ``names`` are what to call the dialogs."""
+    """Return the rows; ``names`` are the names of the dialogs."""
     groups = _groups(sights)
     dialogs = {s.dialog for s in sights if s.dialog is not None}
     return _rounds([_row(group, names if len(dialogs) > 1 else {}) for group in groups])
@@ -37,10 +37,10 @@ def _key(sight: Sight) -> tuple[object, ...]:
 
 
 def _groups(sights: Sequence[Sight]) -> list[list[Sight]]:
-    """Put into one group what is alike, where no order is lost that could have mattered.
+    """Group similar events, if no significant order is lost.
 
-    Of one dialog, something else may stand in between only where all of it is of one instant;
-    nothing crosses a fault.
+    Of one dialog, other events may be in between only if all are of one instant; nothing crosses a
+    fault.
     """
     groups: list[list[Sight]] = []
     latest: dict[tuple[object, ...], int] = {}  # the last group of a kind
@@ -67,7 +67,7 @@ def _joins(sight: Sight, group: Sequence[Sight], overtakes: bool) -> bool:
 
 
 def _parts(group: Sequence[Sight]) -> list[list[Sight]]:
-    """Take a group apart into dialogs that have the same numbers in it."""
+    """Split a group into dialogs with the same numbers."""
     of: dict[uuid.UUID | None, list[Sight]] = {}
     for sight in group:
         of.setdefault(sight.dialog, []).append(sight)
@@ -91,7 +91,7 @@ def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> DiagramRow:
 
 
 def _text(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> str:
-    """Return ``name: verb numbers of so many dialogs rest``, with what of it there is."""
+    """Return ``name: verb numbers of so many dialogs rest``, without missing parts."""
     first = group[0]
     dialogs = {s.dialog for s in group if s.dialog is not None}
     numbers = sorted({s.number for s in group if s.number is not None})
@@ -109,7 +109,7 @@ def _text(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> str:
-    """Return numbers as people write them: ``0–3, 5``."""
+    """Return numbers for people: ``0–3, 5``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
@@ -123,7 +123,7 @@ def _runs(numbers: Sequence[int]) -> str:
 
 
 def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
-    """Keep the first of several rounds that are the same, and say how many more there are."""
+    """Keep the first of several equal rounds, with the number of the others."""
     result: list[DiagramRow] = []
     position = 0
     while position < len(rows):
@@ -138,7 +138,7 @@ def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
 
 
 def _round_at(rows: Sequence[DiagramRow], start: int) -> tuple[int, int]:
-    """Return how long the round is that begins here, and how often it is repeated."""
+    """Return the length of the round that begins here, and how often it is repeated."""
     for length in range(1, _LONGEST_ROUND + 1):
         first = _alike(rows[start : start + length])
         more = 0

@@ -1,7 +1,7 @@
-"""Where everything of an SVG diagram stands: columns, lines of text, heights. Pixels.
+"""The layout of an SVG diagram: columns, lines of text, heights. Pixels.
 
-Nobody knows the reader's fonts, so widths are estimated by those of a wide one (DejaVu Sans): in
-any usual font no text reaches into another.
+The reader's fonts are unknown, so widths are estimated by those of a wide one (DejaVu Sans): in any
+usual font no texts overlap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streams.prose import wrapped
 
 FONT = 12
 LINE = 15
-"""From one line of text to the next."""
+"""Line height."""
 MARGIN = 16
 TIMES = 56
 """The width of the column of times."""
@@ -27,7 +27,7 @@ _NARROW, _WIDE = frozenset(" .,:;'|!()[]/ijlft"), frozenset("mwMW@%…–→")
 
 
 def text_width(text: str) -> float:
-    """Return how wide a line of text is at most."""
+    """Return the maximum width of a line of text."""
     return sum(
         FONT * (0.4 if c in _NARROW else 1.0 if c in _WIDE or ord(c) > 0x2FF else 0.66)
         for c in text
@@ -49,7 +49,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Everything in its place; ``times`` are heights of baselines and microseconds."""
+    """All positions; ``times`` are heights of baselines and microseconds."""
 
     width: float
     height: float
@@ -62,7 +62,7 @@ class Layout:
 
 
 def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
-    """Return the places of a diagram's parts; ``titled``: its title is above them."""
+    """Return the layout of a diagram; ``titled``: with a title above."""
     columns = _columns(diagram)
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN
@@ -87,7 +87,7 @@ def head_width(participant: Participant) -> float:
 
 
 def _columns(diagram: Diagram) -> dict[Place, float]:
-    """Return the lifelines: as near to each other as all that stands between them allows."""
+    """Return the lifelines: as near to each other as their content allows."""
     order = {p.place: n for n, p in enumerate(diagram.participants)}
     halves = [head_width(p) / 2 for p in diagram.participants]
     for row in diagram.rows:
@@ -112,14 +112,14 @@ def _columns(diagram: Diagram) -> dict[Place, float]:
 
 
 def _nearest(diagram: Diagram, n: int, halves: Sequence[float]) -> float:
-    """Return how near a lifeline may be to the one before it: no box covers another's line."""
+    """Return a lifeline's minimum distance from the previous one, so that no box covers it."""
     one, two = diagram.participants[n - 1], diagram.participants[n]
     heads = head_width(one) / 2 + head_width(two) / 2 + 3 * PAD
     return max(_NARROWEST, heads, halves[n - 1] + PAD, halves[n] + PAD)
 
 
 def _right(diagram: Diagram, columns: Mapping[Place, float]) -> float:
-    """Return what the last lifeline needs to its right."""
+    """Return the space that the last lifeline needs to its right."""
     last = diagram.participants[-1] if diagram.participants else None
     if last is None:
         return 0.0
@@ -143,7 +143,7 @@ def _box(row: DiagramRow) -> float:
 
 
 def label_at(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, str]:
-    """Return where an arrow's text is anchored, and how; a slanting one has it where it begins."""
+    """Return the anchor of an arrow's text, and its alignment; at the start if slanting."""
     x1, x2 = (columns[end] for end in slot.row.ends)
     if slot.lands is None:
         return (x1 + x2) / 2, "middle"
@@ -190,7 +190,7 @@ def _landed(slot: Slot, y: float) -> Slot:
 
 
 def _in_time(rows: Sequence[DiagramRow]) -> Iterator[tuple[int, bool]]:
-    """Yield each row, and the arrivals of late ones among them where their time comes."""
+    """Yield each row, with the arrivals of late ones in time order."""
     flying: list[tuple[int, int]] = []
     for number, row in enumerate(rows):
         while flying and flying[0][0] <= row.at:

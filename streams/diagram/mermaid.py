@@ -1,4 +1,4 @@
-"""A diagram in Mermaid's own language; what arrives late says when."""
+"""Write a diagram in Mermaid's language; late arrivals have their time."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def _escaped(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Return a title: it alone knows no escapes."""
+    """Return a title: Mermaid allows no escapes in it."""
     return "".join(c if c not in _ESCAPES else " " for c in printable(text))

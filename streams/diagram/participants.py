@@ -1,4 +1,4 @@
-"""Who takes part in a diagram, from left to right."""
+"""The participants of a diagram, from left to right."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from streams.diagram.rows import Participant, Place, Shape, Sight
 
 
 def participants(seen: Sequence[Sight], instances: Iterable[str]) -> Iterator[Participant]:
-    """Yield all there are: the instances in the order in which messages meet them.
+    """Yield all participants: the instances in the order in which messages reach them.
 
-    Each stands among its services: a service that speaks first before its instance, one that is
-    spoken to behind it. Whatever is drawn of a run, the order is that of the whole run.
+    Services that send first are before their instance, the others behind it. The order is that of
+    the whole run, whatever is drawn.
     """
     met: dict[Place, Shape] = {}
     for sight in seen:

@@ -1,6 +1,6 @@
-"""What a diagram consists of, as values: participants, and rows in the order of their times.
+"""The content of a diagram, as values: participants, and rows in time order.
 
-Times are microseconds, of a virtual clock or since something began.
+Times are microseconds, of a virtual clock or since the start.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 MILLISECOND, SECOND = 1_000, 1_000_000
 LATE = 50 * MILLISECOND
-"""A copy that takes longer is late where something else happens meanwhile."""
+"""A copy that takes longer is late if something else happens meanwhile."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 Place = tuple[str, ...]
 """A participant: (instance,), or (instance, database, service)."""
 
 
 class Shape(Enum):
-    """What a row shows; the first six are arrows, the others stand over their participants."""
+    """The type of a row; the first six are arrows, the others are over their participants."""
 
     STATEMENT = "statement"  # from a service to its instance
     QUEUED = "queued"  # from an instance to one of its services
@@ -28,8 +28,8 @@ class Shape(Enum):
     ERROR = "error"
     END = "end"
     NOTE = "note"
-    TROUBLE = "trouble"  # a note on what went wrong
-    FAULT = "fault"  # what is done to the system, not to a dialog
+    TROUBLE = "trouble"  # a note on an error
+    FAULT = "fault"  # a fault or change of the system, not of a dialog
     AGAIN = "again"  # rows that repeat those above
 
     @property
@@ -49,11 +49,10 @@ _ARROWS = (Shape.STATEMENT, Shape.QUEUED, *_COPIES)
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One thing that happened; what is alike but for its number, dialog and time can be folded.
+    """One event; those that differ only in number, dialog and time can be folded.
 
-    Its text is ``verb number rest``; ``aside`` is added where a row shows nothing else.
-    ``arrived`` is ``None`` for a copy that was lost. By its ``key`` whoever has made it finds again
-    what it is made of.
+    Its text is ``verb number rest``; ``aside`` is added in a row of its own. ``arrived`` is
+    ``None`` for a copy that was lost. Its ``key`` refers to its source.
     """
 
     at: int
@@ -89,11 +88,10 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class DiagramRow:
-    """An arrow, or a note over its ``ends``; ``count`` is how many things it stands for.
+    """An arrow, or a note over its ``ends``; ``count`` is the number of merged events.
 
-    ``arrived`` is when the last of its copies was there, ``None`` where they were lost, and where a
-    row is no copy; ``slowest`` is how long one of them was on its way at most. ``keys`` are those
-    of the things that have one.
+    ``arrived`` is when the last of its copies arrived, ``None`` if they were lost, or if it is not
+    a copy; ``slowest`` is the longest transit time. ``keys`` are those of its events.
     """
 
     at: int
@@ -113,7 +111,7 @@ class DiagramRow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A picture of what happened; ``left_out`` says in sentences what is not in it."""
+    """A diagram; ``left_out`` has sentences on what is missing."""
 
     title: str
     participants: tuple[Participant, ...]
@@ -127,7 +125,7 @@ def seconds(at: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, of what neither XML nor Mermaid stumbles over."""
+    """Return a text on one line, without characters that XML or Mermaid cannot represent."""
     return "".join(c if c.isprintable() or c == NO_BREAK else " " for c in text)
 
 

@@ -1,9 +1,9 @@
-"""A diagram as a picture: one SVG file without scripts, links or fonts of its own.
+"""Write a diagram as one SVG file without scripts, links or fonts.
 
-Time runs downwards and stands on the left; what arrives late slants. The picture paints its own
-background, so it can be read on paper and in a light or a dark page; nothing is said by colour
-alone, and no variables are used, for not every viewer of SVG knows them. Its rules are for itself
-alone, so that it can stand in the midst of a page, where its rows are links.
+Time runs downwards, with labels on the left; late arrows slant. The picture paints its own
+background, so it is readable on paper and in a light or a dark page; no information is in colour
+alone, and no CSS variables are used, because some viewers lack them. Its style rules are scoped, so
+that it can be embedded in a page, where its rows are links.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ _QUOTE = {'"': "&quot;"}
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where rows lead that have keys, in a page of ours: ``to`` takes a key.
+    """The targets of rows with keys, in a page of ours: ``to`` takes a key.
 
-    ``chosen`` is the key of what was chosen. The page says in ``data-theme`` whether it is dark.
+    ``chosen`` is the selected key. The page has ``data-theme`` for dark mode.
     """
 
     to: Callable[[int], str]
@@ -84,7 +84,7 @@ class Links:
 def svg_text(diagram: Diagram, links: Links | None = None) -> str:
     """Return the picture; the same diagram gives the same bytes.
 
-    Without ``links`` it is a file of its own, light or dark as its reader's system is.
+    Without ``links`` it is a separate file, light or dark as the reader's system.
     """
     layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
@@ -114,7 +114,7 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
 
 
 def _own_ground(diagram: Diagram, layout: Layout) -> Iterator[str]:
-    """Yield what a file of its own has, and a page has already: its ground, its title."""
+    """Yield the parts that only a separate file needs: its background, its title."""
     yield f'<rect class="f-ground" width="{_n(layout.width)}" height="{_n(layout.height)}"/>'
     yield _text(MARGIN, MARGIN + FONT, diagram.title, "title")
 
@@ -154,7 +154,7 @@ def _colours(at: int) -> str:
 
 
 def _scoped(rules: str, within: str = "") -> str:
-    """Return rules that hold inside of the picture alone."""
+    """Return rules that apply inside the picture only."""
     scoped = ""
     for rule in rules.removesuffix("}").split("}"):
         names, _, body = rule.partition("{")
@@ -193,7 +193,7 @@ def _head(participant: Participant, x: float, y: float) -> Iterator[str]:
 
 
 def _times(layout: Layout) -> Iterator[str]:
-    """Yield each time once, however many rows are of it."""
+    """Yield each time once, for any number of rows."""
     before = ""
     yield _text(MARGIN + TIMES - PAD, layout.top + HEAD / 2, "seconds", "where faint", "end")
     for y, at in layout.times:
@@ -221,7 +221,7 @@ def _slot(slot: Slot, layout: Layout, links: Links | None) -> Iterator[str]:
 
 
 def _ground(slot: Slot, layout: Layout) -> str:
-    """Return what lies behind a row over the whole width: there one may point at it."""
+    """Return the background of a row over the whole width, as a target for the pointer."""
     arrow = slot.row.shape.is_arrow
     height = LINE * len(slot.lines) + (PAD + 4 if arrow else PAD + 3)
     y = slot.y - height + 6 if arrow else slot.y - 2

@@ -1,4 +1,4 @@
-"""What things are called on a diagram: messages, acknowledgements, events of the broker."""
+"""Names in a diagram: messages, acknowledgements, events of the broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 def message_words(header: Header, body: bytes) -> Words:
-    """Return what a message is called."""
+    """Return the name of a message."""
     number = header.sequence if header.sequenced else None
     if header.flags & Flag.ERROR:
         return Shape.ERROR, "Error", number, f" ({error_code(body)})"
@@ -35,15 +35,15 @@ def message_words(header: Header, body: bytes) -> Words:
 
 
 def ack_words(ack: Ack) -> Words:
-    """Return what an acknowledgement says: what is stored, and what is held out of order."""
+    """Return the text of an acknowledgement: what is stored, and what is buffered out of order."""
     parts = [_below(ack.next)]
-    parts += [f"holds {_run(first, last)}" for first, last in ack.held]
+    parts += [f"buffers {_run(first, last)}" for first, last in ack.held]
     parts += ["closed"] if ack.closed else []
     return Shape.ACK, f"ack {', '.join(parts)}", None, ""
 
 
 def _below(place: Fragment) -> str:
-    """Return the numbers that an acknowledgement is for: all of them below a place."""
+    """Return the numbers that an acknowledgement covers: all below a place."""
     sequence, fragment = place
     if fragment:
         return f"up to {sequence}, fragment {fragment - 1}"
@@ -56,7 +56,7 @@ def _run(first: Fragment, last: Fragment) -> str:
 
 
 def excerpt(body: bytes) -> str:
-    """Return the beginning of a body in quotes, behind a space; nothing of an empty one."""
+    """Return the start of a body in quotes, after a space; empty for an empty one."""
     text = body.decode("utf-8", "replace")
     shown = printable(text)
     more = len(shown) > _LONGEST_BODY
@@ -64,7 +64,7 @@ def excerpt(body: bytes) -> str:
 
 
 def error_code(body: bytes) -> str:
-    """Return the number that the body of an Error message says."""
+    """Return the number in the body of an Error message."""
     found = _CODE.search(body)
     return found[1].decode() if found else "no number"
 
@@ -73,7 +73,7 @@ def error_code(body: bytes) -> str:
 
 
 def event_words(event: Event) -> Words:
-    """Return what an event is called: a note over its instance."""
+    """Return the name of an event: a note over its instance."""
     return _WORDS.get(EventKind(event["event"]), _other)(event)
 
 

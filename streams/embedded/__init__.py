@@ -1,7 +1,7 @@
-"""A real Kafka broker on this machine, without an image or an archive; and Spark's jars.
+"""A real Kafka broker on this machine, without a container image; and Spark's jars.
 
-``with Broker(folder) as broker: broker.bootstrap`` is all that most need;
-:class:`Brokers` are several of them.
+``with Broker(folder) as broker: broker.bootstrap`` is sufficient for most uses; :class:`Brokers`
+starts several.
 """
 
 from streams.embedded.broker import Broker, prepare

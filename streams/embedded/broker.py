@@ -47,10 +47,10 @@ class _TakenError(SurroundingsError):
 
 
 class Broker:
-    """The embedded broker on a data folder; whatever it knows it reads from that folder.
+    """The embedded broker on a data folder, which has all its state.
 
-    So any process can ask about, stop or find a broker that another one has started. As a context
-    manager it starts on entry and is stopped on exit.
+    So any process can query, stop or find a broker that another one has started. As a context
+    manager it starts on entry and stops on exit.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Broker:
         lasting: bool = False,
         beside: Beside = NOTHING,
     ) -> None:
-        """Name the data folder, and the port to listen on: 0 takes a free one.
+        """Set the data folder, and the port to listen on: 0 takes a free one.
 
         One of several brokers is a ``node`` among them, all of one ``cluster``. A ``lasting`` one
-        is meant to run for long: it costs more in its first millions of records, and less then.
-        ``beside`` has listeners with TLS and SASL, say, and what belongs to them.
+        is tuned for long runs: it uses more CPU in its first millions of records, and less later.
+        ``beside`` has additional listeners, such as TLS and SASL, and their properties.
         """
         self.data = DataDir(data.absolute())
         self.port = port
@@ -85,13 +85,13 @@ class Broker:
         return running.bootstrap
 
     def condition(self) -> Condition:
-        """Return how the broker is now."""
+        """Return the broker's current condition."""
         if self._child is not None:
-            self._child.poll()  # else a dead child stays a zombie
+            self._child.poll()  # otherwise a dead child stays a zombie
         return self.data.condition()
 
     def start(self, timeout: float = START_TIMEOUT_S) -> Running:
-        """Start it and return when it answers; format the data folder first if it is new."""
+        """Start it and return when it responds; format a new data folder first."""
         self._refuse_second()
         if self.port and not is_free(self.port):
             raise _taken(self.port)
@@ -106,11 +106,11 @@ class Broker:
             except _TakenError:
                 if self.port or self._node is not None:
                     raise
-                # Somebody was faster than Java starts.
+                # Another process was faster than Java starts.
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
-        """Stop it and return when it is gone; tell whether there was one. Clears stale files."""
+        """Stop it and return when it has ended; tell whether it was running. Remove stale files."""
         running = self.data.recorded()
         ours = running is not None and self.data.is_ours(running.pid)
         if running is not None and ours:
@@ -120,7 +120,7 @@ class Broker:
         return ours
 
     def kill(self) -> None:
-        """End the process at once, as a power cut would; the data folder can be started again."""
+        """Kill the process, like a power failure; the data folder can be started again."""
         running = self.data.recorded()
         if running is not None and self.data.is_ours(running.pid):
             end(running.pid, lambda: self._gone(running.pid), 0.0)
@@ -149,18 +149,19 @@ class Broker:
                 "Use it, stop it with `hopline kafka stop`, or choose another folder with --data.",
             )
         if is_locked(self.data.log_dir / ".lock"):
-            # Seen before Kafka sees it itself: the newcomer would spoil the other's metadata log.
+            # Checked before Kafka checks it: a second broker would damage the first one's metadata
+            # log.
             raise SurroundingsError(
                 f"Another Kafka uses {self.data.log_dir}.",
                 "Stop it, or choose another folder with --data.",
             )
 
     def _format(self, java: Java, jars: tuple[Path, ...]) -> str:
-        # Formatted beside its place and renamed: a half-formatted folder cannot be left behind.
+        # Formatted elsewhere and renamed: a half-formatted folder cannot be left behind.
         scratch = Path(tempfile.mkdtemp(dir=self.data.path, prefix=".format-"))
         try:
             config = scratch / "server.properties"
-            # The ports are in the file because the tool wants them; they are not kept.
+            # The tool requires ports in the file; they are not stored.
             text = server_properties(scratch / "log", 1, self._node or Node(1, (2,)))
             write_private(config, text, "ascii")
             options = [*_TOOL_JVM, *archive.using(archive.archive_path(java, jars))]
@@ -224,11 +225,11 @@ class Broker:
             return _taken(port)
         if "Failed to deserialize record" in log:
             return SurroundingsError(
-                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another one has written it.",
-                "Remove the folder, or name another with --data.",
+                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another version wrote it.",
+                "Remove the folder, or choose another with --data.",
             )
         return SurroundingsError(
-            f"Kafka stopped while it was starting: {_why(log, code)}",
+            f"Kafka stopped during startup: {_why(log, code)}",
             f"Its log is {self.data.log_file}.",
         )
 
@@ -243,9 +244,10 @@ class Broker:
 
 
 def prepare() -> bool:
-    """Fetch the jars and make the class archive beforehand; tell whether there was work to do.
+    """Fetch the jars and create the class archive in advance; tell whether there was work.
 
-    The archive is what a broker has loaded by the time it stops, so one is started and stopped.
+    The archive has the classes that a broker has loaded when it stops, so one is started and
+    stopped.
     """
     java, jars = find_java(), kafka_jars()
     target = archive.archive_path(java, jars)
@@ -264,7 +266,7 @@ def prepare() -> bool:
 
 
 def new_cluster() -> str:
-    """Return an id for a cluster that is to be formatted."""
+    """Return an id for a new cluster."""
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # A leading dash would read as an option of the tool.
     return "A" + cluster[1:] if cluster.startswith("-") else cluster
@@ -277,11 +279,11 @@ def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str
 
 def _why(output: str, code: int) -> str:
     found = _EXCEPTION.search(output)
-    return found[1] if found else f"exit code {code}, and it does not say why."
+    return found[1] if found else f"exit code {code}, without a reason in the log."
 
 
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop what listens there, or choose another with --port (0 takes a free one).",
+        "Stop the process that listens there, or choose another with --port (0 takes a free one).",
     )

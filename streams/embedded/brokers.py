@@ -1,4 +1,4 @@
-"""Several brokers that replicate among themselves, all on this machine."""
+"""Several brokers with replication, all on this machine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from streams.embedded.state import DataDir
 
 
 class Brokers:
-    """A cluster of brokers, each in a folder of its own below ``data``; a context manager.
+    """A cluster of brokers, each in its own folder below ``data``; a context manager.
 
-    Every topic is on all of them, and a record counts when all but one have it, so with three
-    brokers any one may be killed. ``brokers`` are started and stopped one by one too: their ports
-    stay the same.
+    Every topic is on all of them, and a record is acknowledged when all but one have it, so with
+    three brokers any one may be killed. ``brokers`` can be started and stopped individually: their
+    ports stay the same.
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
-        """Name the folder for all data, and how many brokers there are; all have ``beside``."""
+        """Set the folder for all data, and the number of brokers; all have ``beside``."""
         ports = free_ports(2 * count)
         controllers = tuple(ports[count:])
         folders = [data / str(number) for number in range(1, count + 1)]
@@ -37,11 +37,11 @@ class Brokers:
 
     @property
     def bootstrap(self) -> str:
-        """Return the addresses of all brokers, also of those that do not run."""
+        """Return the addresses of all brokers, running or not."""
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all of them and return when all answer: one alone waits for a majority."""
+        """Start all of them and return when all respond: a single one waits for a majority."""
         self._each(lambda broker: broker.start())
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
@@ -53,7 +53,7 @@ class Brokers:
             list(pool.map(act, self.brokers))
 
     def __enter__(self) -> Self:
-        """Start the brokers; none is left behind where one does not."""
+        """Start the brokers; if one fails, stop the others."""
         try:
             self.start()
         except BaseException:
@@ -67,5 +67,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers; the last ones find no majority any more, and are not waited for."""
+        """Stop the brokers; the last ones find no majority, and are not waited for."""
         self.stop(5.0)

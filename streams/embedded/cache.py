@@ -1,4 +1,4 @@
-"""The user's cache: what is fetched or derived once per machine and can be deleted at any time."""
+"""The user's cache: files that are fetched or derived once per machine and can be deleted."""
 
 from __future__ import annotations
 

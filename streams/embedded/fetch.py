@@ -1,7 +1,7 @@
 """Fetch locked jars from a Maven repository: the only importer of jgo.
 
-A jar appears in the cache under its name only when it is complete and its SHA-256 is the locked
-one. The user's local Maven repository is read first and never written.
+A jar is stored in the cache only when it is complete and its SHA-256 matches. The user's local
+Maven repository is read first and never written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TIMEOUT_S = 60
 
 
 def fetch(jars: tuple[Jar, ...], folder: Path) -> None:
-    """Put every jar into ``folder``; raise if one cannot be had or is not what was locked."""
+    """Put every jar into ``folder``; raise if one is unavailable or does not match its lock."""
     folder.mkdir(parents=True, exist_ok=True)
     # In the same folder, so that the final move is a rename.
     with (
@@ -38,7 +38,7 @@ def fetch(jars: tuple[Jar, ...], folder: Path) -> None:
 def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
     failure = ""
     for attempt in range(_ATTEMPTS):
-        # A jar that is broken in the local repository is asked for elsewhere the second time.
+        # A jar that is damaged in the local repository is fetched remotely the second time.
         local = [default_maven_repo()] if attempt == 0 else []
         work = scratch / f"{jar.file}.{attempt}"
         context = MavenContext(
@@ -49,7 +49,7 @@ def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
         )
         try:
             found = _resolve(context, jar)
-        # jgo lets through whatever requests raises, and RuntimeError for "not found".
+        # jgo raises whatever requests raises, and RuntimeError for "not found".
         except (OSError, RuntimeError) as error:
             failure = str(error)
             continue

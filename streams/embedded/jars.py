@@ -1,4 +1,4 @@
-"""The jars that are no Python packages: Kafka's broker, and Spark's connectors beside pyspark.
+"""The jars of Kafka's broker, and of Spark's connectors beside pyspark.
 
 Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
 coordinate. Nothing is resolved on a user's machine: exactly these files, or an error.
@@ -14,9 +14,9 @@ from streams.embedded.locked import Jar, locked
 from streams.errors import SurroundingsError
 
 KAFKA_VERSION = "4.2.2"
-"""The newest that keeps its promises when it is killed (docs/decisions/0018)."""
+"""The newest version that is safe when killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""That of pyspark, as a test compares; why not 4.1.1: docs/decisions/0032."""
+"""The version of pyspark, as a test checks; why not 4.1.1: docs/decisions/0032."""
 
 
 def kafka_jars() -> tuple[Path, ...]:
@@ -33,7 +33,7 @@ def spark_jars() -> tuple[Path, ...]:
 
 
 def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
-    """Return locked jars in the cache's folder of that name; fetch those that are missing."""
+    """Return locked jars in the cache's folder of that name; fetch missing ones."""
     folder = cache_dir() / name
     missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
     if missing:
@@ -47,7 +47,7 @@ def _jars_of_home(home: Path) -> tuple[Path, ...]:
     libs = tuple(sorted((home / "libs").glob("*.jar")))
     if not any(jar.name.startswith("kafka_2.13-") for jar in libs):
         raise SurroundingsError(
-            f"KAFKA_HOME is {home}, but {home / 'libs'} holds no Kafka broker.",
+            f"KAFKA_HOME is {home}, but {home / 'libs'} has no Kafka broker.",
             "Set it to the folder of an unpacked Kafka 4 distribution, or unset it.",
         )
     return libs

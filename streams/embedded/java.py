@@ -12,7 +12,7 @@ from pathlib import Path
 from streams.errors import SurroundingsError
 
 MINIMUM = 17
-"""The oldest Java that a broker of Kafka 4 starts on."""
+"""The oldest Java for a broker of Kafka 4."""
 
 _REMEDY = f"Install a JDK or JRE {MINIMUM} or newer and put java on the PATH or set JAVA_HOME."
 _VERSION = re.compile(r'version "(?P<full>(?:1\.)?(?P<major>\d+)[^"]*)"')
@@ -20,7 +20,7 @@ _VERSION = re.compile(r'version "(?P<full>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: its executable, its version as it calls itself, and the major number."""
+    """A Java runtime: its executable, its version string, and the major number."""
 
     path: Path
     version: str
@@ -28,7 +28,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the Java of ``JAVA_HOME``, else of the PATH; raise if there is none or it is old."""
+    """Return the Java of ``JAVA_HOME``, else of the PATH; raise if missing or too old."""
     path = _executable()
     java = _ask(path)
     if java.major < MINIMUM:
@@ -60,6 +60,6 @@ def _ask(path: Path) -> Java:
         raise SurroundingsError(f"Java at {path} does not run: {error}.", _REMEDY) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        # macOS ships a java that only says where to download one.
-        raise SurroundingsError(f"Java at {path} does not tell its version.", _REMEDY)
+        # macOS has a java that only prints where to download one.
+        raise SurroundingsError(f"Java at {path} does not report its version.", _REMEDY)
     return Java(path, match["full"], int(match["major"]))

@@ -1,7 +1,7 @@
-"""Ask a port whether a Kafka broker lives there, and which cluster it belongs to.
+"""Check whether a Kafka broker listens on a port, and of which cluster.
 
-One Metadata request in Kafka's own protocol (key 3, version 4), by hand: this layer is below the
-Kafka client, and a bare connect does not tell a broker from anything else that listens.
+One Metadata request in Kafka's own protocol (key 3, version 4): this layer is below the Kafka
+client, and a bare connect does not distinguish a broker from another program.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a broker says about itself: its cluster's id and the ports of the live brokers."""
+    """A broker's response: its cluster's id and the ports of the live brokers."""
 
     cluster: str
     ports: tuple[int, ...]
 
 
 def ask(port: int, timeout: float = 1.0) -> ProbeResult | None:
-    """Return the answer of the broker at the loopback port, ``None`` if none answers in time."""
+    """Return the response of the broker at the loopback port, ``None`` without one in time."""
     try:
         with socket.create_connection((HOST, port), timeout) as connection:
             connection.sendall(struct.pack(">i", len(_REQUEST)) + _REQUEST)

@@ -1,4 +1,4 @@
-"""The broker's operating-system process: start it apart from us, find out about it, end it."""
+"""The broker's operating-system process: start, inspect and end it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from streams.private import open_private
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
-"""Kept until the interpreter ends: Python warns about a child that is forgotten while it runs, and
-here that is the purpose."""
+"""Kept until the interpreter ends:
+
+Python warns about a child that is abandoned while running, which is intended here.
+"""
 
 
 def environment() -> dict[str, str]:
@@ -29,9 +31,9 @@ def environment() -> dict[str, str]:
 def spawn(
     command: list[str], log: Path, mode: str = "wb", *, umask: int = -1
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, its output in ``log``; mode ``ab`` keeps the former.
+    """Start a process in its own session, its output in ``log``; mode ``ab`` appends.
 
-    Ctrl-C in the shell does not reach it, and it outlives us.
+    Ctrl-C in the shell does not reach it, and it outlives this process.
     """
     child = _popen(command, log, mode, umask)
     _forget_ended()
@@ -76,7 +78,7 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
-    """Poll until the condition holds; tell whether it did within the time, in seconds."""
+    """Poll until the condition holds; return whether it did within the time, in seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
@@ -86,7 +88,7 @@ def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Return how a process was called; empty where there is none: process ids are used again."""
+    """Return a process's command line; empty if there is none: process ids are reused."""
     proc = Path(f"/proc/{pid}/cmdline")
     if proc.parent.parent.joinpath("self").exists():  # Linux
         try:

@@ -18,10 +18,10 @@ _FIXED = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
-    # An open transaction blocks every read_committed reader: end a dead worker's soon.
+    # An open transaction blocks every read_committed consumer: end a dead worker's soon.
     "transaction.max.timeout.ms": "15000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    # A laptop waits for nobody.
+    # No rebalance delay on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     # After a kill the controller waits this long for the broker's former life: 9 s by default.
@@ -41,7 +41,7 @@ _IN_SYNC = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A broker among its likes: its ``number`` from 1 on, and the ports of all controllers."""
+    """A broker of several: its ``number`` from 1 on, and the ports of all controllers."""
 
     number: int
     controllers: tuple[int, ...]
@@ -49,10 +49,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a broker has beside its plain listener, which stays for those who look after it.
+    """Additions to a broker's plain listener, which stays for its administration.
 
-    ``listeners``: more ports, by security protocol; ``properties`` of Kafka's, which win; ``java``:
-    options of its Java.
+    ``listeners``: more ports, by security protocol; ``properties`` of Kafka, which override;
+    ``java``: options of its Java.
     """
 
     listeners: Mapping[str, int] = field(default_factory=dict)
@@ -64,11 +64,11 @@ NOTHING = Beside()
 
 
 def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
-    """Return the file's text. Loopback only; ``log_dir`` is where Kafka keeps its data.
+    """Return the file's text. Loopback only; ``log_dir`` is Kafka's data folder.
 
     The quorum's voters are static: their address is then configuration, and a data folder can be
-    started again on other ports. With a dynamic quorum the first port stays in the data for ever.
-    Everything is on all brokers, and what is written must be on all but one of them.
+    started again on other ports. With a dynamic quorum the first port stays in the data forever.
+    Topics are replicated to all brokers, and writes need all but one of them.
     """
     if "," in str(log_dir):
         raise UsageError(
@@ -96,18 +96,17 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
 
 
 def threads(cores: int) -> dict[str, str]:
-    """Return how many threads serve requests: Kafka's defaults, 3 and 8, are a server's.
+    """Return the number of request threads: Kafka's defaults, 3 and 8, are for servers.
 
-    Every request passes from one thread to another and back, and on few cores each of them has to
-    be woken: with 1 and 3 a broker on two cores takes a tenth less, or half of that
-    (docs/performance_notes.md).
+    Every request passes between threads, and on few cores each has to be woken: with 1 and 3 a
+    broker on two cores takes a tenth less, or half of that (docs/performance_notes.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))
     return {"num.network.threads": str(network), "num.io.threads": str(workers)}
 
 
 def _escape(value: str) -> str:
-    """Write what Java's properties format cannot hold as it is: backslashes, non-Latin-1."""
+    """Escape what Java's properties format cannot represent: backslashes, non-Latin-1."""
     value = value.replace("\\", "\\\\")
     units = value.encode("utf-16-be")
     codes = (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))

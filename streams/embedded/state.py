@@ -1,8 +1,8 @@
-"""What lies in a broker's data folder, and whether the broker that wrote it still lives.
+"""A broker's data folder, and whether its broker is alive.
 
 ``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own,
-``broker.json`` exists while a broker runs, and longer if it was killed; ``start.lock`` keeps two
-starts apart.
+``broker.json`` exists while a broker runs, and longer if it was killed; ``start.lock`` prevents two
+starts at once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from streams.private import open_private, write_private
 
 
 class Condition(Enum):
-    """How a data folder's broker is."""
+    """The condition of a data folder's broker."""
 
     RUNNING = "running"
     STARTING = "starting"
-    """The process lives and does not answer: it starts, stops or hangs."""
+    """The process is alive but does not respond: it starts, stops or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
-    """It says it runs, and the process is gone or is another program's by now."""
+    """The state file has a process that has ended or is another program now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class DataDir:
-    """The folder that holds everything of one embedded broker."""
+    """The folder of one embedded broker."""
 
     path: Path
 
@@ -62,7 +62,7 @@ class DataDir:
 
     @property
     def properties(self) -> Path:
-        """Return the path of ``server.properties``; it is also how the process is recognised."""
+        """Return the path of ``server.properties``; it also identifies the process."""
         return self.path / "server.properties"
 
     @property
@@ -72,7 +72,7 @@ class DataDir:
 
     @property
     def state_file(self) -> Path:
-        """Return the path of the file that says which process runs."""
+        """Return the path of the file with the running process."""
         return self.path / "broker.json"
 
     def cluster(self) -> str | None:
@@ -84,14 +84,14 @@ class DataDir:
         return None
 
     def recorded(self) -> Running | None:
-        """Return what the state file says; an unreadable one says nothing."""
+        """Return the content of the state file; None if it is unreadable."""
         try:
             return Running(**json.loads(self.state_file.read_text("utf-8")))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
 
     def record(self, running: Running) -> None:
-        """Write the state file, whole or not at all."""
+        """Write the state file, atomically."""
         scratch = self.state_file.with_suffix(f".{running.pid}")
         write_private(scratch, json.dumps(asdict(running)) + "\n")
         os.replace(scratch, self.state_file)
@@ -101,7 +101,7 @@ class DataDir:
         self.state_file.unlink(missing_ok=True)
 
     def condition(self) -> Condition:
-        """Find out how the broker is: what is recorded, the process, then the broker itself."""
+        """Determine the broker's condition: state file, process, then the broker itself."""
         running = self.recorded()
         if running is None:
             return Condition.STALE if self.state_file.exists() else Condition.STOPPED
@@ -114,29 +114,29 @@ class DataDir:
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
-        """Keep everybody else from starting a broker on the folder meanwhile."""
+        """Prevent other processes from starting a broker on the folder meanwhile."""
         with locked(self.path / "start.lock") as mine:
             if not mine:
                 raise UsageError(
-                    f"A broker is being started on {self.path} by somebody else.",
+                    f"A broker is being started on {self.path} by another process.",
                     "Wait for it: `hopline kafka status`.",
                 )
             yield
 
     def is_ours(self, pid: int) -> bool:
-        """Tell whether the process is this folder's broker: process ids are used again."""
+        """Tell whether the process is this folder's broker: process ids are reused."""
         return str(self.properties) in command_line(pid)
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold a file's lock; yields whether it was to be had, and never waits for it."""
+    """Take a file's lock; yield whether it was free, without waiting."""
     with open_private(path, "ab") as file:
         yield _lock(file)
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether another process holds the lock of a file, as Kafka does on ``log/.lock``."""
+    """Tell whether another process has the lock of a file, as Kafka has of ``log/.lock``."""
     try:
         with path.open("r+b") as file:
             return not _lock(file)

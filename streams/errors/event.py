@@ -1,4 +1,4 @@
-"""An event as ``schemas/Event.avsc`` has it, and what it says of a copy."""
+"""An event of ``schemas/Event.avsc``, and what it reports of a copy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from streams.errors.numbers import Number
 
 
 class Event(TypedDict, total=False):
-    """An event of the broker. Those that emit leave out what is null; a decoded one has all.
+    """An event of the broker. Emitters leave out null fields; a decoded event has all.
 
-    Ids are texts: whoever may write events may write any. Times are epoch milliseconds, but for
-    ``event`` and ``error`` (numbers of SQL Server) the schema says what a field is for.
+    Ids are text: a foreign producer may write anything. Times are epoch milliseconds; except for
+    ``event`` and ``error`` (SQL Server's numbers) the schema documents the fields.
     """
 
     event: int
@@ -47,7 +47,7 @@ class Event(TypedDict, total=False):
 
 
 class CopyOutcome(Enum):
-    """What became of a copy that did not arrive, or of a message that waits."""
+    """The outcome of a copy that did not arrive, or of a waiting message."""
 
     REMOVED = "removed"
     DROPPED = "dropped"
@@ -55,7 +55,7 @@ class CopyOutcome(Enum):
 
 
 def copy_outcome(event: Event) -> CopyOutcome | None:
-    """Return what an event says of a copy; None where it speaks of something else."""
+    """Return an event's report of a copy; None if it is about something else."""
     kind, error = event["event"], event["error"]
     if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
         return CopyOutcome.REMOVED

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """An event class of SQL Trace, on the ``event`` topic; not every one is ever emitted."""
+    """An event class of SQL Trace, on the ``event`` topic; some are never emitted."""
 
     CONVERSATION = 124
     CONVERSATION_GROUP = 136
@@ -30,7 +30,7 @@ class EventKind(IntEnum):
 
 
 class ConversationEvent(IntEnum):
-    """What happened to a conversation: the subclasses of event 124 that Hopline tells."""
+    """The subclasses of event 124 that Hopline emits."""
 
     FAILED = 0  # no subclass of SQL Trace: the error of the event says what
     ENDED = 2
@@ -68,4 +68,4 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
     EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
 }
-"""What an event's subclass says (reference 7.1)."""
+"""The text of an event's subclass (reference 7.1)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HoplineError(Exception):
-    """Say in one sentence what is wrong; ``remedy`` says in a second one what to do about it."""
+    """An error message in one sentence; ``remedy`` is a second sentence with what to do."""
 
     exit_code = 2
 
@@ -18,11 +18,11 @@ class HoplineError(Exception):
 
 
 class UsageError(HoplineError):
-    """The caller asked for something that does not exist or cannot be: an unknown instance, say."""
+    """The caller requested something nonexistent or impossible, such as an unknown instance."""
 
 
 class InputError(HoplineError):
-    """A file cannot be parsed: carries file, line and column (1-based; 0 where there is none)."""
+    """A file cannot be parsed: has file, line and column (1-based; 0 if there is none)."""
 
     def __init__(
         self, message: str, *, file: str, line: int = 0, column: int = 0, remedy: str = ""

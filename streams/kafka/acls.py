@@ -1,4 +1,4 @@
-"""Kafka's users and access control lists: creating what roles need."""
+"""Create Kafka's ACLs and users for Hopline's roles."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _RESOURCES = {
 
 
 def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
-    """Create what is granted to principals, from every host; returns how many entries.
+    """Create ACL entries for principals, from every host; return their number.
 
-    Those that exist already stay, and what a user has by several roles is one. Raises
-    SurroundingsError where the cluster refuses.
+    Existing entries stay, and an entry that several roles grant to a user is created once. Raises
+    SurroundingsError if the cluster refuses.
     """
     bindings = dict.fromkeys(
         binding_of(principal, grant, operation)
         for principal, grant in granted
         for operation in grant.operations
     )
-    admin = cluster.admin()  # while it is held, the answers can come
+    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     for binding, future in admin.create_acls(list(bindings), request_timeout=_TIMEOUT).items():
         try:
             future.result()
@@ -50,14 +50,14 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
             raise SurroundingsError(
                 f"Kafka does not grant {binding.name} to {binding.principal}: "
                 f"{error.args[0].str()}.",
-                "It needs an authorizer (authorizer.class.name) and a user who may Alter the "
-                "cluster.",
+                "It needs an authorizer (authorizer.class.name) and a user with the right to "
+                "Alter the cluster.",
             ) from error
     return len(bindings)
 
 
 def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
-    """Let users log in by SCRAM-SHA-512 with these passwords, and no longer with former ones."""
+    """Create SCRAM-SHA-512 logins with these passwords, or replace their passwords."""
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
     asked: list[UserScramCredentialAlteration] = [
         UserScramCredentialUpsertion(user, info, password.encode())
@@ -72,12 +72,12 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
         except KafkaException as error:
             raise SurroundingsError(
                 f"Kafka does not set the password of {user}: {error.args[0].str()}.",
-                "Whoever sets it must be allowed to Alter the cluster.",
+                "The user needs the right Alter on the cluster.",
             ) from error
 
 
 def binding_of(principal: str, grant: Granted, operation: Operation) -> AclBinding:
-    """Return one entry of the list, as Kafka's client takes it."""
+    """Return one ACL entry as Kafka's client expects it."""
     pattern = ResourcePatternType.PREFIXED if grant.prefixed else ResourcePatternType.LITERAL
     return AclBinding(
         _RESOURCES[grant.resource],

@@ -1,4 +1,4 @@
-"""What brokers allow and no topic can forbid: for how long a transaction may stay open."""
+"""Broker settings that topics cannot override: how long a transaction may stay open."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SETTING = "transaction.max.timeout.ms"
 
 
 def find_long_transactions(cluster: Cluster) -> tuple[str, ...]:
-    """Return a sentence where brokers leave a transaction open for longer than Hopline needs.
+    """Return a warning if brokers allow transactions to stay open longer than Hopline needs.
 
-    Nobody reads what stands behind an open transaction in its partition, and whoever may write a
-    topic may open one. A sentence, too, where the brokers' settings may not be read; nothing for a
-    broker that does not answer, and for a service that has no such setting.
+    An open transaction blocks read_committed consumers of its partition, and any producer with
+    write access can open one. Also returns a sentence if the brokers' settings cannot be read;
+    nothing if the broker does not respond, or the service has no such setting.
     """
     admin = cluster.admin()
     brokers = admin.list_topics(timeout=_TIMEOUT).brokers
@@ -40,8 +40,8 @@ def find_long_transactions(cluster: Cluster) -> tuple[str, ...]:
         return ()
     return (
         f"Brokers leave a transaction open for up to {longest / 1000:g} s ({_SETTING}={longest}), "
-        "and nothing behind it is read meanwhile. "
-        f"Set {_SETTING}={TRANSACTION_TIMEOUT_MS} on the brokers.",
+        "which blocks read_committed consumers for that long. Set "
+        f"{_SETTING}={TRANSACTION_TIMEOUT_MS} on the brokers.",
     )
 
 

@@ -1,8 +1,8 @@
-"""The catalog: the topology that workers live by, in one compacted partition.
+"""The catalog: the topology that workers use, in one compacted partition.
 
-A change is one transaction: the objects that differ, tombstones for those that are gone, and last
-the record ``version`` with the number and the hash of all live objects. Readers switch only on that
-record, and only where the hash is true of what they have read.
+A change is one transaction: the changed objects, tombstones for removed ones, and finally the
+record ``version`` with the number and the hash of all live objects. Readers switch only on that
+record, and only if the hash matches what they have read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ VERSION_KEY = "version"
 
 @dataclass(slots=True)
 class CatalogState:
-    """What was read of the catalog so far; ``topology`` is that of ``version``, the last good.
+    """What was read of the catalog so far; ``topology`` is that of ``version``, the last valid one.
 
-    Schemas count at once and for the whole process: knowing one more does no harm.
+    Schemas take effect at once, for the whole process: an additional one is harmless.
     """
 
     version: int = 0
@@ -35,7 +35,7 @@ class CatalogState:
     objects: dict[str, str] = field(default_factory=dict)
 
     def read(self, message: Message) -> bool:
-        """Take in one record; returns whether a new version is complete."""
+        """Read one record; return whether a new version is complete."""
         raw_key, value = message.key(), message.value()
         key = raw_key.decode("utf-8", "replace") if isinstance(raw_key, bytes) else str(raw_key)
         if value is None:
@@ -49,13 +49,13 @@ class CatalogState:
                     learn(key, json.loads(body))
                 return False
             return self._complete(number, json.loads(body)["hash"])
-        except Exception as error:  # whoever may write there may write anything
+        except Exception as error:  # anyone with write access may write anything there
             self.error = f"{key}: {error}"
             return False
 
     def _complete(self, number: int, digest: str) -> bool:
         if digest != hash_of(self.objects):
-            self.error = f"version {number}: the hash does not fit the objects that were read"
+            self.error = f"version {number}: the hash does not match the objects that were read"
             return False
         self.topology = _topology_of(self.objects)
         self.version, self.error = number, ""
@@ -63,16 +63,16 @@ class CatalogState:
 
 
 class UnusableCatalogError(SurroundingsError):
-    """The catalog has objects, of somebody else, with which no reader could use a new version."""
+    """The catalog has foreign objects that make any new version invalid for readers."""
 
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:
-    """Return what live objects say; schemas, which nobody removes, may be any rubbish."""
+    """Return the topology of live objects; schemas, which are never removed, may be invalid."""
     return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
 
 
 def hash_of(objects: Mapping[str, str]) -> str:
-    """Return the hash of all live objects, whatever the order in which they were written."""
+    """Return the hash of all live objects, independent of their order."""
     digest = hashlib.sha256()
     for key in sorted(objects):
         digest.update(f"{key}\0{objects[key]}\0".encode())
@@ -80,10 +80,10 @@ def hash_of(objects: Mapping[str, str]) -> str:
 
 
 def read_catalog(cluster: Cluster) -> CatalogState:
-    """Read the catalog to its end; waits for a change that is being committed just now.
+    """Read the catalog to its end; wait for a change that is being committed.
 
-    Who has just published would else read the version before: commit returns before the broker has
-    written the marker that ends the transaction.
+    Without waiting, a publisher could read the previous version: commit returns before the broker
+    has written the commit marker.
     """
     state = CatalogState()
     for message in read_all(cluster, cluster.topics.catalog, to_high=True):
@@ -93,7 +93,7 @@ def read_catalog(cluster: Cluster) -> CatalogState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What publishing would do: keys of objects added, changed and removed."""
+    """What publishing would do: keys of added, changed and removed objects."""
 
     base: int
     added: tuple[str, ...]
@@ -110,9 +110,9 @@ def _bodies(topology: Topology) -> dict[str, str]:
 
 
 def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = False) -> Change:
-    """Compare a topology, and the schemas that we write, with the catalog, if there is one.
+    """Compare a topology and this version's schemas with the catalog, if there is one.
 
-    Only ``prune`` removes anything, and never a schema.
+    Only ``prune`` removes objects, and never a schema.
     """
     state = state or CatalogState()
     new, old = _bodies(topology), state.objects
@@ -124,12 +124,12 @@ def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = 
 
 
 def publish(cluster: Cluster, topology: Topology, change: Change) -> int:
-    """Write a change in one transaction, as :func:`publish_objects`; returns the new version."""
+    """Write a change in one transaction, like :func:`publish_objects`; return the new version."""
     return publish_objects(cluster, _bodies(topology), change)
 
 
 def order_skip(cluster: Cluster, place: str) -> int:
-    """Let whoever holds back the record at a place (TOPIC/PARTITION@OFFSET) skip it.
+    """Order workers to skip the held-back record at a place (TOPIC/PARTITION@OFFSET).
 
     Returns the catalog's new version.
     """
@@ -146,11 +146,11 @@ def skip_key(place: str) -> str:
 
 
 def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change) -> int:
-    """Write objects in one transaction; returns the new version.
+    """Write objects in one transaction; return the new version.
 
     All writers share one transactional id, so a second one fences the first; the catalog is read
-    again after that, and SurroundingsError says that somebody else was faster. What readers could
-    not use is not written: UnusableCatalogError.
+    again after that, and SurroundingsError reports that another writer was faster. Objects that
+    readers could not use are not written: UnusableCatalogError.
     """
     topics = cluster.topics
     producer = cluster.producer(transactional_id=f"{topics.prefix}catalog")
@@ -158,7 +158,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     state = read_catalog(cluster)
     if state.version != change.base:
         raise SurroundingsError(
-            f"The catalog is at version {state.version} by now, the plan was for {change.base}.",
+            f"The catalog is now at version {state.version}; the plan was made for {change.base}.",
             "Run the command again.",
         )
     version = change.base + 1
@@ -179,9 +179,9 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
 def _demand_usable(objects: Mapping[str, str]) -> None:
     try:
         _topology_of(objects)
-    except Exception as error:  # whoever may write there may write anything
+    except Exception as error:  # anyone with write access may write anything there
         raise UnusableCatalogError(
-            f"The catalog has an object that nobody can use: {error}. With it no worker would "
-            "take a new version, so none was published.",
-            "`hopline apply TOPOLOGY --prune` removes what the topology does not have.",
+            f"The catalog has an invalid object: {error}. Workers would not accept a new version "
+            "that contains it, so none was published.",
+            "`hopline apply TOPOLOGY --prune` removes objects that the topology does not have.",
         ) from error

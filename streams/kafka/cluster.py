@@ -1,4 +1,4 @@
-"""One Kafka cluster: its address, its topic names, and clients configured the one right way."""
+"""One Kafka cluster: its address, its topic names, and correctly configured clients."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ Headers = list[tuple[str, bytes | None]]
 log = logging.getLogger("hopline.kafka")
 
 STATISTICS_EVERY = 5_000
-"""Milliseconds between two reports of a client about itself."""
+"""Milliseconds between two statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
-"""For so long a producer of ours may keep a transaction open; what is behind it is not read."""
+"""Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
 _LOOK = 5.0
-"""Seconds between two lines that tell how long a cluster is still waited for."""
+"""Seconds between two lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 
 
 def headers_of(message: Message) -> Headers:
-    """Return a record's headers; raises MalformedError where the name of one is no text.
+    """Return a record's headers; raise MalformedError if the name of one is not UTF-8.
 
-    The client library then leaves an exception behind and returns a list that may end the
-    interpreter, so nobody else may ask a message for its headers. Code that has become hot would
-    not notice; a call by way of ``methodcaller`` is always checked, and is a SystemError.
+    In that case the client library leaves an exception pending and returns a list that may crash
+    the interpreter, so read headers only through this function. Specialized bytecode would not
+    notice; a call through ``methodcaller`` is always checked, and raises SystemError.
     """
     try:
         headers: Headers | None = _headers(message)
     except SystemError:
         message.set_headers([])
-        raise MalformedError("the name of a header is no UTF-8") from None
+        raise MalformedError("the name of a header is not UTF-8") from None
     return headers or []
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster as a client sees it; ``properties`` are librdkafka's, for every client.
+    """A Kafka cluster; ``properties`` are librdkafka's, for every client.
 
-    They win over what is set here, so those that correctness depends on are a UsageError.
-    ``replication`` is what topics are created with and compared against.
+    They override the values set here, so properties that correctness depends on raise UsageError.
+    ``replication`` applies to the creation and comparison of topics.
     """
 
     bootstrap: str
@@ -65,17 +65,17 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.bootstrap,
-            # Who debugs wants all that librdkafka says, when it says it: on stderr.
+            # For debugging, librdkafka's whole log, immediately: on stderr.
             **({} if "debug" in self.properties else {"logger": self._outage()}),
             "reconnect.backoff.max.ms": 1000,
-            # Else librdkafka 2.16 begins anew with the bootstrap servers when all brokers are away,
-            # and never finds the coordinator of transactions again.
+            # Otherwise librdkafka 2.16 restarts from the bootstrap servers when all brokers are
+            # down, and never finds the transaction coordinator again.
             "metadata.recovery.strategy": "none",
             **self.properties,
         }
 
     def _outage(self) -> Outage:
-        """Return what all clients of this cluster log to, however often the value was copied."""
+        """Return the shared logger of all clients of this cluster, also for copies of the value."""
         key = (self.bootstrap, frozenset(self.properties.items()))
         return _outages.setdefault(
             key, Outage(self.bootstrap, lambda timeout: self.admin().list_topics(timeout=timeout))
@@ -88,9 +88,9 @@ class Cluster:
         stats: Callable[[str], None] | None = None,
         **config: Any,
     ) -> Producer:
-        """Build a producer: idempotent, keyed like Java's, success reports only if asked for.
+        """Create a producer: idempotent, with Java's partitioner, success reports only on request.
 
-        ``stats`` takes its report about itself now and then, when it is polled.
+        ``stats`` receives its statistics from time to time, when it is polled.
         """
         settings: dict[str, Any] = {
             "enable.idempotence": True,
@@ -108,7 +108,7 @@ class Cluster:
     def consumer(
         self, group: str, *, stats: Callable[[str], None] | None = None, **config: Any
     ) -> Consumer:
-        """Build a consumer that reads what is committed, and commits only when told to.
+        """Create a read_committed consumer that commits only explicitly.
 
         ``stats`` is as for :meth:`producer`.
         """
@@ -129,11 +129,11 @@ class Cluster:
         )
 
     def admin(self) -> AdminClient:
-        """Build an administration client."""
+        """Create an administration client."""
         return AdminClient(self._common())
 
     def wait(self, timeout: float, tell: Callable[[str], None] = log.warning) -> None:
-        """Return when the cluster answers; raises SurroundingsError after ``timeout`` seconds."""
+        """Return when the cluster responds; raise SurroundingsError after ``timeout`` seconds."""
         admin = self.admin()
         waited = 0.0
         while True:
@@ -141,7 +141,7 @@ class Cluster:
             try:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
-                admin.poll(0)  # what librdkafka says of the reason is handed over
+                admin.poll(0)  # librdkafka's reason is passed on
                 is_first, waited = not waited, waited + step
                 if waited >= timeout:
                     raise self.unreachable(error, timeout) from error
@@ -150,27 +150,34 @@ class Cluster:
                     why = self.unreachable(error)
                     tell(" ".join(filter(None, (why.message, why.remedy, f"Trying for {left}"))))
                 else:
-                    tell(f"Kafka at {self.bootstrap} does not answer, trying for {left}")
+                    tell(f"Kafka at {self.bootstrap} does not answer; retrying for {left}")
             else:
                 return
 
     def remedy(self, usual: str) -> str:
-        """Return what to do where a topic is not there: Kafka hides what somebody may not see."""
+        """Return the remedy for a missing topic:
+
+        Kafka hides topics that a user may not describe.
+        """
         if "security.protocol" not in self.properties:
             return usual
-        return f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` says what a role may."
+        return (
+            f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` lists the rights of "
+            "each role."
+        )
 
     def unreachable(self, error: KafkaException, timeout: float | None = None) -> SurroundingsError:
-        """Return what tells a user why nothing came of it, after ``timeout`` seconds if any."""
+        """Return the error for an unreachable cluster, after ``timeout`` seconds if any."""
         where = f"Kafka at {self.bootstrap}"
         waited = "" if timeout is None else f" (gave up after {timeout:g} s)"
-        if "debug" in self.properties:  # then librdkafka tells all by itself
+        if "debug" in self.properties:  # then librdkafka logs everything itself
             return worded(error, where, waited=waited)
         outage = self._outage()
         if outage.refused:
             return SurroundingsError(
-                f"{where} lets nobody in: {outage.refused}{waited}.",
-                "`hopline config show` says what security.protocol, sasl.* and ssl.* are, and why.",
+                f"{where} rejects the login: {outage.refused}{waited}.",
+                "`hopline config show` prints security.protocol, sasl.* and ssl.*, and their "
+                "sources.",
             )
         return worded(error, where, outage.reason, waited)
 
@@ -180,7 +187,7 @@ def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:
-    if stats is None:  # a client that nobody polls would gather its reports without end
+    if stats is None:  # a client that is never polled would accumulate reports without limit
         return {}
     return {"stats_cb": stats, "statistics.interval.ms": STATISTICS_EVERY}
 

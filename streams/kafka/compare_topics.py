@@ -1,4 +1,4 @@
-"""How topics must be: those that would lose something are found, and refused."""
+"""Compare topics with their required settings; topics that could lose records are rejected."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
 """A leader that lacks acknowledged records is never elected."""
 _MORE_REPLICAS = (
     "Add replicas with kafka-reassign-partitions.sh (with Strimzi: spec.replicas of the "
-    "KafkaTopic), then run 'hopline apply' again. If this is meant, say so by the setting "
-    "replication: {meant}, or as-is."
+    "KafkaTopic), then run 'hopline apply' again. If this is intended, set replication to "
+    "{meant}, or to as-is."
 )
 _FIXED_COUNT = (
-    "The number of partitions cannot change while dialogs live in it: `hopline repartition` adds "
-    "some to an instance that is stopped."
+    "The number of partitions cannot change while the topic has dialogs: stop the instance and "
+    "add partitions with `hopline repartition`."
 )
 _APPLY = "Run 'hopline apply TOPOLOGY', which creates and corrects topics."
 
@@ -42,10 +42,10 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A topic that is not as it must be; ``missing`` where it does not exist at all.
+    """A topic that differs from its specification; ``missing`` if it does not exist.
 
-    ``corrections``: the settings to alter. ``remedy``: what an operator has to do, because
-    ``apply`` cannot; ``is_fatal`` where nothing is applied before that.
+    ``corrections``: the settings to alter. ``remedy``: what an operator must do, because ``apply``
+    cannot; ``is_fatal`` if nothing is applied before that.
     """
 
     topic: str
@@ -57,10 +57,10 @@ class Mismatch:
 
 
 def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
-    """Hold topics against what they must be.
+    """Compare topics with their specifications.
 
-    That is existence, partitions, replicas, clean-up, time, retention. A topic may have more
-    replicas than the setting ``replication`` says, and more of them in sync.
+    Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
+    may have more replicas, and more in sync, than the setting ``replication`` requires.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()
@@ -78,7 +78,7 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
 
 
 def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
-    """Return the configuration of each topic that exists."""
+    """Return the configuration of each existing topic."""
     if not topics:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
@@ -91,9 +91,9 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                 raise SurroundingsError(
                     f"Topic {resource.name} exists, and its configuration cannot be read: "
                     f"{refusal(error, 'DescribeConfigs')}",
-                    "`hopline acl TOPOLOGY` says what each role may do.",
+                    "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # Else the broker that was asked does not know the topic yet.
+            # Otherwise the broker asked does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found
@@ -109,7 +109,7 @@ def _differences(
     too_few = _too_few(spec.name, found, replicas)
     if too_few is not None:
         yield too_few
-        replicas = None  # with more in sync than there are replicas nothing could be written
+        replicas = None  # with more in sync than replicas every write would fail
     needed = config_of(spec, replicas)
     wrong = {name: value for name, value in needed.items() if not _fits(config, name, value)}
     for name, value in wrong.items():
@@ -135,7 +135,7 @@ def config_of(spec: TopicSpec, replicas: Replicas | None) -> dict[str, str]:
 
 
 def durable_config(replicas: Replicas | None) -> dict[str, str]:
-    """Return the settings of a topic that loses nothing acknowledged; nothing for ``None``."""
+    """Return the settings of a topic that must not lose acknowledged records; none for ``None``."""
     if replicas is None:
         return {}
     return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}
@@ -143,26 +143,26 @@ def durable_config(replicas: Replicas | None) -> dict[str, str]:
 
 def _fits(config: Config, name: str, value: str) -> bool:
     entry = config.get(name)
-    if entry is None:  # not every service that speaks Kafka's protocol has every setting
+    if entry is None:  # not every service with Kafka's protocol has every setting
         return True
     return int(entry.value) >= int(value) if name == _IN_SYNC else bool(entry.value == value)
 
 
 def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
-    """Raise SurroundingsError unless every topic is as it must be: workers call it first."""
+    """Raise SurroundingsError if a topic differs; workers call it first."""
     mismatches = compare(cluster, (spec.safe for spec in specs))
     if not mismatches:
         return
     first, more = mismatches[0], len(mismatches) - 1
-    others = f" ({more} more like it)" if more else ""
+    others = f" ({more} more like this)" if more else ""
     remedy = first.remedy or cluster.remedy(_APPLY)
     raise SurroundingsError(f"Topic {first.topic} {first.what}{others}.", remedy)
 
 
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
-    """Raise SurroundingsError where a topic has too few replicas: clients call it first.
+    """Raise SurroundingsError if a topic has too few replicas; clients call it first.
 
-    They may not read a topic's configuration; workers have compared that.
+    Clients may lack the right to read topic configurations; workers have compared those.
     """
     try:
         metadata = cluster.admin().list_topics(timeout=timeout)
@@ -177,7 +177,7 @@ def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) 
 
 
 def broker_count(cluster: Cluster) -> int:
-    """Return how many brokers a cluster has, those included that are down and have replicas."""
+    """Return the number of brokers, including those that are down and have replicas."""
     return _brokers(cluster.admin().list_topics(timeout=_TIMEOUT))
 
 

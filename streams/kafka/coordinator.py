@@ -1,4 +1,4 @@
-"""Calls to a group's coordinator, which may just be made or be moving to another broker."""
+"""Retry calls to a group coordinator that is being elected or moved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOVES = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""What a broker answers whose groups were made just now, or are being moved to another one."""
+"""Errors of a broker whose groups were just created, or are being moved."""
 
 Answer = TypeVar("Answer")
 
@@ -24,9 +24,9 @@ Answer = TypeVar("Answer")
 def while_coordinator_moves(
     call: Callable[[], Answer], patience: float, pause: Callable[[], object]
 ) -> Answer:
-    """Call until the coordinator is there, for ``patience`` seconds, with a pause in between.
+    """Call until the coordinator is available, with pauses, for ``patience`` seconds.
 
-    Raises the call's KafkaException for any other reason, and after that time.
+    Raises the call's KafkaException on any other error, and after that time.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -1,4 +1,4 @@
-"""Creating topics, correcting them, and adding partitions. Only ``apply`` creates any."""
+"""Create topics, correct them, and add partitions. Only ``apply`` creates topics."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TIMEOUT = 30.0
 _AGAIN = 0.05
 """Seconds until a broker is asked again for a topic that it does not know yet."""
 _ANSWERS = 3.0
-"""Seconds within which one broker answers."""
+"""Seconds for one broker to respond."""
 
 
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
-    """Create the topics that do not exist and correct those that do; returns what was done.
+    """Create missing topics and correct others; return what was done.
 
-    They are compared first, so where all is as it must be no right to create or alter is needed.
+    They are compared first, so no right to create or alter is needed if all match.
     """
     return settle(cluster, specs, compare(cluster, specs))
 
@@ -41,10 +41,10 @@ def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
 def settle(
     cluster: Cluster, specs: Iterable[TopicSpec], mismatches: Sequence[Mismatch]
 ) -> list[str]:
-    """Create and correct what :func:`compare` has found; returns what was done.
+    """Create and correct what :func:`compare` has found; return what was done.
 
-    Raises SurroundingsError where a topic has another number of partitions (changing that is an
-    offline command of its own), or where a right is lacking. Topics with too few replicas stay.
+    Raises SurroundingsError if a topic has another number of partitions (changing it is a separate
+    offline command), or if a right is missing. Topics with too few replicas stay.
     """
     wanted = {s.name: s for s in specs}
     for mismatch in mismatches:
@@ -63,7 +63,7 @@ def settle(
 
 
 def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
-    """Create topics; yield the names of those that somebody else has not created meanwhile."""
+    """Create missing topics; yield the names of those that no other process created meanwhile."""
     admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
     count = -1 if replicas is None else replicas.count
     needs = {s.name: config_of(s, replicas) for s in specs}
@@ -80,17 +80,17 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
             how_many = "" if replicas is None else f", {replicas.count} replicas"
             raise SurroundingsError(
                 f"Topic {name} does not exist and cannot be created: {refusal(error, 'Create')}",
-                f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
+                f"Or have it created with {spec.partitions} partitions{how_many}, "
                 f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
             ) from error
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
-    """Let topics have so many partitions; one that has them is left alone.
+    """Add partitions to topics up to a number; skip topics that have it.
 
-    Raises SurroundingsError where Kafka refuses that.
+    Raises SurroundingsError if Kafka refuses.
     """
-    admin = cluster.admin()  # while it is held, the answers can come
+    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     known = admin.list_topics(timeout=_TIMEOUT).topics
     small = [t for t in topics if t not in known or len(known[t].partitions) < count]
     if not small:
@@ -102,13 +102,13 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
         except KafkaException as error:
             raise SurroundingsError(
                 f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
-                "Or let somebody else add them, then run the command again.",
+                "Or have them added, then run the command again.",
             ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 
 
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
-    """Return when every broker that runs knows the topics, with so many partitions at least.
+    """Wait until every running broker knows the topics, with at least so many partitions.
 
     The next client may ask any of them.
     """
@@ -121,11 +121,11 @@ def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
 
 
 def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
-    # A new client asks the broker that it was given; later it knows the others.
+    # A new client asks its bootstrap broker; later it knows the others.
     admin = replace(cluster, bootstrap=broker).admin()
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics
-    except KafkaException:  # it has just died, say, and the others do not know that yet
+    except KafkaException:  # for example, it has just failed, and the others do not know yet
         return False
     return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 
@@ -144,5 +144,5 @@ def _correct(admin: AdminClient, mismatch: Mismatch) -> None:
             raise SurroundingsError(
                 f"Topic {mismatch.topic}: {mismatch.what}, and cannot be altered: "
                 f"{refusal(error, 'AlterConfigs')}",
-                f"Or let somebody else set {config}.",
+                f"Or have {config} set.",
             ) from error

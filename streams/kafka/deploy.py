@@ -1,4 +1,4 @@
-"""Making a cluster live by a topology: its topics, then its catalog in one transaction."""
+"""Deploy a topology to a cluster: its topics, then its catalog in one transaction."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was done, or would be: topics and catalog objects; ``version`` is the catalog's now.
+    """What was or would be done: topics and catalog objects; ``version`` is the catalog's.
 
-    ``findings``: what an operator has to do about topics and brokers, because ``apply`` cannot;
+    ``findings``: what an operator must do about topics and brokers, because ``apply`` cannot;
     ``warning``: why the cluster is too small to be safe, or "".
     """
 
@@ -55,9 +55,9 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
 
 
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
-    """Create and correct topics, then publish what differs; running workers switch by themselves.
+    """Create and correct topics, then publish the difference; running workers switch by themselves.
 
-    Without ``prune`` nothing is removed from the catalog.
+    Without ``prune`` no catalog object is removed.
     """
     specs = specs_of(topology, cluster.topics)
     mismatches = compare(cluster, specs)
@@ -71,22 +71,22 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
 
 
 def find_beyond_apply(cluster: Cluster, mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return what an operator has to do, because ``apply`` cannot: a sentence for each."""
+    """Return sentences with what an operator must do, because ``apply`` cannot."""
     return (*_find_too_few(mismatches), *find_long_transactions(cluster))
 
 
 def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return a sentence for topics that have too few replicas: how many, the first, the remedy."""
+    """Return a sentence about topics with too few replicas: how many, the first, the remedy."""
     found = [m for m in mismatches if _is_finding(m)]
     if not found:
         return ()
-    more = f" ({len(found) - 1} more like it)" if len(found) > 1 else ""
+    more = f" ({len(found) - 1} more like this)" if len(found) > 1 else ""
     first = found[0]
     return (f"Topic {first.topic}: {first.what}{more}; workers refuse to start. {first.remedy}",)
 
 
 def warn(cluster: Cluster) -> str:
-    """Return why a cluster is too small to keep what it has acknowledged; "" where it is not."""
+    """Return why a cluster is too small to keep acknowledged records; "" if it is not."""
     return cluster.replication.warning(broker_count(cluster))
 
 

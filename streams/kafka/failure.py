@@ -1,4 +1,4 @@
-"""What Kafka's client raises, as a sentence and what to do about it: by whose fault it is."""
+"""Turn exceptions of Kafka's client into an error with cause and remedy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PASSING = _SILENT | {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
 }
-"""Why a broker does not take a record that it may well take later."""
+"""Transient errors of a write."""
 
 
 NO_LEADER = frozenset(
@@ -44,26 +44,26 @@ NO_LEADER = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""What a broker answers while a leader moves, or where a topic was made or deleted just now."""
+"""Errors while a leader moves, or after a topic was created or deleted."""
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Tell whether another attempt to write a record may succeed, if only by another client.
+    """Tell whether another attempt to write a record may succeed, perhaps with a new client.
 
-    What is not passing is a rejection for good (11292).
+    Other errors are permanent (11292).
     """
     return error.fatal() or error.retriable() or error.code() in _PASSING
 
 
 def is_forbidden(cause: KafkaError) -> bool:
-    """Tell whether whoever asked may not do it."""
+    """Tell whether the error is a missing right."""
     return cause.name().endswith("_AUTHORIZATION_FAILED")
 
 
 def refusal(error: KafkaException, right: str) -> str:
-    """Return why Kafka has refused something, with the right that it needs where it is lacking."""
+    """Return why Kafka refused a request, with the missing right if any."""
     cause = error.args[0]
-    lacking = f" It needs the right {right}." if is_forbidden(cause) else ""
+    lacking = f" The right {right} is required." if is_forbidden(cause) else ""
     return f"{_reason(cause)}.{lacking}"
 
 
@@ -74,9 +74,9 @@ def _reason(cause: KafkaError) -> str:
 def worded(
     error: KafkaException, where: str = "Kafka", heard: str = "", waited: str = ""
 ) -> SurroundingsError:
-    """Return what tells a user that something is forbidden, or that nobody answers, or the rest.
+    """Return the error for a missing right, an unreachable cluster, or anything else.
 
-    Where nobody answers, ``heard`` is why as far as that is known, and ``waited`` for how long.
+    For an unreachable cluster, ``heard`` is the reason if known, and ``waited`` the time.
     """
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):
@@ -84,12 +84,12 @@ def worded(
     reason = _reason(cause)
     if is_forbidden(cause):
         return SurroundingsError(
-            f"{where} does not allow it: {reason}.",
-            "`hopline acl TOPOLOGY` says what each role may do.",
+            f"{where} denied the request: {reason}.",
+            "`hopline acl TOPOLOGY` lists the rights of each role.",
         )
     if cause.retriable() or cause.code() in _SILENT:
         return SurroundingsError(
             f"{where} cannot be reached: {heard or reason}{waited}.",
-            "Start it (hopline kafka start), or name another with --bootstrap.",
+            "Start it (hopline kafka start), or give another address with --bootstrap.",
         )
-    return SurroundingsError(f"{where}: {reason}.", "Start anew." if cause.fatal() else "")
+    return SurroundingsError(f"{where}: {reason}.", "Restart." if cause.fatal() else "")

@@ -1,4 +1,4 @@
-"""How Kafka tells a client that it is heard no more: somebody else has its name by now."""
+"""How Kafka reports that a client was fenced: another process has taken its name."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from confluent_kafka import KafkaError
 from streams.errors import SurroundingsError
 
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
-"""To a producer: somebody else has taken over its transactional id."""
+"""For a producer: another process has taken its transactional id."""
 LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
-"""To a consumer with a name in its group; the last one where it is told to seek.
+"""For a static consumer; the last one on seek.
 
-Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
+Kafka's client also considers itself fenced if its group's coordinator was unavailable for longer
 than a session while nobody polled.
 """
 
 
 class FencedError(SurroundingsError):
-    """Somebody else has taken over the name: whatever is under way here will not happen."""
+    """Another process has taken the name: whatever is in progress here will not happen."""
 
 
 def is_fatal(error: KafkaError) -> bool:
-    """Tell whether a consumer will never read again; what its poll returns does not say so."""
+    """Tell whether a consumer is fenced for good; the result of its poll does not show it."""
     return error.fatal() or error.code() in LOST

@@ -1,4 +1,4 @@
-"""Reading many topics at once, merged into one order: to their ends, and on as records come."""
+"""Read many topics at once, merged into one order: to their ends, and continuously."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Place = tuple[str, int]
 
 _AHEAD = 1_000
-"""Records of one partition that may wait for those of others."""
+"""Buffered records of one partition that wait for those of others."""
 _SLICE = 0.2
 """Seconds in the client library at a time, so that an interrupt is served."""
 _PATIENCE = 30.0
@@ -28,7 +28,7 @@ _TAIL = -2000  # librdkafka: this minus n is "n before the end"
 
 
 def raw_record(message: Message) -> RawRecord:
-    """Return a record as :func:`streams.wire.describe.describe` takes it, whatever is in it."""
+    """Return a record as :func:`streams.wire.describe.describe` expects it, with any content."""
     key: Any = message.key()
     value: Any = message.value()
     unreadable = ""
@@ -49,10 +49,10 @@ def raw_record(message: Message) -> RawRecord:
 
 
 class Follower(Generic[Item]):
-    """Reads partitions of topics side by side.
+    """Read partitions of topics in parallel.
 
-    ``make`` turns a record into an item or, with ``None``, leaves it out; ``order`` is an item's
-    sorting key. Records of a partition never change places among themselves.
+    ``make`` turns a record into an item, or leaves it out with ``None``; ``order`` is an item's
+    sort key. The order of records within a partition is kept.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Begin at the beginning or, with ``last``, that many positions before each end."""
+        """Start at the beginning or, with ``last``, that many offsets before each end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(
@@ -84,11 +84,11 @@ class Follower(Generic[Item]):
         self._ticket = 0
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()
 
     def to_end(self) -> Iterator[Item]:
-        """Yield what is there as of now, in order."""
+        """Yield what exists now, in order."""
         quiet_since = time.monotonic()
         while self._reading or self._heads:
             yield from self._ready()
@@ -108,7 +108,7 @@ class Follower(Generic[Item]):
         self._paused.clear()
 
     def onward(self) -> Iterator[Item]:
-        """Yield what comes from now on, as it comes, for ever; raises SurroundingsError."""
+        """Yield new records as they arrive, forever; raises SurroundingsError."""
         while True:
             batch = self._poll()
             self._health.look(bool(batch), self._consumer)
@@ -148,7 +148,7 @@ class Follower(Generic[Item]):
             self._consumer.pause([TopicPartition(*place)])
 
     def _ready(self) -> Iterator[Item]:
-        """Yield while every partition that is still read has shown what it goes on with."""
+        """Yield items while the next one of every unfinished partition is known."""
         while self._heads and not self._waiting:
             _, _, place = heapq.heappop(self._heads)
             buffer = self._buffers[place]

@@ -1,8 +1,8 @@
-"""Transactions that nothing ends: no `read_committed` reader gets past the first record of one.
+"""Hung transactions: `read_committed` consumers cannot read beyond their first record.
 
-A producer of ours commits, or its coordinator aborts, within 15 s (`transaction.timeout.ms`). What
-stays open for longer has been lost by the coordinator (KAFKA-20734, say) and stays open for ever.
-The last stable offset shows it: it is lower than the end of the log, and does not move.
+Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
+transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays
+open forever. The last stable offset shows it: it is below the log end and does not move.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets, read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds that a transaction of ours is never open: its own time, and until its end is noticed."""
+"""Seconds after which a transaction cannot be ours: its timeout, and the time until its end is
+noticed.
+"""
 _LOOK = 0.2
 
 
@@ -29,21 +31,21 @@ class Hung(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return how to end it."""
+        """Return how to abort it."""
         return (
-            "If its producer is gone, end it: kafka-transactions.sh --bootstrap-server HOST:PORT "
+            "If its producer is gone, abort it: kafka-transactions.sh --bootstrap-server HOST:PORT "
             f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
         )
 
     def __str__(self) -> str:
         return (
-            f"A transaction hangs in {self.topic}/{self.partition} from offset {self.offset} on: "
-            "nothing behind it is read."
+            f"A transaction hangs in {self.topic}/{self.partition} at offset {self.offset}: "
+            "read_committed consumers cannot read beyond it."
         )
 
 
 class HungTransactions:
-    """Remembers from look to look since when each partition's first open transaction is open."""
+    """Track since when the first open transaction of each partition has been open."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class HungTransactions:
         self.open: dict[Hung, float] = {}
 
     def look(self, topics: Sequence[str]) -> tuple[Hung, ...]:
-        """Look once; returns those that have been open for ``patience`` seconds."""
+        """Check once; return transactions that have been open for ``patience`` seconds."""
         stable = read_ends(self._cluster, topics)
         highs = read_highs(self._cluster, topics)
         now = self._clock()
@@ -67,7 +69,7 @@ class HungTransactions:
 def find_hung(
     cluster: Cluster, topics: Sequence[str], patience: float = PATIENCE
 ) -> tuple[Hung, ...]:
-    """Return the hung transactions of topics; at once, where no transaction stays open."""
+    """Return the hung transactions of topics; immediately if no transaction stays open."""
     watch = HungTransactions(cluster, patience)
     hung, candidates = watch.look(topics), set(watch.open)
     while candidates and not hung:
@@ -80,16 +82,16 @@ def find_hung(
 def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
     """Return when everything before these ends is committed or aborted.
 
-    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
+    Raises SurroundingsError if a transaction stays open for ``timeout`` seconds.
     """
     for hung in find_open(cluster, ends, timeout):
         raise still_open(hung, timeout)
 
 
 def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ...]:
-    """Return the transactions that stay open before these ends for ``timeout`` seconds.
+    """Return the transactions before these ends that stay open for ``timeout`` seconds.
 
-    Returns at once where there are none, or no more.
+    Returns as soon as none is left.
     """
     topics = list(dict.fromkeys(topic for topic, _ in ends))
     deadline = time.monotonic() + timeout
@@ -102,9 +104,9 @@ def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ..
 
 
 def still_open(hung: Hung, timeout: float) -> SurroundingsError:
-    """Return what tells a user that a transaction stays open, and how to end it."""
+    """Return the error for a transaction that stays open, with its remedy."""
     return SurroundingsError(
-        f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, from "
-        f"offset {hung.offset} on: nothing behind it can be read.",
-        f"Try again when it has timed out. {hung.remedy}",
+        f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, at "
+        f"offset {hung.offset}: read_committed consumers cannot read beyond it.",
+        f"Retry after its timeout. {hung.remedy}",
     )

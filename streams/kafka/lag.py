@@ -1,4 +1,4 @@
-"""How far consumer groups are behind the ends of what they read."""
+"""Consumer group lag."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
-"""Seconds before a partition that had no leader is asked about again."""
+"""Seconds before a partition without a leader is retried."""
 
 Lags = dict[tuple[str, str], int]
-"""Records that a group has not passed yet, by group and topic."""
+"""Unread records, by group and topic."""
 Offsets = dict[tuple[str, int], int]
-"""The next record, by topic and partition."""
+"""The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next record and what the group has noted beside it, by topic and partition."""
+"""The next offset and its note, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
-    """Return how many committed records lie behind each group in the topics that it reads.
+    """Return how many committed records each group has not read, by topic.
 
-    Positions are counted: also the marker that ends a transaction has one. A group that has never
-    committed is behind all that its topic holds. Topics that do not exist are left out.
+    Offsets are counted, including transaction markers. A group without an offset lags by the whole
+    topic. Topics that do not exist are left out.
     """
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
@@ -55,42 +55,42 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
             for p in where.get(topic, ()):
                 key = (topic, p.partition)
                 if key not in begins or key not in ends:
-                    continue  # deleted while it was asked about
+                    continue  # deleted during the request
                 at = max(positions.get(key, -1), begins[key])
                 lags[group, topic] = lags.get((group, topic), 0) + max(0, ends[key] - at)
     return lags
 
 
 def read_positions(cluster: Cluster, group: str) -> Offsets:
-    """Return what a group has passed; nothing where it has never committed."""
+    """Return a group's committed offsets; nothing if it has never committed."""
     return {place: position for place, (position, _) in read_notes(cluster, group).items()}
 
 
 def read_notes(cluster: Cluster, group: str) -> Notes:
-    """Return what a group has passed, with what it has noted there."""
-    admin = cluster.admin()  # while it is held, the answer can come
+    """Return a group's committed offsets, with the notes beside them."""
+    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     return _noted(_asked(admin, group))
 
 
 def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
-    """Return what groups have passed, as :func:`read_notes`; all are asked at once."""
+    """Return the offsets of groups like :func:`read_notes`; all are requested at once."""
     admin = cluster.admin()
     asked = {group: _asked(admin, group) for group in groups}
     return {group: _noted(future) for group, future in asked.items()}
 
 
 def read_ends(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return where the committed records of topics end; what does not exist is left out."""
+    """Return the last stable offsets of topics; topics that do not exist are left out."""
     return _of_topics(cluster, topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
 
 def read_begins(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return where the logs of topics begin: 0 where nothing was trimmed; as :func:`read_ends`."""
+    """Return the log start offsets of topics: 0 if nothing was trimmed; like :func:`read_ends`."""
     return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
 def read_highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return where topics end with what is not committed yet; as :func:`read_ends`."""
+    """Return the high watermarks, including uncommitted records; like :func:`read_ends`."""
     spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     return _of_topics(cluster, topics, spec, IsolationLevel.READ_UNCOMMITTED)
 
@@ -128,10 +128,10 @@ def _offsets(
     spec: OffsetSpec,
     isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> Offsets:
-    """Return the offsets; a partition without a leader is asked about again until it has one.
+    """Return offsets; retry partitions without a leader until they have one.
 
-    A topic that is deleted meanwhile is left out. Raises KafkaException for any other failure, and
-    where there is no leader within 30 s.
+    Topics deleted meanwhile are left out. Raises KafkaException on any other error, and if there is
+    no leader within 30 s.
     """
     found: Offsets = {}
     left, deadline = list(partitions), time.monotonic() + _TIMEOUT
@@ -147,7 +147,8 @@ def _offsets(
                 again.append(TopicPartition(place.topic, place.partition))
         if again:
             time.sleep(_PAUSE)
-            known = admin.list_topics(timeout=_TIMEOUT).topics  # the client learns who leads now
+            # the client refreshes the leaders now
+            known = admin.list_topics(timeout=_TIMEOUT).topics
             again = [place for place in again if place.topic in known]
         left = again
     return found

@@ -1,4 +1,4 @@
-"""Which topics there are."""
+"""List topics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from streams.kafka.cluster import Cluster
 
 
 def topic_names(cluster: Cluster, timeout: float = 30) -> dict[str, int]:
-    """Return the names of all topics with their numbers of partitions; asking creates none."""
+    """Return the names of all topics with their numbers of partitions; creates no topic."""
     return names_known(cluster.admin(), timeout)
 
 
 def names_known(client: Any, timeout: float) -> dict[str, int]:
-    """Return what :func:`topic_names` does, asked by a client that there is already."""
+    """List topics like :func:`topic_names`, with an existing client."""
     metadata = client.list_topics(timeout=timeout).topics
     return {name: len(topic.partitions) for name, topic in metadata.items() if topic.error is None}

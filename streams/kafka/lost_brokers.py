@@ -1,9 +1,8 @@
-"""A client of Kafka's that asks nobody any more, although Kafka is there.
+"""Detect a client that has lost all brokers, although Kafka is available.
 
-A cluster that has just come back may answer that it has no brokers. Kafka's client (librdkafka 2.13
-to 2.16, its issue 5301) then forgets all that it knew, those that it was told to begin with too,
-whatever ``metadata.recovery.strategy`` says, and stands still without a word. Only another client
-goes on.
+A cluster that has just come back may report an empty list of brokers. Kafka's client (librdkafka
+2.13 to 2.16, issue 5301) then drops all brokers, including the bootstrap servers, whatever
+``metadata.recovery.strategy`` says, and hangs without an error. Only a new client can continue.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
 
 _PATIENCE = 15.0
-"""Seconds without any sign that all is well after which clients are asked."""
+"""Seconds without any response after which clients are checked."""
 _TIMEOUT = 5.0
 
 
@@ -30,25 +29,25 @@ class Asking(Protocol):
 
 
 class LostBrokers:
-    """Looks after clients that have not heard from Kafka for a while; ``clock`` is in seconds."""
+    """Watch clients that have not heard from Kafka for a while; ``clock`` is in seconds."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster, self._clock = cluster, clock
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
-        """Raise SurroundingsError where :meth:`finds` does, for who cannot make a client anew."""
+        """Raise SurroundingsError if :meth:`finds` is true; for clients that cannot be replaced."""
         if self.finds(is_well, *clients):
             raise SurroundingsError(
-                f"Kafka at {self._cluster.bootstrap} is there, but its client here has "
-                "forgotten where (librdkafka issue 5301).",
-                "Start this again: another client goes on.",
+                f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
+                "all brokers (librdkafka issue 5301).",
+                "Restart this process: a new client can connect.",
             )
 
     def finds(self, is_well: bool, *clients: Asking) -> bool:
-        """Tell whether one of the clients asks nobody, and a new one is answered.
+        """Tell whether one of the clients has lost all brokers while a new client gets a response.
 
-        Now and then this takes some seconds, but not where ``is_well``.
+        Occasionally this takes some seconds, but not if ``is_well``.
         """
         if is_well:
             self._look_at = None

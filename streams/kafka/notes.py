@@ -1,8 +1,8 @@
-"""What stands beside a committed offset, as it was said.
+"""Notes in the metadata of committed offsets, with an explicit end.
 
-Kafka's client (librdkafka 2.16 under confluent-kafka 2.16.1) hands some of these texts over with
-whatever lies behind them in memory: ``r0 5+2`` becomes ``r0 5+25``, or is no UTF-8 any more. So a
-note says itself where it ends.
+Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these texts with
+whatever follows them in memory: ``r0 5+2`` becomes ``r0 5+25``, or is not UTF-8 any more. So a note
+marks its own end.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ _END = "\n"
 
 
 class Noted(Protocol):
-    """A TopicPartition, as far as it matters here."""
+    """The relevant part of a TopicPartition."""
 
     @property
     def metadata(self) -> str | None:
-        """Return the text; raises UnicodeDecodeError where none is behind it."""
+        """Return the text; raises UnicodeDecodeError if garbage follows it."""
 
 
 def closed(note: str) -> str:
-    """Return a note as it is committed; one that says nothing is none."""
+    """Return a note as it is committed; an empty note is an empty text."""
     return note and note + _END
 
 
 def note_of(found: Noted) -> str:
-    """Return the note beside an offset that Kafka's client has found; without one, nothing.
+    """Return the note beside an offset; without one, an empty text.
 
-    What somebody else has committed, without an end, is returned with what lies behind it.
+    A foreign note without an end mark is returned with what follows it.
     """
     try:
         text = found.metadata or ""

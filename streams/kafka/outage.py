@@ -1,8 +1,7 @@
-"""When Kafka goes away: one line, one every ten seconds, and one when it is back.
+"""Log an outage of Kafka: one line at its start, one every ten seconds, and one at its end.
 
-librdkafka tells every attempt of every client to connect, for as long as it lasts, and never that
-one has succeeded. So the first such line starts a look at the cluster itself, and what that sees is
-told; the other lines are not.
+librdkafka logs every failed connection attempt of every client, but never a success. So the first
+such line starts a check of the cluster itself, and its result is logged instead of the other lines.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from collections.abc import Callable
 from confluent_kafka import KafkaException
 
 EVERY = 10.0
-"""Seconds between two lines about a cluster that is still away."""
+"""Seconds between two lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without any such line after which nobody is left who waits for the cluster."""
+"""Seconds without any such line after which no client waits for the cluster any more."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
-"""What librdkafka begins its lines about connections with; any other line is passed on."""
+"""The prefix of librdkafka's lines about connections; other lines are passed on."""
 
 log = logging.getLogger("hopline.kafka")
 _lines = logging.getLogger("hopline.librdkafka")
@@ -34,9 +33,10 @@ _told.setLevel(logging.WARNING)
 
 
 class Outage:
-    """What clients of one cluster take for their logger.
+    """The logger of one cluster's clients.
 
-    ``look`` asks the cluster anything, with so many seconds to answer; raises KafkaException.
+    ``look`` sends any request to the cluster, with so many seconds to respond; raises
+    KafkaException.
     """
 
     def __init__(self, bootstrap: str, look: Callable[[float], object]) -> None:
@@ -46,12 +46,12 @@ class Outage:
         self._watched = False
         self._heard_at = 0.0
         self.refused = ""
-        """Why a broker that answers lets nobody in, if so: nothing else says it."""
+        """The last reason why a broker rejected a login, if any: it is reported nowhere else."""
         self.reason = ""
-        """Why a broker could not be connected to, last, if so."""
+        """The last reason of a failed connection, if any."""
 
     def log(self, level: int, message: str, *args: object) -> None:
-        """Take a line of librdkafka's."""
+        """Process a line of librdkafka's log."""
         text = message % args if args else message
         if not _lines.isEnabledFor(level):
             return
@@ -73,18 +73,18 @@ class Outage:
         try:
             if self._answers(_LOOK):
                 self.refused = self.reason = ""
-                # One of several brokers, or what a client that is seldom polled says late.
+                # One of several brokers, or a late report of a client that is seldom polled.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return
-            _told.error("Kafka at %s is away: %s", self._bootstrap, _reason(text))
+            _told.error("Kafka at %s is unavailable: %s", self._bootstrap, _reason(text))
             while not self._answers(EVERY):
                 now = time.monotonic()
                 if now - self._heard_at > _FORGET:
-                    return  # the clients are gone, and the cluster with them
-                _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, now - began)
+                    return  # the clients are closed, and the cluster is no longer used
+                _told.error("Kafka at %s unavailable for %.0f s", self._bootstrap, now - began)
             away = time.monotonic() - began
-            _told.warning("Kafka at %s is back after %.0f s", self._bootstrap, away)
+            _told.warning("Kafka at %s is available again after %.0f s", self._bootstrap, away)
         finally:
             self._watched = False
 
@@ -102,5 +102,5 @@ class Outage:
 
 
 def _reason(text: str) -> str:
-    """Return a line of librdkafka's without the client, its thread, and how often it tried."""
+    """Return a line of librdkafka's without client, thread and number of attempts."""
     return _AROUND.sub("", text.rpartition("]: ")[2])

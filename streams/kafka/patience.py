@@ -1,10 +1,9 @@
-"""Calls of Kafka's client that may never come back, whatever time they were given.
+"""Time limits for calls of Kafka's client that may never return, whatever their timeout.
 
-``send_offsets_to_transaction`` takes no notice of its timeout while the group's coordinator is
-away, and may wait on for minutes when another broker has become it (librdkafka 2.16; its issues
-5456 and 5511). A broker that Kafka no longer names is forgotten, but not that it was the
-coordinator; so a call that begins when all is well again still asks nobody, and only another
-client gets an answer.
+``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
+wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and
+5511). A broker that Kafka no longer lists is dropped, but stays the cached coordinator; so even
+later calls ask nobody, and only a new client gets a response.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from queue import Empty, SimpleQueue
 Call = Callable[[], object]
 
 FIRST = 3.0
-"""Seconds that such a call may take: a coordinator that is there answers in milliseconds."""
+"""Time limit of such a call in seconds: an available coordinator responds in milliseconds."""
 LONGEST = 24.0
 
 
 class StuckError(Exception):
-    """A call has not come back in time; its client is of no use any more."""
+    """A call has not returned in time; its client is unusable."""
 
 
 class _Caller:
-    """A thread that makes calls, one after the other; nobody waits for it when a process ends."""
+    """A daemon thread that makes calls, one after the other."""
 
     def __init__(self) -> None:
         self.calls, self.ended = SimpleQueue[Call](), SimpleQueue[BaseException | None]()
@@ -45,11 +44,11 @@ def _failure(call: Call) -> BaseException | None:
 
 
 _idle: list[_Caller] = []
-"""Who waits for a call. A thread for each call took seven times as long."""
+"""Idle threads for calls. A new thread for each call took seven times as long."""
 
 
 def _begin(call: Call) -> _Caller:
-    """Let a thread make a call; who has seen it end gives the thread back to :data:`_idle`."""
+    """Start a call in a thread, which goes back to :data:`_idle` when the call has ended."""
     try:
         caller = _idle.pop()
     except IndexError:
@@ -59,10 +58,10 @@ def _begin(call: Call) -> _Caller:
 
 
 def in_time(call: Call, seconds: float) -> None:
-    """Make a call in another thread, and raise what it raises.
+    """Make a call in another thread, and raise its error.
 
-    Raises StuckError where it takes longer: the thread and the client that it waits in are left
-    behind, and it takes a new client to go on.
+    Raises StuckError if it takes longer: the thread and its client are abandoned, and a new client
+    is needed.
     """
     caller = _begin(call)
     try:
@@ -75,17 +74,17 @@ def in_time(call: Call, seconds: float) -> None:
 
 
 class Patience:
-    """How long a client's calls may take: three seconds, and twice as long with each replacement.
+    """The time limit of a client's calls: three seconds, doubled with each replacement.
 
-    On a machine so busy that a call takes longer, a client that is always replaced too early would
-    never get anything done.
+    On a loaded machine where a call takes longer, a client that is always replaced too early would
+    never make progress.
     """
 
     def __init__(self) -> None:
         self._seconds = FIRST
 
     def call(self, call: Callable[[], object], within: float | None = None) -> None:
-        """Make a call as :func:`in_time` does, in no more than ``within`` seconds."""
+        """Make a call like :func:`in_time`, within at most ``within`` seconds."""
         try:
             in_time(call, min(self._seconds, LONGEST if within is None else within))
         except StuckError:
@@ -95,20 +94,20 @@ class Patience:
 
 
 class OneAtATime:
-    """Calls that may take long, one at a time, beside the thread that makes them."""
+    """Make slow calls, one at a time, outside the calling thread."""
 
     def __init__(self) -> None:
         self._caller: _Caller | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a call has not come back yet: then its client must not be closed."""
+        """Tell whether a call has not returned yet: then its client must not be closed."""
         return self._caller is not None
 
     def call(self, call: Call, seconds: float) -> bool:
-        """Make a call, and tell whether it has come back within so many seconds; raises its error.
+        """Make a call, and tell whether it has returned within so many seconds; raise its error.
 
-        While an earlier one has not come back none is made, and nobody waits.
+        While an earlier call is running, do nothing and return at once.
         """
         is_new = self._caller is None
         if self._caller is None:

@@ -1,4 +1,4 @@
-"""Reading a topic's partitions without a group: to the end, or at a given position."""
+"""Read a topic's partitions without a group: to the end, or at a given offset."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PASSING = NO_LEADER | {
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
 }
-"""What a broker, or the client, answers about a topic that it has only just heard of."""
+"""Errors of the broker or the client about a topic that was just created."""
 
 
 def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:
-    """Return a topic's partitions; raises SurroundingsError where it does not exist."""
-    # All topics are listed: asking for one by name creates it on a broker that allows that.
+    """Return a topic's partitions; raise SurroundingsError if it does not exist."""
+    # All topics are listed: a request by name creates the topic on brokers that allow that.
     try:
         metadata = cluster.admin().list_topics(timeout=timeout).topics.get(topic)
     except KafkaException as error:
@@ -38,11 +38,10 @@ def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[
 def watermarks(
     consumer: Consumer, topic: str, partition: int, *, timeout: float = 30
 ) -> tuple[int, int]:
-    """Return where a partition's log begins and ends; waits for the leader of a new topic.
+    """Return the start and end offset of a partition; wait for the leader of a new topic.
 
-    Raises KafkaException where there is none within ``timeout`` seconds.
-    The end is the last stable offset for a consumer that reads what is committed, and the high
-    watermark for one that reads everything.
+    Raises KafkaException if there is none within ``timeout`` seconds. The end is the last stable
+    offset for a read_committed consumer, and the high watermark for others.
     """
     where, deadline = TopicPartition(topic, partition), time.monotonic() + timeout
     while True:
@@ -51,47 +50,46 @@ def watermarks(
         except KafkaException as error:
             if time.monotonic() > deadline or error.args[0].code() not in _PASSING:
                 raise
-            consumer.poll(0.5)  # a pause that keeps the client's callbacks served
+            consumer.poll(0.5)  # a pause that still serves the client's callbacks
 
 
 PATIENCE = 30.0
-"""Seconds that a reader waits for a record before it asks whether Kafka is there at all."""
+"""Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
-"""So many times it waits in a row for one that does answer, and has nothing."""
+"""How many times in a row it waits while Kafka responds without records."""
 
 
 def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
     """Return what a consumer reads next: a record, the end of a partition, or an error.
 
-    However slow Kafka is, it is waited for while it answers: SurroundingsError after 30 s without
-    any sign of it, or two minutes in which it has given nothing, not even an end. ``partition`` is
-    one that is still read.
+    Slow responses are waited for: SurroundingsError after 30 s without any response, or after two
+    minutes without a record or partition end. ``partition`` is one that is still read.
     """
     for _ in range(_STILL):
         message = consumer.poll(PATIENCE)
         if message is not None:
             return message
-        try:  # not watermarks(), which polls: what it got by that would be lost
+        try:  # not watermarks(), which polls: its record would be lost
             consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE)
         except KafkaException as error:
             raise SurroundingsError(
                 f"Topic {topic} cannot be read: no answer for {PATIENCE:.0f} s."
             ) from error
     raise SurroundingsError(
-        f"Topic {topic} cannot be read: Kafka answers, and has given nothing of it for "
+        f"Topic {topic} cannot be read: Kafka responds, but has returned no records for "
         f"{_STILL * PATIENCE:.0f} s.",
-        "Somebody may have left a transaction open; try again when it has timed out. "
-        "One that never does is found by `kafka-transactions.sh find-hanging`.",
+        "A transaction may be open; retry after its timeout. `kafka-transactions.sh "
+        "find-hanging` finds transactions that never time out.",
     )
 
 
 def read_all(
     cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
 ) -> Iterator[Message]:
-    """Yield a topic's committed records in order, from the beginning to the end as of now.
+    """Yield a topic's committed records in order, from the start to the current end.
 
-    The end is the last stable offset: an open transaction does not hold the reader up. With
-    ``to_high`` it is the high watermark: the reader waits until open transactions have ended.
+    The end is the last stable offset: an open transaction does not block. With ``to_high`` it is
+    the high watermark: the reader waits until open transactions have ended.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
@@ -101,13 +99,13 @@ def read_all(
 def read_from(
     cluster: Cluster, places: Sequence[TopicPartition], *, to_high: bool = False
 ) -> Iterator[Message]:
-    """Yield what lies behind places of one topic, as :func:`read_all`."""
+    """Yield the records after given offsets of one topic, like :func:`read_all`."""
     topic, wanted = places[0].topic, [place.partition for place in places]
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
     )
     try:
-        for p in wanted:  # a topic that has only just been made gets a leader by this
+        for p in wanted:  # a new topic gets a leader meanwhile
             watermarks(consumer, topic, p)
         highs = _ends(cluster, topic, wanted) if to_high else {}
         consumer.assign(list(places))
@@ -133,9 +131,9 @@ def read_live(
     to_high: bool = False,
     only: Container[bytes] | None = None,
 ) -> dict[bytes, bytes]:
-    """Return what a compacted topic holds: the latest value of each key that has one.
+    """Return the content of a compacted topic: the latest value of each key.
 
-    With ``only`` nothing but these keys is kept: others may write more than memory holds.
+    With ``only`` just these keys are kept: others may have more data than fits into memory.
     """
     live: dict[bytes, bytes] = {}
     for message in read_all(cluster, topic, partition, to_high=to_high):
@@ -151,7 +149,7 @@ def read_live(
 
 
 def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]:
-    """Return the high watermarks: who reads what is committed is told the last stable offset."""
+    """Return the high watermarks: a read_committed consumer gets the last stable offset."""
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", isolation_level="read_uncommitted"
     )
@@ -162,29 +160,29 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
 
 
 CACHE_BYTES = 48 << 20
-"""What the caches of all :class:`Fetcher` of a worker may hold together."""
+"""The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
-"""What a record takes beside its key and value: headers, and Python's own objects."""
+"""The overhead of a record beside its key and value: headers, and Python's own objects."""
 
 
 _SKIP = 2_000
-"""So many records are read and passed over rather than sought: about what a new fetch costs."""
+"""Skipping so many records costs about as much as a new fetch."""
 _AT_ONCE = 500
-"""Of what has arrived already so many records are taken from the client with one call."""
+"""How many records are taken from the client with one call."""
 _AHEAD_KBYTES = 8 << 10
-"""What the client may have read beyond what is asked for."""
+"""The client's prefetch beyond what is requested."""
 
 
 class GoneError(SurroundingsError):
-    """A record that somebody still needs is not in its log any more."""
+    """A record that is still needed was deleted from its log."""
 
 
 class Fetcher:
-    """Fetch records of one partition by their position, with a cache of the latest.
+    """Fetch records of one partition by offset, with a cache of the latest.
 
-    Positions are kept instead of bodies, so a body that is needed again is read again. A caller
-    that needs several asks in the order of their positions: the log is read forward once then. The
-    cache holds up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
+    Offsets are kept instead of bodies, so bodies are reread when needed. A caller that needs
+    several requests them in offset order, so that the log is read forward once. The cache has up to
+    ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
     """
 
     def __init__(
@@ -196,10 +194,10 @@ class Fetcher:
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, Message] = OrderedDict()
         self._read: deque[Message] = deque()
-        self._next: int | None = None  # where reading goes on; None: nowhere yet
+        self._next: int | None = None  # next offset to read; None: none yet
 
     def remember(self, message: Message) -> None:
-        """Keep a record that was just read by somebody else."""
+        """Cache a record that was just read elsewhere."""
         offset = message.offset()
         assert offset is not None
         if offset in self._cache:
@@ -211,9 +209,9 @@ class Fetcher:
             self._size -= len(oldest) + RECORD_BYTES
 
     def fetch(self, position: int) -> Message:
-        """Return the record at a position; raises GoneError where there is none any more.
+        """Return the record at an offset; raise GoneError if it was deleted.
 
-        Any other SurroundingsError says that Kafka does not answer.
+        Any other SurroundingsError means that Kafka does not respond.
         """
         found = self._cache.get(position)
         if found is not None:
@@ -226,7 +224,7 @@ class Fetcher:
                 self.close()
                 gone = error.code() == KafkaError._AUTO_OFFSET_RESET
                 raise (GoneError if gone else SurroundingsError)(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: {error}"
+                    f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -235,8 +233,8 @@ class Fetcher:
                 return message
             if offset > position:
                 raise GoneError(
-                    f"{self._topic}/{self._partition}@{position} is gone: "
-                    f"the log goes on at {offset}"
+                    f"{self._topic}/{self._partition}@{position} was deleted: the log continues "
+                    f"at {offset}"
                 )
 
     def _next_of(self, consumer: Consumer) -> Message:
@@ -253,7 +251,7 @@ class Fetcher:
             self._consumer = self._cluster.consumer(
                 f"{self._cluster.topics.prefix}fetcher",
                 queued_max_messages_kbytes=_AHEAD_KBYTES,
-                fetch_queue_backoff_ms=10,  # by default it pauses for a second where that is full
+                fetch_queue_backoff_ms=10,  # by default it pauses for a second if the queue is full
             )
             self._next = None
         if self._next is None or not self._next <= position <= self._next + _SKIP:
@@ -262,7 +260,7 @@ class Fetcher:
         return self._consumer
 
     def close(self) -> None:
-        """Leave the broker alone; the next fetch begins anew."""
+        """Close the consumer; the next fetch creates a new one."""
         self._read.clear()
         if self._consumer is not None:
             self._consumer.close()

@@ -1,12 +1,12 @@
-"""Reading the recent past of a topic of one partition, in few fetches, and knowing where it ends.
+"""Read the recent records of a one-partition topic in few fetches, and detect its end.
 
-A consumer asks for more as soon as it has something. At hundreds of records a second each of them
-would be a fetch of its own, which costs a hundred times what the record does. With :data:`GATHERED`
-it asks again only when the application has taken what there was.
+A consumer fetches again as soon as it has a record. At hundreds of records a second each record
+would be a fetch, which costs a hundred times as much. With :data:`GATHERED` it fetches only after
+the application has taken all records.
 
-While a partition has records that the application has not taken, the client looks every
-``fetch.queue.backoff.ms`` whether it has, and fetches the other partitions without it. A consumer
-that pauses between two reads is better off with :data:`PAUSING`: it looks and fetches less often.
+While a partition has records that the application has not taken, the client checks every
+``fetch.queue.backoff.ms``, and fetches the other partitions without it. A consumer that pauses
+between two reads should use :data:`PAUSING`, which checks and fetches less often.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from streams.kafka.reader import next_of, watermarks
 
 GATHERED: dict[str, Any] = {"queued_min_messages": 1, "fetch_queue_backoff_ms": 10}
-"""What a consumer is configured with that fetches only when all that it had was read."""
+"""Configuration of a consumer that fetches only when everything was read."""
 PAUSING: dict[str, Any] = {
     "queued_min_messages": 1,
     "fetch_queue_backoff_ms": 100,
     "fetch_wait_max_ms": 500,
 }
-"""What such a consumer is configured with that pauses between two reads, and so reads later."""
+"""Configuration of such a consumer that pauses between two reads."""
 BATCH = 1_000
 """How many records are taken from the client's queue at a time."""
 
@@ -33,10 +33,10 @@ BATCH = 1_000
 def start_before_newest(
     consumer: Consumer, topic: str, seconds: Callable[[Message], float]
 ) -> tuple[int, int]:
-    """Return the offset from which to read a topic's recent past, and where the topic ends now.
+    """Return the offset of a topic's recent past, and the current end.
 
     The past begins so many ``seconds`` before the newest record, by the broker's clock
-    (LogAppendTime): no other clock is asked. Compaction never removes the newest record.
+    (LogAppendTime); no other clock is used. Compaction never removes the newest record.
     """
     where = TopicPartition(topic, 0)
     low, high = watermarks(consumer, topic, 0)
@@ -55,13 +55,13 @@ def start_before_newest(
 
 
 def take(consumer: Consumer, timeout: float) -> list[Message]:
-    """Return what there is to read, waiting at most ``timeout`` seconds for the first of it."""
+    """Return available records; wait at most ``timeout`` seconds for the first."""
     first = consumer.poll(timeout)
     return [] if first is None else [first, *consumer.consume(BATCH, 0)]
 
 
 def is_at_end(consumer: Consumer, topic: str, position: int) -> bool:
-    """Tell whether a position is the end of a topic as of the last fetch; asks no broker.
+    """Tell whether an offset is the topic's end as of the last fetch; asks no broker.
 
     At hundreds of records a second no fetch is empty, and the client reports no end of partition.
     """

@@ -1,11 +1,10 @@
-"""A static member that comes back to its group, and topics that were created meanwhile.
+"""Assign topics that were created while a static member was down.
 
 Kafka recognizes a static member and returns its last assignment without a rebalance (KIP-345). A
-topic that was created since then is read by no member, and the group's leader, which watches topics
-for the others, does not notice when it is the one that has restarted. So each member looks after it
-has joined, and asks for a rebalance where a partition is assigned to no member. The leader assigns
-by the metadata that it has: where that is stale, the partition stays idle, so the member looks
-again a few times.
+topic created since then is unassigned, and the group's leader, which watches topics for the others,
+does not notice if it is the restarted member. So each member checks after joining, and requests a
+rebalance if a partition is unassigned. The leader assigns by its own metadata: if that is stale,
+the partition stays unassigned, so the member checks a few more times.
 """
 
 from __future__ import annotations
@@ -23,20 +22,19 @@ log = logging.getLogger("hopline.kafka")
 
 _TIMEOUT = 10.0
 _UNSETTLED = 0.5
-"""Seconds until a group is asked again that was rebalancing."""
+"""Seconds until a rebalancing group is checked again."""
 _AGAIN = 5.0
-"""Seconds until it is asked again, where Kafka did not answer, or something was idle."""
+"""Seconds until it is checked again if Kafka did not respond, or a partition was unassigned."""
 _MOST = 5
-"""So many rebalances at most: a partition may be idle because another member cannot read it."""
+"""The most rebalances: a partition may be unassigned because another member cannot read it."""
 
 
 class Returning:
-    """What a member does after it has joined its group; without a ``name`` it does nothing.
+    """The check of a member after it has joined its group; without a ``name`` it does nothing.
 
-    ``is_due``: there may still be something to look for.
-
-    ``after``: so many seconds after it was first asked for, where members hand partitions over in
-    two steps, between which they are nobody's. ``clock`` is monotonic, in seconds.
+    ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request,
+    where members transfer partitions in two steps, between which they are unassigned. ``clock`` is
+    monotonic, in seconds.
     """
 
     def __init__(
@@ -55,10 +53,10 @@ class Returning:
         self._asked = 0
 
     def finds_idle(self, topics: Collection[str]) -> bool:
-        """Return whether to ask for a rebalance: a part of these topics is assigned to no member.
+        """Tell whether to request a rebalance: a partition of these topics is unassigned.
 
-        Waits for Kafka. Most calls ask nothing and return ``False``; after ``True`` a later call
-        looks again, until nothing is idle.
+        Waits for Kafka. Most calls do nothing and return ``False``; after ``True`` a later call
+        checks again, until all are assigned.
         """
         if not self.is_due:
             return False
@@ -72,7 +70,7 @@ class Returning:
         except KafkaException as error:
             self.is_due = not is_forbidden(error.args[0])
             self._look_at = self._clock() + _AGAIN
-            log.info("%s: what is assigned is not known: %s", self._group, error)
+            log.info("%s: the assignment is unknown: %s", self._group, error)
             return False
         self._asked += found is True
         self.is_due = found is None or (found and self._asked < _MOST)
@@ -85,7 +83,7 @@ class Returning:
         there = admin.list_topics(timeout=_TIMEOUT).topics
         group = asked[self._group].result()
         if group.state != ConsumerGroupState.STABLE:
-            return None  # a rebalance goes on, and its leader may not know the topics yet
+            return None  # a rebalance is in progress, or its leader does not know the topics yet
         assigned = {
             (p.topic, p.partition) for m in group.members for p in m.assignment.topic_partitions
         }

@@ -1,4 +1,4 @@
-"""Reading spans of many partitions in bulk: each from one offset up to another, or for ever."""
+"""Read offset ranges of many partitions in bulk, or continuously."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
 
 _BATCH = 1_000
-"""Records at a time: so few that a processor's caches hold them."""
+"""Records at a time: few enough for a processor's caches."""
 _SLICE = 0.2
 """Seconds in the client library at a time, so that an interrupt is served."""
 _LOOK = 2.0
-"""Seconds in which a broker says what topics there are, or is asked again later."""
-# The methods themselves: a call by way of ``map`` is several times as fast so.
+"""Timeout in seconds for listing topics, which is retried later."""
+# The methods themselves: with ``map`` several times as fast.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
 _partition: Callable[[Message], Any] = Message.partition
@@ -32,7 +32,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Offsets of a partition that were let go before they were read: ``begin`` up to ``end``."""
+    """Offsets of a partition that were deleted before they were read: ``begin`` up to ``end``."""
 
     topic: str
     partition: int
@@ -42,12 +42,12 @@ class Overtaken:
 
 @dataclass(slots=True)
 class Spans:
-    """Reads partitions side by side, committed records only, in whatever order they come.
+    """Read partitions in parallel, committed records only, in arrival order.
 
-    ``positions`` says where each goes on, at first where it begins; ``ends`` where it is to end
-    (exclusive), and without them nothing ends. ``patience``: seconds without any record after which
-    a broker is asked whether it answers. ``name``: of the group that it reads under, and never
-    joins; with access control it must be one that the reader may describe.
+    ``positions`` are the next offsets, initially the start; ``ends`` are exclusive, and without
+    them reading never ends. ``patience``: seconds without a record after which a broker is asked
+    whether it responds. ``name``: consumer group of the reader, which never joins it; with access
+    control it must be one that the reader may describe.
     """
 
     cluster: Cluster
@@ -56,7 +56,7 @@ class Spans:
     patience: float = 30.0
     name: str = "capture"
     overtaken: list[Overtaken] = field(default_factory=list)
-    """What was gone when it was to be read, in the order in which that was found."""
+    """Records deleted before they were read, in the order of detection."""
     _open: set[Place] = field(init=False)
     _heard_at: float = field(init=False)
     _consumer: Any = field(init=False)
@@ -66,7 +66,7 @@ class Spans:
         self._consumer = self.cluster.consumer(
             group,
             enable_partition_eof=True,
-            fetch_queue_backoff_ms=20,  # else a full queue is drained and then waited for
+            fetch_queue_backoff_ms=20,  # otherwise a full queue is drained and then waited for
             queued_max_messages_kbytes=32 << 10,
         )
         ends = self.ends
@@ -78,17 +78,17 @@ class Spans:
 
     @property
     def done(self) -> bool:
-        """Tell whether every partition has been read to its end."""
+        """Tell whether every partition was read to its end."""
         return not self._open
 
     @property
     def left(self) -> int:
-        """Return how many offsets are still to be read; 0 where there are no ends."""
+        """Return how many offsets remain; 0 without ends."""
         ends = self.ends
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 
     def add(self, begins: Offsets) -> None:
-        """Read more partitions, each from an offset on; where there are no ends."""
+        """Add partitions with their start offsets; for reading without ends."""
         self.positions.update(begins)
         self._open |= set(begins)
         self._consumer.incremental_assign([TopicPartition(*p, begins[p]) for p in sorted(begins)])
@@ -96,14 +96,14 @@ class Spans:
     def topics(self) -> dict[str, int]:
         """Return all topics of the cluster with their numbers of partitions.
 
-        Raises KafkaException where it does not answer within 2 s.
+        Raises KafkaException if it does not respond within 2 s.
         """
         return names_known(self._consumer, _LOOK)
 
     def read(self) -> list[Message]:
-        """Return the next records, perhaps none; waits no longer than 0.2 s.
+        """Return the next records, perhaps none; wait no longer than 0.2 s.
 
-        Raises SurroundingsError where Kafka does not answer, KafkaException where it refuses.
+        Raises SurroundingsError if Kafka does not respond, KafkaException if it refuses.
         """
         first = self._consumer.poll(_SLICE)
         if first is None:
@@ -116,7 +116,7 @@ class Spans:
         return self._within(batch)
 
     def _within(self, batch: list[Message]) -> list[Message]:
-        """Note how far partitions have come; leave out what lies behind their ends."""
+        """Update the partitions' offsets; drop records at or after their ends."""
         places = zip(map(_topic, batch), map(_partition, batch), strict=True)
         latest = dict(zip(places, map(_offset, batch), strict=True))
         ends, over = self.ends, False
@@ -151,13 +151,13 @@ class Spans:
         return True
 
     def _go_on(self, place: Place) -> None:
-        """Go on where the log begins now; who trimmed it was faster than we."""
+        """Continue at the log's new start, after it was trimmed."""
         low, _ = watermarks(self._consumer, *place)
         at = self.positions[place]
         if low <= at:
             raise SurroundingsError(
-                f"{place[0]}/{place[1]} has no offset {at:,}: its log ends before.",
-                "The topic was made anew; record it into another folder.",
+                f"{place[0]}/{place[1]} has no offset {at:,}: its log ends earlier.",
+                "The topic was recreated; record it into another folder.",
             )
         end = low if self.ends is None else min(low, self.ends[place])
         self.overtaken.append(Overtaken(*place, at, end))
@@ -181,5 +181,5 @@ class Spans:
         self._heard_at = time.monotonic()
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()

@@ -1,4 +1,4 @@
-"""A cluster as a topology states it, with the credentials that the settings have for it."""
+"""A cluster as defined in a topology, with credentials from the settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from streams.wire import Topics
 
 
 def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cluster:
-    """Return a cluster by its address; raises UsageError where nothing says it.
+    """Return a cluster with its address; raise UsageError if it has none.
 
-    What the settings say wins. Where they hold credentials, they alone say who gets these: else
-    whoever writes the catalog could send for a password. ``home`` has the prefix of its topics,
-    unless one is stated.
+    Settings override the topology. If they have credentials, they alone define where these are
+    sent: otherwise any writer of the catalog could obtain a password. ``home`` has the default
+    prefix of its topics.
     """
     _demand_stateable(stated)
     name = stated.credentials or stated.name
@@ -36,16 +36,16 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
     address = properties.pop(ADDRESS, None)
     if address is None:
         raise UsageError(
-            f"Nothing says where the cluster {stated.name} is.", f"Set {_where(name, ADDRESS)}."
+            f"The cluster {stated.name} has no bootstrap servers.", f"Set {_where(name, ADDRESS)}."
         )
     return Cluster(address, Topics(stated.prefix or home.prefix), properties)
 
 
 def demand_stateable(topology: Topology) -> None:
-    """Raise UsageError for what a topology must not state of a cluster.
+    """Raise UsageError for properties that a topology must not set for a cluster.
 
-    A password: whoever reads the catalog would know it. And what is not known to be harmless:
-    every worker does what the catalog says.
+    Passwords, because every reader of the catalog would see them. And properties not known to be
+    harmless, because every worker applies the catalog.
     """
     for cluster in topology.clusters.values():
         _demand_stateable(cluster)
@@ -57,25 +57,26 @@ def _demand_stateable(stated: Stated) -> None:
     for key in stated.properties:
         if is_secret(key):
             raise UsageError(
-                f"{key} of the cluster {stated.name} stands in the topology, for everybody.",
+                f"{key} of the cluster {stated.name} is in the topology, where anybody can read "
+                "it.",
                 f"Set {_where(name, key)}.",
             )
         if key not in STATED:
             raise UsageError(
-                f"{key} of the cluster {stated.name} is nothing that a topology may state.",
+                f"{key} of the cluster {stated.name} is not allowed in a topology.",
                 f"Set {_where(name, key)}.",
             )
 
 
 def _demand_said(stated: Stated, own: dict[str, str]) -> None:
-    """Raise UsageError for what the catalog alone says of a cluster that gets credentials."""
+    """Raise UsageError for properties that only the catalog sets for a cluster with credentials."""
     name = stated.credentials or stated.name
-    said = {key.removesuffix("s") for key in own}  # sasl.mechanisms is sasl.mechanism, too
+    said = {key.removesuffix("s") for key in own}  # sasl.mechanisms is an alias of sasl.mechanism
     for key in stated.properties:
         if decides_trust(key) and key.removesuffix("s") not in said:
             raise UsageError(
-                f"{key} of the cluster {stated.name} stands in the topology alone: whoever writes "
-                f"the catalog would say who gets the credentials that are set for {name}.",
+                f"{key} of the cluster {stated.name} is set in the topology only: any writer of "
+                f"the catalog could redirect the credentials that are set for {name}.",
                 f"Set {_where(name, key)}.",
             )
 

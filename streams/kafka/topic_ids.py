@@ -1,4 +1,4 @@
-"""Kafka's ids of topics: one that is made anew under the same name has another."""
+"""Kafka's topic ids: a recreated topic with the same name has a new one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streams.kafka.cluster import Cluster
 
 _TIMEOUT = 30.0
 NO_TOPIC = uuid.UUID(int=0)
-"""The id of a topic that is not there."""
+"""The id of a missing topic."""
 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
-    """Return Kafka's id of a topic: one that is made anew under the same name has another."""
+    """Return Kafka's id of a topic: a recreated topic with the same name has a new one."""
     return topic_ids(cluster, [topic])[topic]
 
 
 def find_topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
-    """Return a topic's id, or NO_TOPIC; raises KafkaException where Kafka does not answer."""
+    """Return a topic's id, or NO_TOPIC; raise KafkaException if Kafka does not respond."""
     try:
         return topic_id(cluster, topic)
     except KafkaException as error:
@@ -31,7 +31,7 @@ def find_topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
 
 
 def topic_ids(cluster: Cluster, topics: Sequence[str]) -> dict[str, uuid.UUID]:
-    """Return Kafka's ids of topics, as :func:`topic_id`."""
+    """Return topic ids, like :func:`topic_id`."""
     admin = cluster.admin()
     found = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT)
     return {topic: _guid(future.result().topic_id) for topic, future in found.items()}

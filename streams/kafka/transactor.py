@@ -1,8 +1,8 @@
-"""Records that are committed together, with offsets if there are any, or not at all.
+"""Commit records, with offsets if any, in one transaction.
 
-For applications and relays; an endpoint worker's transactions are its own business. A transaction
-is opened, filled and committed in one call: an open one blocks everybody who reads what is
-committed, so nothing slow may happen in it.
+For applications and relays; an endpoint worker has its own transactions. A transaction is opened,
+filled and committed in one call: an open one blocks read_committed consumers, so nothing slow may
+happen in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.kafka.fenced import FENCED, FencedError
 from streams.kafka.patience import Patience, StuckError
 
 _STEP = 5.0
-"""Seconds that Kafka's client waits at a time; then it is asked again."""
+"""Seconds per call of Kafka's client; then it is retried."""
 _LEAST = 0.1
 
 
@@ -32,14 +32,14 @@ _REFUSED = (
     KafkaError.INVALID_RECORD,
     KafkaError.INVALID_TIMESTAMP,
 )
-"""What Kafka, or its client, says of a record that it will never take."""
+"""Permanent errors of Kafka or its client about a record."""
 
 
 class Outgoing(NamedTuple):
-    """A record on its way to a topic.
+    """A record to be written to a topic.
 
-    Its key places it unless ``partition`` does (-1: the key); ``timestamp`` in epoch milliseconds,
-    0 for now.
+    Its key determines the partition unless ``partition`` does (-1: the key); ``timestamp`` in epoch
+    milliseconds, 0 for now.
     """
 
     topic: str
@@ -51,9 +51,9 @@ class Outgoing(NamedTuple):
 
 
 class AbortedError(SurroundingsError):
-    """Nothing of the transaction happened.
+    """Nothing of the transaction took effect.
 
-    ``refused`` says why where Kafka will never take one of its records, and is empty else.
+    ``refused`` is the reason if Kafka permanently rejects one of its records, and empty otherwise.
     """
 
     def __init__(self, message: str, remedy: str, refused: str = "") -> None:
@@ -62,7 +62,7 @@ class AbortedError(SurroundingsError):
 
 
 class Transactor:
-    """Commit batches under a name; whoever takes the name next ends what is open under it.
+    """Commit batches under a name; the next process with the name aborts what is open.
 
     ``timeout``: seconds to wait for Kafka. For one thread.
     """
@@ -86,10 +86,10 @@ class Transactor:
         offsets: Sequence[TopicPartition] = (),
         member: Any = None,
     ) -> None:
-        """Commit records, and ``offsets`` in the name of a consumer group's ``member``.
+        """Commit records, and ``offsets`` on behalf of a consumer group's ``member``.
 
-        Raises AbortedError where nothing happened, and FencedError where somebody else has the
-        name. Any other SurroundingsError leaves open what happened: make a Transactor anew.
+        Raises AbortedError if nothing took effect, and FencedError if another process has the name.
+        After any other SurroundingsError the outcome is unknown: create a new Transactor.
         """
         said, until = tuple(records), time.monotonic() + self._timeout
         while True:
@@ -97,11 +97,11 @@ class Transactor:
                 self._try(said, offsets, member, until)
                 return
             except StuckError as error:
-                self._begin_anew()  # which ends what was open: nothing of it has happened
+                self._begin_anew()  # which aborts what was open: nothing of it took effect
                 if time.monotonic() > until:
                     raise AbortedError(
-                        f"Kafka has taken nothing of a transaction: {error}.",
-                        "It can be tried again.",
+                        f"Kafka accepted nothing of a transaction: {error}.",
+                        "It is safe to retry.",
                     ) from error
 
     def _try(
@@ -122,10 +122,10 @@ class Transactor:
             self._abort()
             cause = error.args[0]
             raise AbortedError(
-                f"Kafka has taken nothing of a transaction: {cause.str()}.",
+                f"Kafka accepted nothing of a transaction: {cause.str()}.",
                 worded(error).remedy
                 if is_forbidden(cause)
-                else "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
+                else "It is safe to retry. If the topic is unknown: run 'hopline apply TOPOLOGY'.",
                 cause.str() if cause.code() in _REFUSED else "",
             ) from error
 
@@ -157,13 +157,16 @@ class Transactor:
                 self._producer.poll(0.1)
 
     def _abort(self) -> None:
-        """Undo; the numbers of refused records are spent for the client but not for the broker."""
-        with suppress(KafkaException):  # who begins anew ends it too
+        """Abort, and replace the client.
+
+        The sequence numbers of rejected records are used up for the client but not for the broker.
+        """
+        with suppress(KafkaException):  # a new producer aborts it too
             self._certainly(lambda: self._producer.abort_transaction(_STEP))
         self._begin_anew()
 
     def _certainly(self, call: Callable[[], object]) -> None:
-        """Call until it is certain: a retriable failure says nothing about the outcome."""
+        """Call until the outcome is known: a retriable error does not tell it."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -174,7 +177,7 @@ class Transactor:
                 if cause.code() in FENCED:
                     raise FencedError(
                         f"{self._name}: another process has taken over.",
-                        "Give each process a name of its own.",
+                        "Give each process its own name.",
                     ) from error
                 if cause.fatal() or (cause.retriable() and time.monotonic() > deadline):
                     raise self._cluster.unreachable(error, self._timeout) from error

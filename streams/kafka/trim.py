@@ -1,4 +1,4 @@
-"""Letting the beginnings of logs go (DeleteRecords); whoever asks knows that nobody needs them."""
+"""Delete the beginnings of logs (DeleteRecords); the caller knows that they are not needed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _TIMEOUT = 30.0
 
 
 def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Offsets:
-    """Return the first record of each log that is not older than a moment (epoch milliseconds).
+    """Return the first offset of each log that is not older than a time (epoch milliseconds).
 
-    Older ones may follow. Logs that have only older ones are left out.
+    Older records may follow. Logs that have only older records are left out.
     """
-    # What a record says of its time need not be one, and the client refuses a number too large.
+    # A record's timestamp may be invalid, and the client rejects a number too large.
     spec = OffsetSpec.for_timestamp(min(max(moment, 0), LATEST))
     found = _asked(cluster.admin(), places, spec)
     return {place: offset for place, offset in found.items() if offset >= 0}
 
 
 def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Offsets:
-    """Let logs begin there; returns those that were shortened.
+    """Delete records before these offsets; return the logs that were shortened.
 
-    Raises KafkaException where the cluster does not answer, or some log could not be shortened.
+    Raises KafkaException if the cluster does not respond, or a log could not be shortened.
     """
     admin = cluster.admin()
     now = _asked(admin, begins, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
@@ -43,7 +43,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
     for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
         try:
             done[place.topic, place.partition] = future.result().low_watermark
-        except KafkaException as error:  # the others are shortened all the same
+        except KafkaException as error:  # the others are shortened anyway
             failed = error
     if failed is not None:
         raise failed
@@ -51,7 +51,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
 
 
 def _asked(admin: AdminClient, places: Collection[tuple[str, int]], spec: OffsetSpec) -> Offsets:
-    """Ask for offsets; -1 where no record is as the specification says."""
+    """Request offsets; -1 if no record matches the specification."""
     if not places:
         return {}
     asked = {TopicPartition(*place): spec for place in places}

@@ -1,4 +1,4 @@
-"""A system that runs: started and stopped as a whole, asked, and changed while it works."""
+"""A running system: start and stop it, query it, and change it."""
 
 from streams.live.cluster_status import CatalogStatus, Lag
 from streams.live.health import Health

@@ -1,4 +1,4 @@
-"""The parts of a topology, one for each Kafka cluster among which its instances are divided."""
+"""The parts of a topology, one for each of its Kafka clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.wire import Topics
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one cluster gets; ``name`` is "" where the topology is not divided."""
+    """The share of one cluster; ``name`` is "" if the topology has only one."""
 
     name: str
     topology: Topology
@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
-    """Return every part, or the ``chosen`` cluster's; raises UsageError where there is none."""
+    """Return every part, or the ``chosen`` cluster's; raise UsageError if there is none."""
     names = clusters_of(topology)
     if chosen is not None:
         names = (chosen,)
@@ -35,18 +35,18 @@ def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
 
 
 def cluster_of_part(part: Part, home: Topics, credentials: Credentials) -> Cluster:
-    """Return where a part belongs, with the rights of its own cluster and not a neighbour's."""
+    """Return the cluster of a part, with its own credentials and not a neighbour's."""
     return stated_cluster(replace(part.stated, credentials=None), home, credentials)
 
 
 def refuse_another(part: Part, cluster: Cluster, state: CatalogState) -> None:
-    """Raise UsageError where the catalog is that of another cluster of the topology."""
+    """Raise UsageError if the catalog is that of another cluster of the topology."""
     live = state.topology
     there = {i.cluster for i in live.instances.values()} if live else set()
     if part.name and there and part.name not in there:
         named = ", ".join(sorted(name or "none" for name in there))
         raise UsageError(
-            f"The catalog at {cluster.bootstrap} is not that of {part.name}: its instances say "
-            f"{named}.",
-            "Name the cluster's own address, or another prefix.",
+            f"The catalog at {cluster.bootstrap} belongs to another cluster than {part.name}: its "
+            f"instances name {named}.",
+            "Give this cluster's address, or another prefix.",
         )

@@ -1,9 +1,9 @@
-"""Walk a path with a probe that the live workers pass on and no application sees.
+"""Trace a path with a probe that the live workers forward and no application sees.
 
-A probe is an acknowledgement of a dialog that nobody has. Forwarders route it by the same rules and
-the same plan as a message; it ends in ``ack`` of the instance that delivers, where the endpoint
-worker finds no dialog (and tells one that comes back that it is closed, which nobody hears). Its
-``sb-hop`` says whom it met and when.
+A probe is an acknowledgement of a nonexistent dialog. Forwarders route it by the same rules and the
+same plan as a message; it ends in ``ack`` of the delivering instance, where the endpoint worker
+finds no dialog (and answers a returning one that it is closed, which reaches nobody). Its
+``sb-hop`` has the path and times.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from streams.wire.frame_headers import decode_journey, decode_parties
 from streams.wire.records import HOP, ROUTE, ack_record, header_of
 
 Visit = tuple[str, int]
-"""An instance, and when the probe came there, in milliseconds after it was sent."""
+"""An instance, and the probe's arrival there, in milliseconds after it was sent."""
 _POLL = 0.1
 
 
 class Verdict(Enum):
-    """What became of a probe, the best first."""
+    """The outcome of a probe, the best first."""
 
     OK = "ok"
     DIFFERS = "differs"
-    """It arrived by a path that `path` does not know."""
+    """It arrived by a path that `path` does not predict."""
     LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One direction: whom the probe met, and when it could be read; ``error`` where it ended."""
+    """One direction: the path of the probe with times; ``error`` if it was dropped."""
 
     visits: tuple[Visit, ...]
     arrived: int | None
@@ -48,13 +48,13 @@ class Leg:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return whom it met, in order."""
+        """Return the path, in order."""
         return tuple(instance for instance, _ in self.visits)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe there and one back; ``expected`` are the paths that `path` knows for its id."""
+    """A probe there and one back; ``expected`` are the paths that `path` predicts for its id."""
 
     conversation: uuid.UUID
     expected: tuple[tuple[str, ...], ...]
@@ -72,9 +72,9 @@ class Probe:
 
 
 class Tracer:
-    """Probes from one service to another, one after the other; a context manager.
+    """Send probes from one service to another, one after the other; a context manager.
 
-    ``timeout``: seconds that a leg may take.
+    ``timeout``: seconds for one direction.
     """
 
     def __init__(
@@ -146,10 +146,10 @@ class Tracer:
                 leg = self._read(message, parties.from_initiator)
                 if leg is not None:
                     return _since(leg, sent)
-        return Leg((), None, f"nothing was heard of it within {self._timeout:g} s")
+        return Leg((), None, f"no report within {self._timeout:g} s")
 
     def _read(self, message: Message, from_initiator: bool) -> Leg | None:
-        """Return the leg that a record of the probe reports; ``None`` for the other leg's."""
+        """Return the leg in a record of the probe; ``None`` for the other leg's."""
         with suppress(MalformedError):
             if message.topic() == self._cluster.topics.event:
                 event = decode_event(message.value())
@@ -176,7 +176,7 @@ def _instances(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _taken(paths: Paths, leg: Leg) -> Outcome | None:
-    """Return the outcome that the probe has shown, if `path` knows it."""
+    """Return the predicted outcome that the probe has taken, if any."""
     arrived = leg.arrived is not None
     for outcome in paths.outcomes:
         if arrived and outcome.way.ending.delivered and _instances(outcome) == leg.instances:
@@ -185,6 +185,6 @@ def _taken(paths: Paths, leg: Leg) -> Outcome | None:
 
 
 def walk_all(tracer: Tracer, count: int, broker: str | None = None) -> Iterator[Probe]:
-    """Yield so many probes, each with an id of its own: balanced routes spread them."""
+    """Yield so many probes, each with its own id: balanced routes spread them."""
     for _ in range(count):
         yield tracer.walk(uuid.uuid4(), broker)

@@ -1,7 +1,7 @@
-"""Open-loop load: statements are due at given times, whatever the system makes of them.
+"""Open-loop load: statements are due at given times, however slow the system is.
 
-A closed loop waits for the system and so hides how slow it is. Here a statement that could not be
-handed over when it was due counts as late, by so much, and the ones behind it are not put off.
+A closed loop waits for the system and so hides its latency. Here a statement that is sent after its
+due time counts as late, and the next ones are not postponed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""A statement that is handed over as many seconds after it was due, or more, counts as late."""
+"""A statement sent so many seconds after it was due, or more, counts as late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked for: dialogs of ``length`` messages each, ``rate`` messages a second in all.
+    """The load: dialogs of ``length`` messages each, ``rate`` messages a second in total.
 
-    ``dialogs`` are open at a time; ``think`` seconds lie at least between two messages of one.
-    ``size`` is of a body, from and to, in bytes; ``duration`` in seconds. Where there are ``texts``
-    they are the bodies, in turn. Without ``ends`` it is the other side that ends the dialogs.
+    ``dialogs`` are open at a time; at least ``think`` seconds between two messages of one. ``size``
+    is the range of bodies in bytes; ``duration`` in seconds. ``texts``, if given, are the bodies,
+    in turn. Without ``ends`` the other side ends the dialogs.
     """
 
     instance: str
@@ -48,7 +48,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """What was handed over, and by how much each message was late, in seconds."""
+    """What was sent, and the lateness of each message, in seconds."""
 
     begun: int = 0
     ended: int = 0
@@ -59,13 +59,13 @@ class Tally:
 
     @property
     def late(self) -> int:
-        """Return how many messages were late."""
+        """Return the number of late messages."""
         return sum(1 for seconds in self.lateness if seconds >= LATE)
 
 
 @dataclass(order=True, slots=True)
 class _Open:
-    """A dialog that may speak again ``at``; ``number`` keeps the order among equals."""
+    """A dialog that may send again ``at``; ``number`` orders equal times."""
 
     at: float
     number: int
@@ -74,13 +74,13 @@ class _Open:
 
 
 def due_times(load: Load) -> Iterator[float]:
-    """Yield when each message is due, in seconds after the start: evenly, none is skipped."""
+    """Yield when each message is due, in seconds after the start: evenly, without gaps."""
     for number in range(round(load.rate * load.duration)):
         yield number / load.rate
 
 
 def bodies(load: Load) -> Iterator[bytes]:
-    """Yield bodies without end: the texts, else of evenly drawn sizes, the same for a seed."""
+    """Yield bodies endlessly: the texts, else of uniformly random sizes, by the seed."""
     if load.texts:
         yield from cycle(load.texts)
     chance, (low, high) = Chance(load.seed), load.size
@@ -94,11 +94,11 @@ def drive(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Tally:
-    """Send the load; returns when everything is handed over and every dialog has ended.
+    """Send the load; return when everything is sent and every dialog has ended.
 
-    Where all dialogs still think, a message waits for the first of them: that counts as late too.
-    The first message waits for its answer, and time begins after it; raises StatementError where it
-    is refused, as all others would be.
+    If all dialogs are pausing, a message waits for the first of them: that counts as late too. The
+    first message waits for its result, and the clock starts after it; raises StatementError if it
+    is rejected, as all others would be.
     """
     tally, numbers, texts = Tally(), count(), bodies(load)
     idle = [_Open(0.0, next(numbers)) for _ in range(load.dialogs)]

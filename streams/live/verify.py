@@ -1,4 +1,4 @@
-"""Verify that nothing is lost: what there is to read, which engine reads it, who judges."""
+"""Verify that nothing is lost: find the sources, choose an engine that reads them, judge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streams.wire.state import decode_positions
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which messages of whose dialogs are to be verified, how many exceptions are listed."""
+    """What to verify: messages and dialogs, and the number of exceptions to list."""
 
     span: Span = ALWAYS
     limit: int = 10_000
@@ -37,7 +37,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The account, and what has to be known of it.
+    """The account, and its limitations.
 
     ``hung``: transactions on `event`; the events behind them are not in the account. ``engine`` has
     read the records.
@@ -50,9 +50,9 @@ class Verified:
 
 
 def verify_clusters(choose: Choose, clusters: Sequence[Cluster], asked: Asked) -> Verified:
-    """Verify what is in the topics of clusters between which dialogs may cross.
+    """Verify the topics of clusters between which dialogs may cross.
 
-    Raises UsageError where a cluster has no catalog, or where dialogs may leave all of these.
+    Raises UsageError if a cluster has no catalog, or if dialogs may leave these clusters.
     """
     now = time.time_ns() // 1_000_000
     topologies = [live_topology(read_catalog(cluster)) for cluster in clusters]
@@ -80,9 +80,9 @@ def _of_cluster(engine: Engine, cluster: Cluster, snapshot: Snapshot) -> Source:
 
 
 def verify_captures(choose: Choose, files: Iterable[Path], asked: Asked) -> Verified:
-    """Verify what is in captures, by the names of their topics; at their latest instant.
+    """Verify captures, by the names of their topics; as of their latest time.
 
-    Raises InputError for what is no complete capture.
+    Raises InputError for an incomplete capture.
     """
     readers = readers_of(files)
     counts = [reader.counts.records if reader.counts else None for reader in readers]
@@ -111,7 +111,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Judge until nothing has been trimmed meanwhile, and every refusal is known."""
+    """Judge until nothing was trimmed meanwhile, and every rejection is known."""
     if not sources:
         return Account()
     trimmed, refused = begins(), frozenset[bytes]()
@@ -128,15 +128,15 @@ def _judged(
 
 
 def _hidden(hung: Hung) -> str:
-    return f"{hung} Copies are counted up to there."
+    return f"{hung} Copies are counted up to that offset."
 
 
 _Placed = tuple[Positions, Sites]
-"""How far workers had come by their state, and who knows whose partitions these are."""
+"""Workers' positions in their state, and the owners of the topics."""
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return up to where commands were read, as the state says."""
+    """Return up to where commands were read, from the state."""
     found = {}
     for positions, sites in surveyed:
         for (topic, partition), raw in positions.items():
@@ -150,18 +150,20 @@ def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
 
 
 def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
-    """Say of which instances there are commands and no state."""
+    """Report instances with commands but without state."""
     places = [sites.place_of(topic) for positions, sites in surveyed for topic, _ in positions]
     homes = {
         kind: {place.instance for place in places if place is not None and place.kind == kind}
         for kind in ("cmd", "dialog")
     }
     silent = sorted(home or "" for home in homes["cmd"] - homes["dialog"])
-    return [f"No state of {home} is captured: its commands count as not read." for home in silent]
+    return [
+        f"The capture has no state of {home}: its commands count as not read." for home in silent
+    ]
 
 
 def _demand_all(topologies: Sequence[Topology]) -> None:
-    """Refuse where one half of a dialog may be somewhere else."""
+    """Raise if the other half of dialogs may be in another cluster."""
     here = {name for topology in topologies for name in topology.instances}
     for topology in topologies:
         for neighbour in topology.neighbours.values():
@@ -169,5 +171,5 @@ def _demand_all(topologies: Sequence[Topology]) -> None:
                 raise UsageError(
                     f"Routes lead to {neighbour.name} in the cluster {neighbour.cluster}: "
                     "the other half of such dialogs is there.",
-                    "Name that cluster too: --also HOST:PORT.",
+                    "Add that cluster: --also HOST:PORT.",
                 )

@@ -1,7 +1,7 @@
-"""What Spark does: watch a stream while it flows, and judge captures on executors.
+"""Spark: stream figures from Kafka, and judge captures on executors.
 
-How late, how often twice, by which path, what is unreadable: Structured Streaming from Kafka into
-the store. The only importer of pyspark.
+Latency, duplicates, paths, undecodable records: Structured Streaming from Kafka into the store. The
+only importer of pyspark.
 """
 
 from pyspark.sql import SparkSession

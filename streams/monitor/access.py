@@ -1,8 +1,8 @@
-"""How Java's Kafka client reaches a cluster that librdkafka's properties are known of.
+"""Translate librdkafka's properties into those of Java's Kafka client.
 
-Spark reads with Java's client, which calls the same things otherwise. What it cannot do, or does in
-another path, is refused and never left out: a connection would be less safe than was asked for.
-Certificates and keys are handed over as texts, so executors on other machines need no files.
+Spark uses Java's client, whose properties have other names. Unsupported properties, or ones with
+another meaning, are rejected and never dropped: the connection would be less secure than requested.
+Certificates and keys are passed as text, so executors on other machines need no files.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MODULES = {
     "SCRAM-SHA-256": f"{_LOGIN}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_LOGIN}.scram.ScramLoginModule",
 }
-"""What logs in by each mechanism that both clients know in the same way."""
+"""The login modules of mechanisms that both clients support alike."""
 _OF_LOGIN = frozenset({"sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"})
 _OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location",
                      "ssl.key.pem", "ssl.key.password"})  # fmt: skip
 _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
-"""Whether a broker's certificate must bear its name."""
+"""Whether a broker's certificate must have its name."""
 _REMEDY = (
     "Verify without Spark (--engine local) or captures of its topics (--capture FILE), or use TLS "
     "with SCRAM, PLAIN or a key."
@@ -34,14 +34,14 @@ _REMEDY = (
 
 
 def source_options(cluster: Cluster) -> dict[str, str]:
-    """Return the options by which Spark's Kafka source reaches a cluster."""
+    """Return the options of Spark's Kafka source for a cluster."""
     return {f"kafka.{name}": value for name, value in java_properties(cluster).items()}
 
 
 def java_properties(cluster: Cluster) -> dict[str, str]:
-    """Return the properties by which Java's client reaches a cluster; some hold passwords.
+    """Return the properties of Java's client for a cluster; some are passwords.
 
-    Raises UsageError for what it cannot do, or where a file cannot be read.
+    Raises UsageError for unsupported ones, or if a file is unreadable.
     """
     given = {n: v for n, v in cluster.properties.items() if n.startswith(("sasl.", "ssl."))}
     protocol = cluster.properties.get("security.protocol", "plaintext").upper()
@@ -57,7 +57,7 @@ def java_properties(cluster: Cluster) -> dict[str, str]:
         given = {n: v for n, v in given.items() if not n.startswith("ssl.")}
     known = _OF_LOGIN | _OF_KEY | _OF_STORE | _AUTHORITY | {"ssl.endpoint.identification.algorithm"}
     for name in sorted(given.keys() - known):
-        raise _refuse(f"Spark's Kafka client knows no {name}")
+        raise _refuse(f"Spark's Kafka client does not support {name}")
     return found
 
 
@@ -65,7 +65,7 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
     mechanism = given.get("sasl.mechanisms", given.get("sasl.mechanism", "GSSAPI"))
     module = _MODULES.get(mechanism.upper())
     if module is None:
-        raise _refuse(f"Spark is given no credentials of the mechanism {mechanism}")
+        raise _refuse(f"Spark does not support the SASL mechanism {mechanism}")
     values = {
         "username": given.get("sasl.username", ""),
         "password": given.get("sasl.password", ""),
@@ -78,9 +78,11 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(value: str) -> str:
-    """Write a text as JAAS reads it: it knows a backslash, and ends at a quote."""
+    """Quote a text for JAAS, where a backslash escapes and a quote ends."""
     if "\n" in value or "\r" in value:
-        raise UsageError("A user or password of two lines is none.", "Look at its file.")
+        raise UsageError(
+            "User names and passwords must not contain line breaks.", "Look at its file."
+        )
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -92,17 +94,17 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
     chain, key = _pem(given, "ssl.certificate"), _pem(given, "ssl.key")
     if key and chain:
-        # As a text Java knows a key by its first line: it must be PKCS #8.
+        # Java recognizes a key in text by its first line: it must be PKCS #8.
         if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
             raise UsageError(
-                "Spark's Kafka client reads keys of PKCS #8 only.",
-                "Write ssl.key.location anew: openssl pkcs8 -topk8 -in KEY -out NEW.",
+                "Spark's Kafka client reads PKCS #8 keys only.",
+                "Convert ssl.key.location: openssl pkcs8 -topk8 -in KEY -out NEW.",
             )
         found |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": key,
                   "ssl.keystore.certificate.chain": chain}  # fmt: skip
         if "ssl.key.password" in given:
             found["ssl.key.password"] = given["ssl.key.password"]
-    elif "ssl.keystore.location" in given:  # librdkafka knows PKCS #12 only
+    elif "ssl.keystore.location" in given:  # librdkafka supports PKCS #12 only
         found |= {n: given[n] for n in sorted(_OF_STORE & given.keys())}
         found["ssl.keystore.type"] = "PKCS12"
     name = given.get("ssl.endpoint.identification.algorithm", "https").lower()
@@ -111,7 +113,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pem(given: Mapping[str, str], name: str) -> str:
-    """Return certificates or a key as a text, from a property or from the file that one names."""
+    """Return certificates or a key as text, from a property or from the file that one names."""
     text = given.get(f"{name}.pem")
     if text is not None:
         return text
@@ -121,7 +123,7 @@ def _pem(given: Mapping[str, str], name: str) -> str:
     try:
         return Path(location).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no PEM"
+        why = error.strerror if isinstance(error, OSError) else "it is not PEM"
         raise UsageError(
             f"{name}.location: {location} cannot be read: {why}.",
             "Spark's Kafka client needs one file in PEM.",

@@ -1,8 +1,8 @@
-"""Records of a cluster or of captures, brought together dialog by dialog on Spark's executors.
+"""Group records of a cluster or of captures by dialog on Spark's executors.
 
-Nothing is decided here: who listens says what a record is about, who judges what the parts of a
-dialog come to. Bodies do not leave the JVM: a digest stands for them. What does not fit into memory
-Spark writes to disk, and what comes back to this process is one sum for each partition.
+Nothing is decided here: listeners extract the parts of a record, judges evaluate the parts of a
+dialog. Bodies do not leave the JVM: a digest replaces them. Spark spills to disk what does not fit
+into memory, and each partition returns one sum to this process.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Positions = dict[tuple[str, int], bytes | None]
 """The latest record of positions of each partition, by topic and partition; None: it has none."""
 
 _ERROR, _HEAD = b"<Error ", 256
-"""How an Error's body begins, and how much of it has its code."""
+"""The start of an Error's body, and the length that includes its code."""
 
 
 class Listener(Protocol):
-    """What hears from a record which dialogs it is about."""
+    """Extract the dialogs that a record is about."""
 
     def read_fields(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
         """Yield (dialog, part) for a record.
@@ -48,7 +48,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What of a cluster is read: from one offset up to another, by topic and partition.
+    """The ranges of a cluster to read: start and end offsets, by topic and partition.
 
     ``access`` is of :func:`streams.monitor.access.source_options`.
     """
@@ -59,7 +59,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A capture's file, its topics' prefix, and how many records it has where it says so."""
+    """A capture's file, its topics' prefix, and its number of records if it states one."""
 
     path: Path
     prefix: str
@@ -67,7 +67,7 @@ class Container:
 
 
 def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
-    """Return the committed records of a slice, which must have some."""
+    """Return the committed records of a slice, which must not be empty."""
     partitions: defaultdict[str, list[int]] = defaultdict(list)
     begins: defaultdict[str, dict[str, int]] = defaultdict(dict)
     ends: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -95,12 +95,12 @@ def capture_records(spark: SparkSession, containers: Sequence[Container]) -> Dat
 
 
 def survey_slice(spark: SparkSession, read: Slice) -> Positions:
-    """Return how far workers had come, by the state in a slice."""
+    """Return the workers' positions in the state of a slice."""
     return _survey(kafka_records(spark, read))[0] if read.ranges else {}
 
 
 def survey_capture(spark: SparkSession, container: Container) -> Positions:
-    """Return the same of a capture; raises InputError where it cannot be read or lacks records."""
+    """Return the positions in a capture; raise InputError if it is unreadable or lacks records."""
     try:
         found, records = _survey(capture_records(spark, [container]))
     except (PySparkException, Py4JError) as error:
@@ -125,7 +125,7 @@ def _survey(frame: DataFrame) -> tuple[Positions, int]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecords:
-    """Records of topics with a prefix, and who listens to them."""
+    """Records of topics with a prefix, and their listener."""
 
     records: DataFrame
     prefix: str
@@ -137,7 +137,7 @@ def sum_dialogs(
     judge: Callable[[Iterable[tuple[bytes, Iterable[Any]]]], Sum],
     plus: Callable[[Sum, Sum], Sum],
 ) -> Sum:
-    """Judge every dialog with all of its parts, a partition of them at a time; add up the sums."""
+    """Judge every dialog with all of its parts, one partition at a time; add up the sums."""
     context = sources[0].records.sparkSession.sparkContext
     parts = [_parts(source) for source in sources]
     # A union of one would send every part to the JVM and back.
@@ -152,7 +152,7 @@ def _parts(source: ClusterRecords) -> RDD[tuple[bytes, Any]]:
 
 
 def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
-    """Return what listeners are given: of a body its digest, and of an Error how it begins."""
+    """Return the listeners' input: a digest of the body, and the start of an Error."""
     value = F.coalesce("value", F.lit(bytearray()))
     has_body = F.col("topic").rlike(rf"^\Q{prefix}\E(cmd|queue)\.")
     is_error = F.substring("value", 1, len(_ERROR)) == F.lit(bytearray(_ERROR))

@@ -1,8 +1,8 @@
-"""Captures on Spark's executors: read by its Avro source, judged by functions that are given.
+"""Read captures on Spark's executors with its Avro source, and judge them by given functions.
 
-Nothing is decided here. Files are read block by block wherever they can be split, the parts of one
-dialog are brought together by Spark, which spills what does not fit, and each partition is judged
-by the same function that judges in one process.
+Nothing is decided here. Files are split into blocks if possible, Spark groups the parts of one
+dialog and spills what does not fit, and each partition is judged by the same function as in one
+process.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
 Sum = TypeVar("Sum")
 
-REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
+REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it again."
 _READ = {"topic", "key", "headers"}
-"""Bodies say nothing about the path: they are skipped and not decoded."""
+"""Bodies are not needed: they are skipped, not decoded."""
 
 
 class RowReader(Protocol):
-    """What reads a record of a capture: the parts of dialogs that it holds."""
+    """Extract the parts of dialogs from a captured record."""
 
     def read(self, topic: str, key: bytes | None, headers: Headers, /) -> Iterable[tuple[str, Any]]:
         """Yield (dialog, part)."""
@@ -43,7 +43,7 @@ class RowReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A capture's file, what reads its records, and how many it has where it says so itself."""
+    """A capture's file, its reader, and its number of records if it states one."""
 
     path: Path
     reader: RowReader
@@ -60,9 +60,9 @@ def count_captures(
     master: str,
     log: Path,
 ) -> Sum:
-    """Start Spark, judge captures, count the rows of each partition where they are; add up.
+    """Start Spark, judge captures, count the rows of each partition on its executor; add up.
 
-    Raises InputError where a file cannot be read, SurroundingsError where Spark fails.
+    Raises InputError for an unreadable file, SurroundingsError if Spark fails.
     """
     with batch_session(master=master, log=log, name="hopline diff") as spark:
         rows = capture_rows(spark, sources, merge, judge)
@@ -75,9 +75,9 @@ def capture_rows(
     merge: Callable[[Any, Any], Any],
     judge: Callable[[Iterable[tuple[str, Any]]], Iterable[Row]],
 ) -> RDD[Row]:
-    """Return what ``judge`` makes of every dialog, its parts merged; nothing is collected here.
+    """Return the results of ``judge`` for every dialog, its parts merged, uncollected.
 
-    Raises InputError where a file cannot be read or lacks records.
+    Raises InputError for a file that is unreadable or lacks records.
     """
     parts = spark.sparkContext.union([_parts(spark, source) for source in sources])
     dialogs = parts.reduceByKey(merge, parts.getNumPartitions())
@@ -92,7 +92,7 @@ def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
 
 
 def _schema() -> str:
-    """Return the reader's schema: the fields that are wanted. Spark decodes all others too."""
+    """Return the reader's schema: the wanted fields. Spark decodes all others too."""
     schema = load("CapturedRecord")
     return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 
@@ -107,7 +107,7 @@ def _read(
 
 
 def _demand_complete(frame: DataFrame, source: Source) -> None:
-    """Read the file once without decoding records: who is damaged is then known by name."""
+    """Read the file once without decoding records, so that an error has its name."""
     try:
         found = frame.count()
     except (PySparkException, Py4JError) as error:
@@ -121,12 +121,12 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
     """Raise InputError if a file does not have the number of records that it states."""
     if stated is not None and found != stated:
         raise InputError(
-            f"The file has {found} records and says that it has {stated}.",
+            f"The file has {found} records; its header says {stated}.",
             file=str(path),
             remedy=REMEDY,
         )
 
 
 def escaped(path: Path) -> str:
-    """Return a path in which Spark finds no pattern."""
+    """Return a path without characters that Spark treats as a pattern."""
     return "file:" + re.sub(r"([\\{}\[\]*?])", r"\\\1", path.absolute().as_posix())

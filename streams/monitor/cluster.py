@@ -1,4 +1,4 @@
-"""Which Kafka cluster answers, asked through the client that Spark's connector brings along."""
+"""Identify the Kafka cluster, with the client of Spark's connector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIMEOUT_MS = 15_000
 
 
 def cluster_id(spark: SparkSession, cluster: Cluster, *, timeout_ms: int = TIMEOUT_MS) -> str:
-    """Return the id of the cluster; raises SurroundingsError where none answers."""
+    """Return the id of the cluster; raise SurroundingsError if none responds."""
     asked = java_properties(cluster)
     jvm = spark._jvm
     assert jvm is not None

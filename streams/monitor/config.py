@@ -1,4 +1,4 @@
-"""Everything that can be set, in one place."""
+"""The settings of the monitor."""
 
 from __future__ import annotations
 
@@ -15,58 +15,59 @@ FOLDER = Path(".hopline/monitor")
 """The default folder of the checkpoint, beside the store."""
 
 QUERIES_VERSION = 4
-"""To be raised when the state of a query changes: old checkpoints are then left alone."""
+"""Increase it when the state of a query changes: old checkpoints are then ignored."""
 
 STORE_FORM = "2"
-"""To be raised when a table of the store changes: an older store is then refused."""
+"""Increase it when a table of the store changes: an older store is then rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorConfig:
-    """The settings of one monitor; durations are milliseconds unless a name says otherwise."""
+    """The settings of one monitor; durations are milliseconds unless a name has another unit."""
 
     bootstrap: str
     """``host:port`` of the Kafka cluster."""
     prefix: str = "ssb."
-    """What the names of all topics begin with."""
+    """The prefix of all topic names."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """librdkafka's properties of the cluster, with passwords."""
     store: str = MONITOR_STORE
-    """SQLAlchemy URL of the database that is written."""
+    """SQLAlchemy URL of the store."""
     master: str = "local[2]"
     """Spark's master URL."""
     checkpoint: Path = FOLDER / "checkpoint"
-    """Where the queries keep positions and state; each combination of settings in its own part."""
+    """The checkpoint folder; each combination of settings has its own subfolder."""
     window: int = 10_000
     """Length of the windows of latencies and events."""
     late: int = 60_000
-    """Watermark: what was delivered longer than this before the newest delivery is left out."""
+    """Watermark: deliveries that are this much older than the newest one are left out."""
     horizon: int = 600_000
-    """Two copies of a message are held against each other if they came no further apart than this,
-    and a message that has not arrived after so long is missing."""
+    """Two copies of a message are compared if they arrived no further apart than this, and a
+    message that has not arrived after this time is missing.
+    """
     trigger: int = 1_000
-    """Time between the beginnings of two batches."""
+    """Trigger interval."""
     job: str | None = None
-    """Of dialogs with ids that a replay gave them, only this job's; where None, none of them."""
+    """Of dialogs with ids from a replay, only this job's; none of them for None."""
     keep: float | None = None
-    """The store lets go what is about a time so many days ago; nothing where None."""
+    """Rows about times so many days ago are deleted; none for None."""
     until_idle: float | None = None
-    """Stop after so many seconds without a record; never where None."""
+    """Stop after so many seconds without a record; never for None."""
     ready_file: Path | None = None
-    """Touched when all queries run."""
+    """Created when all queries run."""
     http: str | None = None
     """``HOST:PORT`` of /metrics, /healthz and /readyz, a port alone on loopback; None for none."""
 
     @property
     def kafka(self) -> Cluster:
-        """Return the cluster that is watched."""
+        """Return the monitored cluster."""
         return Cluster(self.bootstrap, Topics(self.prefix), self.properties)
 
     def checkpoint_for(self, cluster: str) -> Path:
-        """Return the folder for what these settings make of a cluster.
+        """Return the checkpoint folder for these settings and a cluster.
 
         Window and watermark are part of the state's meaning, offsets belong to one cluster: with
-        others the queries begin anew instead of going on wrongly.
+        others the queries start again instead of producing wrong figures.
         """
         parts: tuple[object, ...]
         parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)

@@ -1,4 +1,4 @@
-"""Single-object encoded Avro in a column: which schema it has, and those fields that are wanted."""
+"""Decode the needed fields of single-object encoded Avro in a column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql.avro.functions import from_avro
 from streams.wire.single_object import PREFIX_LENGTH
 
 Writers = Mapping[bytes, Mapping[str, Any]]
-"""The schemas that records may be written with, by the ten bytes that they begin with."""
+"""The writer schemas by their ten-byte prefixes."""
 
 
 def _is(raw: str, prefix: bytes) -> Column:
@@ -23,13 +23,13 @@ def _is(raw: str, prefix: bytes) -> Column:
 
 
 def spoiled_by(name: str, raw: str, writers: Writers) -> Column:
-    """Return what keeps a column from being decoded at all: missing, or an unknown schema."""
+    """Return why a column cannot be decoded at all: missing, or an unknown schema."""
     known = reduce(or_, (_is(raw, prefix) for prefix in writers))
     return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
 
 
 def decode(raw: str, writers: Writers, *names: str) -> Column:
-    """Return the named fields of a single-object encoded record; all null where it is broken."""
+    """Return the named fields of a single-object encoded record; all null if it is invalid."""
     body = F.substring(raw, PREFIX_LENGTH + 1, 1 << 30)
     options = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_projected(writers, names))}
     decoded = F.lit(None)
@@ -41,10 +41,10 @@ def decode(raw: str, writers: Writers, *names: str) -> Column:
 
 
 def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the reader's schema: the current one, of which only some fields are wanted."""
+    """Return the reader's schema: the current one, with only the needed fields."""
     current = dict(next(iter(writers.values())))
     kinds = (field["type"] for field in current["fields"])
-    # A type is defined where it is first used, and that field may be one that is not wanted.
+    # A type is defined at its first use, which may be in a field that is not needed.
     defined = {kind["name"]: kind for kind in kinds if isinstance(kind, dict) and "name" in kind}
     wanted = [dict(field) for field in current["fields"] if field["name"] in names]
     for field in wanted:
@@ -56,5 +56,5 @@ def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def clean(column: Column) -> Column:
-    """Return a text without bytes that are no UTF-8, and NUL, which PostgreSQL does not store."""
+    """Return a text without invalid UTF-8, and without NUL, which PostgreSQL does not store."""
     return F.translate(F.make_valid_utf8(column), "\0", "\ufffd")

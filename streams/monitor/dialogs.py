@@ -1,8 +1,8 @@
-"""Dialogs: each side as its endpoint worker has last written it, and when it came to that.
+"""Dialogs: the last state of each side, and when it was reached.
 
-Nothing is remembered between two batches: what was before stands in the store, and a row there
-keeps the instants that a batch cannot know (``streams.store.state_tables``). So there is no state
-that grows with the number of dialogs.
+Nothing is kept between two batches: the previous state is in the store, and a row there keeps the
+times that a batch cannot know (``streams.store.state_tables``). So no state grows with the number
+of dialogs.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 
 def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
-    """Return what the records (DIALOG_RAW) of ``dialog`` topics say of dialogs (STATE).
+    """Return the dialogs (STATE) in the records (DIALOG_RAW) of ``dialog`` topics.
 
-    Their keys tell which records are about a dialog; the others are left out.
+    Records with other keys are left out.
     """
     parts = F.split(F.col("key").cast("string"), "/")
     about = raw.withColumn("parts", parts).where(
@@ -92,11 +92,11 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
 
 
 def sides(states: DataFrame) -> DataFrame:
-    """Return one row per side of a dialog that a batch (STATE, static) is about.
+    """Return one row per side of a dialog in a batch (STATE, static).
 
-    It has the columns of ``DialogSide``, as far as its last record and those before it in the batch
-    tell them (``state`` is null where there is none), ``gone_at`` where the last one deletes it,
-    and how many records are ``unreadable``, with the ``reason`` of one.
+    It has the columns of ``DialogSide``, as far as its last record and earlier ones in the batch
+    have them (``state`` is null without any), ``gone_at`` if the last one deletes it, and the
+    number of ``unreadable`` records, with the ``reason`` of one.
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()
@@ -132,9 +132,9 @@ def sides(states: DataFrame) -> DataFrame:
 
 
 def troubles(events: DataFrame) -> DataFrame:
-    """Return the events of a batch with an error that name a dialog, one row per kind of it.
+    """Return the events of a batch with an error about a dialog, one row per kind of it.
 
-    Duplicates (11218) are no trouble.
+    Duplicates (11218) do not count.
     """
     named = F.col("conversation").isNotNull() & ~F.col("error").isin(0, int(Number.DUPLICATE))
     wanted = F.col("event").isin(int(EventKind.CONVERSATION), int(EventKind.MESSAGE_UNDELIVERABLE))
@@ -151,6 +151,6 @@ def troubles(events: DataFrame) -> DataFrame:
 
 
 def _begins(what: Column, order: object) -> Column:
-    """Return whether a record differs in ``what`` from the one before; the first one does."""
+    """Return whether a record differs in ``what`` from the one before; true for the first."""
     before = F.lag(what).over(order)  # type: ignore[arg-type]
     return before.isNull() | (before != what)

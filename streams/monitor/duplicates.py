@@ -1,4 +1,4 @@
-"""Duplicates: those that an endpoint removed, by cause, and those that it let through."""
+"""Duplicates: those that an endpoint removed, by cause, and those that reached a queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPEATS = (
 )  # fmt: skip
 
 SKEW_MS = 60_000
-"""How far a sender's clock may be ahead before its messages are left out of the search."""
+"""How far a sender's clock may be ahead before its messages are left out."""
 
 
 def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> DataFrame:
@@ -55,7 +55,7 @@ def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> 
 
 
 def cause() -> Column:
-    """Return the cause of the duplicate that an event reports; null where it removed none."""
+    """Return the cause of the duplicate that an event reports; null if it removed none."""
     undeliverable = F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)
     removed = undeliverable & (F.col("error") == int(Number.DUPLICATE))
     refused = undeliverable & (F.col("error") == int(Number.ANOTHER_INSTANCE_CONVERSES))
@@ -68,12 +68,12 @@ def cause() -> Column:
 
 
 def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
-    """Return the messages that the same queue holds more than once (REPEATS).
+    """Return the messages that the same queue has more than once (REPEATS).
 
-    Exactly-once broken: the alarm goes off in the batch of the second copy. All copies of a message
-    carry the instant at which it was enqueued, so that one is the key and the event time: no pair
-    straddles a border, and the state forgets a message once others have been enqueued more than
-    ``within`` ms after it. Unsequenced messages are promised nothing.
+    Exactly-once is broken: the alarm is raised in the batch of the second copy. All copies of a
+    message have the same enqueued time, so that is the key and the event time: no pair straddles a
+    border, and the state drops a message once others were enqueued more than ``within`` ms after
+    it. Unsequenced messages have no guarantee.
     """
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
     bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
@@ -97,7 +97,7 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
             F.max("arrived").alias("last_at"),
         )
     )
-    # What cannot be read has no instant; see latency.windows for why it is left out only here.
+    # An undecodable record has no time; see latency.windows for why it is left out only here.
     alarms = counted.where((F.col("copies") > 1) & F.col("first_at").isNotNull())
     for identifier in ("message_id", "conversation"):
         alarms = alarms.withColumn(identifier, uuid_text(identifier))

@@ -1,7 +1,7 @@
-"""Whose traffic is looked at: what applications do, or what one replay does again.
+"""Select the traffic to monitor: that of applications, or of one replay.
 
-A replay that gives its dialogs new ids marks them (:mod:`streams.wire.job`). The id is in the key
-of whatever is about a dialog, or in a header of a queue's record, so nothing is decoded for this.
+A replay with new dialog ids marks them (:mod:`streams.wire.job`). The id is in the key of all
+records of a dialog, or in a header of a queue's record, so nothing is decoded for this.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _REPLAYED = "8"
 def only(raw: DataFrame, job: str | None) -> DataFrame:
     """Return the records (with ``key`` and maybe ``headers``) of one job's dialogs.
 
-    Without a job: all but those of any job's dialogs, and what is about no dialog, too.
+    Without a job: all except those of any job's dialogs, and including records without a dialog.
     """
     key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
     if "headers" not in raw.columns:
         return raw.where(_is_of(key, job))
-    # In a queue the key is the group's id, and a header says which dialog's.
+    # In a queue the key is the group's id, and a header has the dialog's.
     return raw.where(_is_of(F.coalesce(uuid_text(header(CONVERSATION)), key), job))
 
 

@@ -1,4 +1,4 @@
-"""The other half of the exactly-once watchdog: numbers that are missing in a queue's dialogs."""
+"""The other half of the exactly-once check: numbers missing in a queue's dialogs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long messages took, per window and path: as a whole, and leg by leg."""
+"""Latency of messages, per window and path: as a whole, and leg by leg."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole path. System messages (EndDialog, Error) and those that never travelled (made
-    in the queue's own database: one visit) have a leg 0 without ``ms`` and visits.
+    Leg 0 is the whole path. System messages (EndDialog, Error) and those that never travelled
+    (created in the queue's own database: one visit) have a leg 0 without ``ms`` and visits.
     """
     system = flagged(Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
     travelled = (F.size("path") > 1) & ~system
@@ -69,7 +69,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
     """Return latencies (WINDOWS) per window of ``length`` ms and path; exact percentiles.
 
-    Rows that are ``late`` ms behind the newest one are left out once that has been seen.
+    Rows ``late`` ms older than the newest one are left out once the watermark has passed them.
     """
     figures = (
         legs.withWatermark("at", f"{late} milliseconds")
@@ -97,7 +97,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the visits without the target's own instance, which its database names again."""
+    """Return the visits without the target's own instance, which its database already has."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)

@@ -1,10 +1,9 @@
-"""The life of each message, from its first transmission to its last copy: a session per message.
+"""The life of each message, from its first transmission to its last copy: one session per message.
 
-A session has everything that is seen of one message with no more than the horizon between two
-sightings. When it is over, the message has a row if there is something to tell: it never arrived
-(missing), it arrived more than once (why, copy by copy), or it arrived long after it was sent.
-What a sender repeats makes no session longer: else a message that gets lost again and again would
-never be missing.
+A session has all sightings of one message with at most the horizon between two of them. When it is
+over, the message has a row if there is a problem: it never arrived (missing), it arrived more than
+once (with the cause of each copy), or it arrived long after it was sent. Retries do not extend a
+session: otherwise a message that is lost again and again would never be missing.
 """
 
 from __future__ import annotations
@@ -74,11 +73,10 @@ _REFUSED = (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE
 def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -> DataFrame:
     """Return the sightings in ``out`` and in queues (``read.ENVELOPE``).
 
-    ``queues`` is what the names of queue topics begin with. An attempt above 0 is a retry, or the
-    first copy of a message that was sent while its dialog is retried: it counts as of when its
-    message was accepted, which makes no session longer, unless that was a horizon ago. System
-    messages that are not delivered are not missed: an endpoint that has ended takes an EndDialog
-    without showing it.
+    ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
+    of a message that was sent while its dialog is retried: it counts as of when its message was
+    accepted, which extends no session, unless that was a horizon ago. Undelivered system messages
+    are not missing: an endpoint that has ended accepts an EndDialog without delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -111,7 +109,7 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
 
 
 def of_events(events: DataFrame, now: Column) -> DataFrame:
-    """Return the sightings in events (``read.EVENT_RECORD``): copies removed, dropped, refused."""
+    """Return the sightings in events (``read.EVENT_RECORD``): copies removed, dropped, rejected."""
     removed = (F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)) & (
         F.col("error") == int(Number.DUPLICATE)
     )
@@ -144,7 +142,7 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
 
 
 def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
-    """Return records of ``presence`` (RAW) as sightings of nothing: they move time on."""
+    """Return records of ``presence`` (RAW) as empty sightings: they advance time."""
     columns = dict.fromkeys(_SEEN, F.lit(None))
     timed = raw.withColumn("stored_at", F.col("timestamp")).withColumn(
         "claimed", F.unix_millis("timestamp")
@@ -153,7 +151,7 @@ def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
 
 
 def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
-    """Return the messages that have something to tell (LIVES), each when its session is over.
+    """Return the messages with problems (LIVES), each when its session is over.
 
     ``horizon`` is the longest time (ms) between two sightings of a session, ``late`` the watermark.
     """
@@ -174,7 +172,7 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         F.unix_millis("session.start").alias("first_at"),
         (F.unix_millis("session.end") - horizon).alias("last_at"),
     )
-    # Of what was removed as a copy the endpoint has another one: it was delivered long ago.
+    # A removed duplicate implies that the endpoint has another copy: it was delivered long ago.
     missing = F.col("sent").isNotNull() & (F.col("copies") == 0)
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
@@ -187,11 +185,11 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
 
 
 def _with_causes(sessions: DataFrame) -> DataFrame:
-    """Add why the message came more than once.
+    """Add why the message arrived more than once.
 
-    The copies at one endpoint are told apart step by step: transmissions of the sender, passes of
-    its forwarder, routes of one pass; what then is still the same was passed on again on the way.
-    Where nothing was delivered, nobody knows what the copies were copies of.
+    The copies at one endpoint are compared step by step: transmissions of the sender, passes of its
+    forwarder, routes of one pass; identical ones were forwarded twice on the path. If nothing was
+    delivered, the originals are unknown.
     """
     queued = F.filter("arrived", lambda copy: ~copy["removed"])
     compared = F.concat("arrived", _of_fragments())
@@ -225,17 +223,17 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
 
 
 def _of_fragments() -> Column:
-    """Return what to hold removed fragments against: a message is queued whole, as fragment 0."""
+    """Return what to compare removed fragments with: a message is queued whole, as fragment 0."""
     numbers = F.array_distinct(F.filter("arrived.fragment", lambda number: number != 0))
     wholes = F.array_repeat(F.get("queued", F.lit(0)), F.size(numbers))
     return F.zip_with(wholes, numbers, lambda copy, number: copy.withField("fragment", number))
 
 
 def _different(*names: str) -> Column:
-    """Return how many copies differ in some of these.
+    """Return how many copies differ in any of these.
 
-    Hashes of them are compared, because Spark compares structs each with each. A hash passes over
-    nulls, so it takes of each value also whether it is null.
+    Their hashes are compared, because Spark compares structs pairwise. A hash skips nulls, so it
+    includes whether each value is null.
     """
 
     def digest(copy: Column) -> Column:
@@ -247,9 +245,10 @@ def _different(*names: str) -> Column:
 def _sightings(
     frame: DataFrame, is_sighting: Column, columns: dict[str, Column], now: Column
 ) -> DataFrame:
-    """Return a row for each record for which ``is_sighting`` holds.
+    """Return a row for each record for which ``is_sighting`` is true.
 
-    By exploding and not by a condition: Spark moves conditions below the decoding, decoding twice.
+    By exploding and not by a condition: Spark moves conditions below the decoding, and decodes
+    twice.
     """
     made = {name: columns.get(name, F.col(name)) for name in _TYPES}
     sighting = F.struct(

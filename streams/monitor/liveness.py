@@ -1,4 +1,4 @@
-"""Who sends heartbeats, as one reader of ``presence`` sees it."""
+"""The living instances, by one reader of ``presence``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from streams.node import LEFT, SILENCE
 
 _SILENCE_MS = int(SILENCE * 1000)
 _SKEW_MS = 30_000
-"""By how much the reader's clock may differ from Kafka's, before it has seen that one go."""
+"""The maximum difference of the reader's clock from Kafka's, before that is known."""
 
 
 @dataclass(slots=True)
 class Liveness:
-    """The last sign of each instance; instants are Kafka's, in epoch milliseconds.
+    """The last heartbeat of each instance; times are Kafka's, in epoch milliseconds.
 
-    Kafka's clock is seen to go by the signs themselves. While there are none at all, it is taken to
-    go like the reader's own.
+    The heartbeats advance Kafka's clock. Without any, the reader's own clock is used.
     """
 
     _last: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -26,9 +25,9 @@ class Liveness:
     _seen: int = 0
 
     def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
-        """Take note of a sign; the next one is due in ``period`` seconds.
+        """Note a heartbeat; the next one is due in ``period`` seconds.
 
-        With the count LEFT somebody says that it leaves.
+        The count LEFT reports that the sender leaves.
         """
         self._last[instance] = (at, 0 if count == LEFT else _SILENCE_MS * period)
         self._newest = max(self._newest, at)
@@ -36,8 +35,7 @@ class Liveness:
     def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
         """Yield each instance, whether it is up, and the time of its last heartbeat.
 
-        ``now`` is the reader's clock in epoch milliseconds: only its going counts, once it was seen
-        twice.
+        ``now`` is the reader's clock in epoch milliseconds: only differences are used.
         """
         if self._moved_at is None:
             clock = max(self._newest, now - _SKEW_MS)

@@ -1,4 +1,4 @@
-"""One look at what no record tells: positions of workers, what forwarders hold, heartbeats."""
+"""Take samples that are not in records: workers' positions, buffered copies, heartbeats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from streams.wire.spans import spans_in
 
 _BEGINNING = -2
 PATIENCE = 10.0
-"""Seconds that Kafka may take to say where a topic ends."""
+"""Seconds for Kafka to return a topic's end."""
 _READ = ("event", "queue", "out", "dialog")
 
 Place = tuple[str, int]
@@ -43,7 +43,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one look has found, by instance (or pair).
+    """The result of one sample, by instance (or pair).
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
     ``heartbeats``: whether it is up, and its last heartbeat; ``links``: of its routes. ``hung``:
@@ -59,7 +59,7 @@ class Seen:
 
 
 class Eye:
-    """Looks at a cluster; it reads, and commits nothing. Not to be shared between threads."""
+    """Sample a cluster, read-only. Not thread-safe."""
 
     def __init__(
         self, cluster: Cluster, patience: float = PATIENCE, hung_after: float = HUNG
@@ -73,9 +73,9 @@ class Eye:
         self._at: dict[str, int] = {}
 
     def look(self, now: int) -> Seen | None:
-        """Look around; None while there is no catalog. ``now`` is epoch milliseconds.
+        """Take a sample; None without a catalog. ``now`` is epoch milliseconds.
 
-        Raises KafkaException or SurroundingsError where Kafka does not answer.
+        Raises KafkaException or SurroundingsError if Kafka does not respond.
         """
         if not self._catch_up() or self._catalog.topology is None:
             return None
@@ -108,7 +108,7 @@ class Eye:
         )
 
     def close(self) -> None:
-        """Let the broker go; the next look begins anew."""
+        """Close the clients; the next sample creates new ones."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -116,7 +116,7 @@ class Eye:
     # --- catalog and heartbeats ---------------------------------------------------------------
 
     def _catch_up(self) -> bool:
-        """Read what was written to ``catalog`` and ``presence`` since; False: there are none."""
+        """Read new records of ``catalog`` and ``presence``; False if the topics do not exist."""
         topics = (self._cluster.topics.catalog, self._cluster.topics.presence)
         if self._consumer is None and not self._exist(topics):
             return False
@@ -197,7 +197,7 @@ class Eye:
     def _held(
         self, homes: Sequence[str], notes: Mapping[str, Notes], logs: Mapping[Place, range]
     ) -> dict[str, tuple[int, int]]:
-        """Return what forwarders say that they hold, as far as their logs have it."""
+        """Return what forwarders report as buffered, as far as their logs have it."""
         held: dict[str, tuple[int, int]] = {}
         for home in homes:
             copies = size = 0
@@ -214,7 +214,7 @@ class Eye:
         return held
 
     def _bytes(self, place: Place, positions: Sequence[int]) -> int:
-        """Return what the bodies at some positions count towards MESSAGE_FORWARD_SIZE."""
+        """Return the bytes that some bodies count towards MESSAGE_FORWARD_SIZE."""
         sizes = self._sizes.pop(place, {})
         known = {offset: sizes[offset] for offset in positions if offset in sizes}
         unknown = [offset for offset in positions if offset not in sizes]
@@ -235,7 +235,7 @@ def _inputs(topics: Topics, topology: Topology, home: str, role: str) -> dict[st
     """Return the topics that a role of an instance, or of a pair, reads; each with its kind."""
     if role == "endpoint":
         return {topics.cmd(home): "cmd", topics.inbox(home): "in", topics.ack(home): "ack"}
-    if home not in topology.instances:  # what is for a pair comes to a partner
+    if home not in topology.instances:  # messages for a pair arrive at a partner
         return {topics.out(home): "out"}
     entrances = (each.cluster for each in topology.ingress if each.gateway == home)
     return {

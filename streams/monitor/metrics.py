@@ -1,6 +1,6 @@
-"""What a running monitor says of itself: figures for Prometheus, health, readiness.
+"""Metrics of a running monitor for Prometheus, health, readiness.
 
-Labels are the names of its queries, of which there are a handful.
+Labels are the names of its queries, of which there are few.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABELS = ("query",)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of each query; ``read`` returns nothing while there is none."""
+    """A metric of each query; ``read`` returns nothing if there is none."""
 
     name: str
     says: str
@@ -40,27 +40,27 @@ FIGURES = (
     ),
     Figure(
         "hopline_monitor_late_records_total",
-        "Rows that were older than the watermark, and are counted in no window.",
+        "Rows older than the watermark; they are not counted in any window.",
         lambda w: w.late,
     ),
     Figure(
         "hopline_monitor_batch_seconds",
-        "How long the last batch took, from looking at Kafka to the commit in the store.",
+        "Duration of the last batch, from the fetch of offsets to the commit in the store.",
         lambda w: w.took,
     ),
     Figure(
         "hopline_monitor_delay_seconds",
-        "From what happened, by the mean of the last batch, to its rows being in the store.",
+        "Mean delay from a record's timestamp to the commit in the store, in the last batch.",
         lambda w: w.delay,
     ),
     Figure(
         "hopline_monitor_last_batch_timestamp_seconds",
-        "When the last batch with records was committed, in seconds since 1970.",
+        "Time of the last commit of a batch with records, in seconds since 1970.",
         lambda w: w.ended,
     ),
     Figure(
         "hopline_monitor_behind_records",
-        "Records of the topics that a query had not read at its last batch.",
+        "Consumer lag of a query at its last batch, in records.",
         lambda w: w.behind,
     ),
     Figure(
@@ -72,20 +72,20 @@ FIGURES = (
 
 
 def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Series]:
-    """Yield the figures of a monitor as of ``now`` (epoch ms); the store is read anew."""
+    """Yield the metrics of a monitor as of ``now`` (epoch ms); reads the store."""
     for figure in FIGURES:
         read = ((str(w.query.name), figure.read(w)) for w in watches)
         samples = [((name,), value) for name, value in read if value is not None]
         yield Series(figure.name, figure.says, samples, _LABELS)
     yield Series(
         "hopline_monitor_repeated_messages",
-        "Messages that a queue holds twice: exactly-once is broken. There must be none.",
+        "Messages that a queue holds twice: exactly-once is broken. Must be 0.",
         [((), len(Report(store).repeats()))],
     )
     alarms = Counter((a.severity, a.kind) for a in Situation(store).alarms(now))
     yield Series(
         "hopline_monitor_alarms",
-        "What is wrong, as the store says it: how many places there are for each kind of alarm.",
+        "Number of subjects with an alarm of each kind.",
         [
             ((severity.name.lower(), kind.value), count)
             for (severity, kind), count in sorted(alarms.items(), key=lambda i: i[0][1].value)
@@ -96,7 +96,7 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
 
 @contextmanager
 def serving(address: str | None, watches: Sequence[Watch], store: Store) -> Iterator[int | None]:
-    """Answer requests while the block runs, if there is an address; yields the port."""
+    """Serve requests while the block runs, if there is an address; yield the port."""
     if address is None:
         yield None
         return
@@ -116,7 +116,5 @@ def _failures(watches: Sequence[Watch]) -> Iterable[str]:
 
 def _missing(watches: Sequence[Watch]) -> Iterable[str]:
     return [
-        f"The query '{w.query.name}' has not looked at its topics yet."
-        for w in watches
-        if not w.ready
+        f"The query '{w.query.name}' has not read its topics yet." for w in watches if not w.ready
     ]

@@ -1,4 +1,4 @@
-"""The topic ``metric``: what is written to the store, for whoever would rather read Kafka."""
+"""Write the store's rows to the topic ``metric`` as well."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
 _STATE = (DialogSide, DialogGone)
-"""The topics of state have these already, record by record."""
+"""The topics of state already have these, record by record."""
 
 
 class Publisher:
-    """Writes a batch to ``metric``, then to the store.
+    """Write a batch to ``metric``, then to the store.
 
-    In this order nothing is in the store that is not in the topic. A batch that is repeated is
-    written to the topic again: the rows have keys, and the last one of a key counts.
+    In this order nothing is in the store that is not in the topic. A repeated batch is written to
+    the topic again: the rows have keys, and the last one of a key counts.
     """
 
     def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:
@@ -27,7 +27,7 @@ class Publisher:
         self._producer = cluster.producer()
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write a batch; False if the store had it already. Raises SurroundingsError."""
+        """Write a batch; return False if the store had it already. Raises SurroundingsError."""
         found = tuple(rows)
         self._publish(query, batch_id, found)
         return self._store.write(query, run, batch_id, found)
@@ -49,4 +49,4 @@ class Publisher:
         left = self._producer.flush(self._wait)
         if failures or left:
             why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
-            raise SurroundingsError(f"Kafka does not take figures in {self._topic}: {why}.")
+            raise SurroundingsError(f"Kafka does not accept metrics in {self._topic}: {why}.")

@@ -31,7 +31,7 @@ from streams.wire.records import MESSAGE
 
 _HEARTBEATS = ("presence",)
 _NEVER = "(?!)"
-"""A pattern that no name fits."""
+"""A pattern that matches no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Query:
 
     @property
     def name(self) -> str:
-        """Return the name: in the store, of the checkpoint's part, in Spark's log."""
+        """Return the name: in the store, of the checkpoint's folder, in Spark's log."""
         return self.sink.query
 
     def start(
         self, checkpoint: str, *, trigger_ms: int = 0, available_now: bool = False
     ) -> StreamingQuery:
-        """Start it on a checkpoint; with ``available_now`` it ends at the end of what is there."""
+        """Start it on a checkpoint; with ``available_now`` it stops at the current end."""
         writer = self.frame.writeStream.queryName(self.name).outputMode(self.mode)
         writer = writer.foreachBatch(self.sink).option(
             "checkpointLocation", f"{checkpoint}/{self.name}"
@@ -63,9 +63,9 @@ class Query:
 def queries(
     spark: SparkSession, config: MonitorConfig, target: Target, schemas: Schemas = OWN
 ) -> tuple[Query, ...]:
-    """Return what the monitor computes: deliveries, events, messages, dialogs, gaps, repeats.
+    """Return all queries: deliveries, events, messages, dialogs, gaps, repeats.
 
-    ``schemas`` are those that records may be written under.
+    ``schemas`` are the schemas that records may have.
     """
     records, now = Records(spark, config, schemas), F.current_timestamp()
     topics, late = Topics(config.prefix), config.late
@@ -87,7 +87,7 @@ def queries(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a cluster's topics, read under all schemas that are known."""
+    """The records of a cluster's topics, decoded by all known schemas."""
 
     spark: SparkSession
     config: MonitorConfig
@@ -95,7 +95,7 @@ class Records:
 
     @property
     def access(self) -> Mapping[str, str]:
-        """Return the options by which the cluster is reached."""
+        """Return the options for the cluster."""
         return source_options(self.config.kafka)
 
     def raw(self, *kinds: str) -> DataFrame:
@@ -105,17 +105,17 @@ class Records:
         return filter_dialogs.only(found, config.job) if kinds != _HEARTBEATS else found
 
     def none(self) -> DataFrame:
-        """Return the records of no topic at all."""
+        """Return an empty stream."""
         return read.stream(self.spark, self.access, _NEVER)
 
     def state(self) -> DataFrame:
-        """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
+        """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), in limited batches."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
         found = read.stream(self.spark, self.access, pattern, dialogs.DIALOG_RAW, most=MOST)
         return filter_dialogs.only(found, config.job)
 
     def envelopes(self, raw: DataFrame) -> DataFrame:
-        """Return what the envelopes of records say (``read.ENVELOPE``)."""
+        """Return the envelopes of records (``read.ENVELOPE``)."""
         known = self.schemas.writers
         return read.envelopes(
             raw, routes=known("Route"), messages=known("Message"), hops=known("Hop")
@@ -127,9 +127,9 @@ class Records:
 
 
 def _sightings(records: Records, now: Column) -> DataFrame:
-    """Return the sightings of messages; heartbeats advance time unless it ends when idle."""
+    """Return the sightings of messages; heartbeats advance time unless it stops when idle."""
     config = records.config
-    # Acknowledgements are left out before anything is decoded.
+    # Acknowledgements are left out before decoding.
     frames = records.raw("out", "queue").where(
         F.exists("headers", lambda header: header["key"] == MESSAGE)
     )
@@ -139,7 +139,7 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         ),
         lifecycle.of_events(records.events(), now),
     ]
-    # The source is always there, because a checkpoint has the same sources for ever.
+    # The source always exists, because a checkpoint's sources must not change.
     heartbeats = records.raw(*_HEARTBEATS) if config.until_idle is None else records.none()
     seen.append(lifecycle.heartbeats(heartbeats, now))
     return reduce(DataFrame.unionByName, seen)

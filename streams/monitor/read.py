@@ -1,7 +1,7 @@
-"""From records of Kafka to columns: the three headers of a queue record, the value of an event.
+"""Convert records of Kafka to columns: the three headers of a queue record, the value of an event.
 
-DataFrame functions only: nothing of a record passes through Python. Whatever cannot be read keeps
-its row and says so in ``reason``; the other columns are then null.
+DataFrame functions only: no record passes through Python. An undecodable record keeps its row with
+a ``reason``; the other columns are then null.
 """
 
 from __future__ import annotations
@@ -64,11 +64,9 @@ def stream(
 ) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
-    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has ``most`` of them at
-    most, if that is stated.
-
-    A pattern and not a name: a topic may come into being later, and every queue is one.
-    ``failOnDataLoss`` is off because queue topics shrink behind their readers.
+    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has at most ``most`` of
+    them, if given. A pattern and not a name: topics may be created later, and every queue is one.
+    ``failOnDataLoss`` is off because queue topics are trimmed behind their readers.
     """
     options = {
         **access,
@@ -92,9 +90,9 @@ def topics_of(prefix: str, *kinds: str) -> str:
 def envelopes(
     raw: DataFrame, *, routes: Writers = ROUTES, messages: Writers = MESSAGES, hops: Writers = HOPS
 ) -> DataFrame:
-    """Return the envelopes (ENVELOPE) of the records (RAW) of queues, or of frames on their way.
+    """Return the envelopes (ENVELOPE) of the records (RAW) of queues, or of frames in transit.
 
-    A frame on its way has no ``conversation``: it is the record's key.
+    A frame in transit has no ``conversation``: it is the record's key.
     """
     headers = raw.select(
         "topic",
@@ -172,10 +170,10 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 
 
 def event_time(claimed: str, now: Column) -> Column:
-    """Return when something happened: as ``claimed`` (ms) unless that is yet to come.
+    """Return when something happened: ``claimed`` (ms) unless that is in the future.
 
     Then it is Kafka's timestamp, and at most ``now``, the batch's time: one record from the future
-    would move the watermark and make everything else late.
+    would advance the watermark and make everything else late.
     """
     instant = F.timestamp_millis(F.col(claimed))
     plausible = F.when(instant <= now, instant)
@@ -188,15 +186,15 @@ def flagged(*flags: Flag) -> Column:
 
 
 def names_a_dialog() -> Column:
-    """Return whether the record of a queue says of which dialog it is.
+    """Return whether the record of a queue has a dialog id.
 
-    What does not was written by no endpoint worker, and the store could not keep it.
+    One without was not written by an endpoint worker, and the store could not keep it.
     """
     return F.length("conversation") == 16
 
 
 def uuid_text(column: str | Column) -> Column:
-    """Return the usual text of a UUID's 16 bytes; null where there are not 16."""
+    """Return the canonical text of a UUID's 16 bytes; null if there are not 16."""
     digits = F.lower(F.hex(column))
     parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
     text = F.concat_ws("-", *(F.substring(digits, start, length) for start, length in parts))
@@ -204,13 +202,13 @@ def uuid_text(column: str | Column) -> Column:
 
 
 def uuid_bytes(column: str | Column) -> Column:
-    """Return the 16 bytes of a UUID's usual text; null where it is none."""
+    """Return the 16 bytes of a UUID's canonical text; null if invalid."""
     text = (F.col(column) if isinstance(column, str) else column).cast("string")
     return F.when(F.length(text) == 36, F.unhex(F.translate(text, "-", "")))
 
 
 def instant_in(column: str) -> Column:
-    """Return the instant (ms) in eight big-endian bytes; null where there is none."""
+    """Return the time (ms) in eight big-endian bytes; null without any."""
     number = F.conv(F.hex(column), 16, 10).try_cast("long")
     return F.when(_instant(number), number)
 
@@ -222,7 +220,7 @@ def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -
 
 
 def header(name: str) -> Column:
-    """Return the value of the last header of a name (as everywhere); null where there is none."""
+    """Return the value of the last header of a name (as everywhere); null without one."""
     named = F.filter("headers", lambda one: one["key"] == name)
     return F.get(F.reverse(named), 0)["value"]
 

@@ -43,11 +43,11 @@ def run(
     say: Say = lambda _: None,
     spark: SparkSession | None = None,
 ) -> None:
-    """Monitor a cluster until ``stop`` is set or, with ``until_idle``, nothing comes any more.
+    """Monitor a cluster until ``stop`` is set or, with ``until_idle``, no more records arrive.
 
-    ``say`` is given lines for the user. Without a session one is started, and stopped at the end.
-    Raises SurroundingsError where Java, Kafka or the store is missing or fails, UsageError where
-    the store belongs to something else.
+    ``say`` is called with lines for the user. Without a session one is started, and stopped at the
+    end. Raises SurroundingsError if Java, Kafka or the store is missing or fails, UsageError if the
+    store has different settings.
     """
     with Store.open(config.store) as store:
         if spark is not None:
@@ -99,10 +99,10 @@ def _monitor(
 
 
 def _target(cluster: Cluster, store: Store, say: Say) -> Target:
-    """Return where figures go: into the store, and into a topic where the cluster has one."""
+    """Return the target of figures: the store, and the topic if the cluster has one."""
     if cluster.topics.metric in topic_names(cluster, _ANSWER_S):
         return Publisher(store, cluster)
-    say(f"there is no topic {cluster.topics.metric}; 'hopline apply' makes it")
+    say(f"there is no topic {cluster.topics.metric}; 'hopline apply' creates it")
     return store
 
 
@@ -142,10 +142,10 @@ def _follow(
 
 
 def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
-    """Note in the store up to when all queries have read, where that is news; returns it."""
+    """Store up to when all queries have read, if that has changed; return it."""
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
     if len(reached) < len(watches):
-        return noted  # one has not read at all yet: what was noted by a former run still holds
+        return noted  # one has not read at all yet: the value of a former run still holds
     if noted and min(reached.values()) < min(noted.values()) + _NOTE_MS:
         return noted
     store.reach(reached)
@@ -158,12 +158,12 @@ def _check(query: Query, running: StreamingQuery) -> None:
     if query.sink.failure is not None:
         raise query.sink.failure
     failure = running.exception()
-    text = str(failure).splitlines()[0] if failure else "nobody knows why"
+    text = str(failure).splitlines()[0] if failure else "unknown cause"
     raise SurroundingsError(f"The query '{query.name}' ended: {text}")
 
 
 def _finish(running: Iterable[StreamingQuery]) -> None:
-    """Stop queries after the batches that they are in, if that does not take too long."""
+    """Stop queries after their current batches, if that does not take too long."""
     end = time.monotonic() + _LAST_BATCH_S
     for query in running:
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:

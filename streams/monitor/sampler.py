@@ -1,4 +1,4 @@
-"""Samples of what no record tells, beside Spark: every few seconds, by the driver, in a thread."""
+"""Take samples beside Spark: every few seconds, by the driver, in a thread."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from streams.store import (
 )
 
 EVERY = 5.0
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 KEPT = 86_400_000
-"""For so many milliseconds samples are kept."""
+"""Milliseconds that samples are kept."""
 
 _LAST_S = 15.0
 _CHANGES = ("until", "seen_at")
-"""What changes in a sample that holds: how long it has, and when the last heartbeat came."""
+"""The changing columns of a valid sample: its end, and the last heartbeat."""
 
 
 class Sampler:
-    """Looks at a cluster now and then. ``failure`` is the error of a store that refused to write.
+    """Sample a cluster periodically. ``failure`` is the error of a store that could not be written.
 
-    Where Kafka does not answer there is no sample: the last ones grow old, and that shows.
+    If Kafka does not respond there is no sample: the last ones become old, which is visible.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start sampling."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look for the last time, and leave."""
+        """Take the last sample, and stop."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(_LAST_S)
 
     def look(self) -> None:
-        """Look once, and write what there is."""
+        """Take one sample, and write it."""
         now = _now()
         seen = self._eye.look(now)
         if seen is not None:
@@ -83,7 +83,7 @@ class Sampler:
             self._eye.close()
 
     def try_to_look(self) -> None:
-        """Look once; where Kafka does not answer, report it once."""
+        """Take one sample; if Kafka does not respond, report it once."""
         now = _now()
         try:
             seen = self._eye.look(now)
@@ -102,28 +102,28 @@ class Sampler:
             self.failure = error
 
     def _report_hung(self, hung: tuple[Hung, ...]) -> None:
-        """Report each hung transaction once: what it hides and how to end it."""
+        """Report each hung transaction once, with its effect and remedy."""
         for each in hung:
             if each not in self._hung:
                 self._say(f"{each} {each.remedy}")
         self._hung = hung
 
     def write(self, seen: Seen, now: int) -> None:
-        """Write what a look has found, and what dialogs say, as samples."""
+        """Write a sample, and figures of dialogs."""
         waiting = Situation(self._store).waiting()
         rows = [self._held_on(row) for row in samples_of(seen, waiting, now)]
         self._store.sample(rows, oldest=now - KEPT)
         self._holding = {subject_of(row): row for row in rows}
 
     def _missed(self, why: str) -> None:
-        # The next look is another client's: this one may be stuck (streams/kafka/lost_brokers.py).
+        # The next sample uses a new client: this one may be stuck (streams/kafka/lost_brokers.py).
         self._eye.close()
         if why != self._reported:
-            self._say(f"nothing is sampled: {why}")
+            self._say(f"sampling failed: {why}")
         self._reported = why
 
     def _held_on(self, row: Sample) -> Sample:
-        """Return a sample as the last one of its subject that goes on, if it does."""
+        """Return the subject's last sample, extended, if the values are equal."""
         last = self._holding.get(subject_of(row))
         if last is None:
             return row
@@ -133,7 +133,7 @@ class Sampler:
 
 
 def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -> Iterator[Sample]:
-    """Yield what a look and the dialogs say, as samples that begin now."""
+    """Yield the values of a sample, and of dialogs, as rows that begin now."""
     for home in sorted({*seen.homes, *waiting}):
         yield _queue(home, tuple(waiting.get(home, ())), now)
     for (home, role, topic), records in seen.lags.items():
@@ -147,7 +147,7 @@ def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -
 
 
 def subject_of(row: Sample) -> tuple[object, ...]:
-    """Return what a sample is about: two of the same subject tell how it changed."""
+    """Return the subject of a sample: two of the same subject show a change."""
     names = ("instance", "role", "topic", "other")
     own = {field.name for field in fields(row)}
     return type(row), *(getattr(row, name) for name in names if name in own)

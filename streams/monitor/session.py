@@ -25,7 +25,7 @@ from streams.private import make_folder, open_private
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 # Avro reserves memory for as many items as a length prefix claims, and an OutOfMemoryError ends the
-# query: headers come from anywhere. A path has at most 65 visits, a name at most 256 bytes.
+# query: headers are untrusted. A path has at most 65 visits, a name at most 256 bytes.
 _AVRO_LIMITS = {
     "org.apache.avro.limits.collectionItems.maxLength": 256,
 }
@@ -42,11 +42,11 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Counting the rows of the state costs a read before every write.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # All queries are in update mode: a batch without data would only tidy up.
+    # All queries are in update mode: a batch without data would only clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A query with nothing to read says so once a second: its figures are as of then.
+    # A query without new data reports so once a second: its figures are as of then.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
-    # What Spark says of options, in plans and logs, has no password and no key in it.
+    # Options in Spark's plans and logs have passwords and keys redacted.
     "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|url",
     "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|keystore|url",
     "spark.ui.enabled": "false",
@@ -57,10 +57,10 @@ SETTINGS = {
 def open_session(
     *, master: str, log: Path, name: str = "hopline monitor", largest: int = LARGEST
 ) -> SparkSession:
-    """Start Spark; what its Java process says goes to the file ``log``.
+    """Start Spark; its Java process logs to the file ``log``.
 
-    ``largest`` is how many bytes Avro may decode as one text or byte string.
-    Raises SurroundingsError where Java is missing or too old, or Spark does not start.
+    ``largest`` is how many bytes Avro may decode as one text or byte string. Raises
+    SurroundingsError if Java is missing or too old, or Spark does not start.
     """
     find_java()
     conf = SparkConf().setMaster(master).setAppName(name)
@@ -69,7 +69,7 @@ def open_session(
     make_folder(log.parent)
     try:
         with open_private(log, "ab") as output, _signals_kept():
-            # A session of its own: a signal to our process group must reach us, not the JVM.
+            # A separate session: a signal to our process group must reach us, not the JVM.
             streams: dict[str, Any] = {"stdout": output, "stderr": output}
             own = {"start_new_session": os.name == "posix"}
             gateway = launch_gateway(conf, streams | own)  # type: ignore[no-untyped-call]
@@ -78,16 +78,16 @@ def open_session(
         reason = str(error).splitlines()[0]
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
-    # Settings say this to spark-submit only; executors would take whatever python3 is.
+    # Only spark-submit reads this from settings; executors would use whatever python3 is.
     context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
 
 
 @contextmanager
 def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession]:
-    """Start Spark for a batch over whatever size of bodies, and stop it.
+    """Start Spark for a batch with bodies of any size, and stop it.
 
-    Raises SurroundingsError where Spark fails.
+    Raises SurroundingsError if Spark fails.
     """
     spark = open_session(master=master, log=log, name=name, largest=_LARGEST_BODY)
     try:
@@ -99,14 +99,14 @@ def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession
 
 
 def cause_of(error: Exception) -> str:
-    """Return the line of what Spark has failed with that says most."""
+    """Return the most specific line of Spark's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes or lines or [type(error).__name__])[-1].removeprefix("Caused by: ")
 
 
 def close_session(spark: SparkSession) -> None:
-    """Stop Spark and see its Java process end; another session may then be opened."""
+    """Stop Spark and wait for its Java process; then another session may be opened."""
     gateway = SparkContext._gateway
     spark.stop()
     if gateway is None:
@@ -115,7 +115,7 @@ def close_session(spark: SparkSession) -> None:
     SparkContext._gateway = SparkContext._jvm = None
     process: subprocess.Popen[bytes] = gateway.proc
     if process.stdin is not None:
-        process.stdin.close()  # what tells the JVM to leave
+        process.stdin.close()  # makes the JVM exit
     try:
         process.wait(_LEAVE_S)
     except subprocess.TimeoutExpired:
@@ -125,7 +125,7 @@ def close_session(spark: SparkSession) -> None:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Undo that a new context handles Ctrl-C in its own way: by cancelling jobs."""
+    """Undo that a new context handles Ctrl-C itself: by cancelling jobs."""
     kept = signal.getsignal(signal.SIGINT)
     try:
         yield

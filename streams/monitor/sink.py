@@ -1,4 +1,4 @@
-"""From a batch of figures to rows of the store: one transaction per batch, each written once."""
+"""Write a batch of figures to the store: one transaction per batch, each written once."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 class Target(Protocol):
-    """What takes rows, a batch at a time, and each batch once."""
+    """A destination of rows, a batch at a time, and each batch once."""
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row], /) -> bool:
-        """Write a batch; False if it was written before."""
+        """Write a batch; return False if it was written before."""
 
 
 class BatchSink(ABC):
-    """What ``foreachBatch`` calls with a batch of a query.
+    """The ``foreachBatch`` function of a query.
 
-    ``failure`` is the error of a store that refused to write; the query then stops.
+    ``failure`` is the error of a store that could not be written; the query then stops.
     """
 
     def __init__(self, target: Target, query: str) -> None:
@@ -52,7 +52,7 @@ class BatchSink(ABC):
         self._target = target
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Write a batch; one that Spark repeats after a crash changes nothing."""
+        """Write a batch; a batch repeated after a crash changes nothing."""
         run = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
         self.put(str(run), batch_id, self.rows(frame))
 
@@ -70,7 +70,7 @@ class BatchSink(ABC):
 
 
 class Sink(BatchSink):
-    """What takes the figures that a batch has changed, each a row of the store."""
+    """A sink for changed figures, each a row of the store."""
 
     def __init__(self, target: Target, query: str, to_row: Callable[[SparkRow], Row]) -> None:
         super().__init__(target, query)
@@ -82,7 +82,7 @@ class Sink(BatchSink):
 
 
 class SplitSink(BatchSink):
-    """What takes rows of which each becomes several of the store, or none."""
+    """A sink for rows that each become several of the store, or none."""
 
     def __init__(
         self, target: Target, query: str, to_rows: Callable[[SparkRow], Iterable[Row]]
@@ -151,7 +151,7 @@ def gap_row(row: SparkRow) -> Row:
 
 
 def life_rows(row: SparkRow, topics: Topics) -> tuple[Row, ...]:
-    """Return what the store keeps of one of ``lifecycle.LIVES``; ``topics`` reads their names."""
+    """Return the store's rows for one of ``lifecycle.LIVES``; ``topics`` parses topic names."""
     made: list[Row] = []
     if row["sent"] is not None and not row["copies"]:
         made.append(_missing(row, topics))

@@ -1,4 +1,4 @@
-"""From a batch of state records and events to rows of the store."""
+"""Write a batch of state records and events to the store."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Trouble
 from streams.wire import Topics
 
 MOST = 50_000
-"""Records in a batch: their dialogs pass through the driver's memory."""
+"""Records in a batch: their dialogs are in the driver's memory."""
 
 
 class StateSink(BatchSink):
-    """What ``foreachBatch`` calls with records of ``dialog`` topics and of ``event``.
+    """The ``foreachBatch`` function for records of ``dialog`` topics and of ``event``.
 
-    Unlike that of figures, a batch says nothing about what was before: it is aggregated here, and
-    the store keeps of a row what the batch cannot know.
+    Unlike that of figures, a batch has no previous values: it is aggregated here, and the store
+    keeps values of a row that the batch cannot know.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class StateSink(BatchSink):
     def rows(self, frame: DataFrame) -> Iterator[Row]:
         """Return the rows of the store for a batch."""
         known = self._schemas.writers
-        frame.persist()  # else each question would read Kafka again
+        frame.persist()  # otherwise each query would read Kafka again
         try:
             of_events = frame["topic"] == self._topics.event
             states = dialogs.states(frame.where(~of_events), writers=known("Dialog"))

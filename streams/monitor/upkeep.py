@@ -1,4 +1,4 @@
-"""What the store needs now and then: days put together, and what is old let go."""
+"""Periodic maintenance of the store: merge days, delete old rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY_S = 86_400
 
 @dataclass(slots=True)
 class Upkeep:
-    """Keeps ``keep`` days of a store, everything where None; ``epoch`` tells the time, seconds."""
+    """Keep ``keep`` days of a store, everything for None; ``epoch`` returns the time in seconds."""
 
     store: Store
     keep: float | None
@@ -24,9 +24,9 @@ class Upkeep:
     _pruned_at: float = -math.inf
 
     def look(self, now: float) -> int:
-        """Do what has not been done for long; ``now`` in seconds that only grow.
+        """Do due maintenance; ``now`` is monotonic seconds.
 
-        Returns how many rows were let go.
+        Returns the number of deleted rows.
         """
         if now - self._rolled_at >= _ROLL_EVERY_S:
             self._rolled_at = now

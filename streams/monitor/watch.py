@@ -1,4 +1,4 @@
-"""What running queries have done so far: rows read, rows too late, whether any has work."""
+"""The progress of running queries: rows read, late rows, whether any has work."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from streams.store import Store
 
 _MOMENT = 3
 _HEARTBEATS = "(presence)"
-"""Part of the description of a source of heartbeats: these records are no work."""
+"""Part of the description of a source of heartbeats: these records do not count as work."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Follows one query by its progress reports; :meth:`look` more often than 100 batches take.
+    """Follow one query by its progress reports; call :meth:`look` more often than 100 batches take.
 
-    Of the last batch with records: ``took`` and ``delay`` (from the mean of what happened to the
-    commit) are seconds, ``ended`` is seconds since 1970, ``behind`` the records it has left.
-    ``reached``: what was there then, in epoch milliseconds, has been read and is in the store.
+    Of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the commit)
+    are seconds, ``ended`` is seconds since 1970, ``behind`` the remaining records. ``reached``:
+    everything up to this time, in epoch milliseconds, is in the store.
     """
 
     query: StreamingQuery
@@ -41,15 +41,15 @@ class Watch:
 
     @property
     def ready(self) -> bool:
-        """Tell whether the query has seen its topics once; it stays so."""
+        """Tell whether the query has read its topics once; it stays true."""
         waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
         self._ready = self._ready or waits
         return self._ready
 
     def look(self, store: Store) -> bool:
-        """Take note of new batches and tell whether the query has, or just had, work to do."""
+        """Process new batches and tell whether the query has, or just had, work to do."""
         status = self.query.status
-        # To look for data takes a moment in every trigger; more than that is waiting for Kafka.
+        # A trigger looks for data for a moment; more than that is waiting for Kafka.
         self._active = self._active + 1 if status["isTriggerActive"] else 0
         busy = bool(status["isDataAvailable"]) or self._active > _MOMENT
         for progress in self._reports():
@@ -57,14 +57,14 @@ class Watch:
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
-            if not _left(progress):  # a batch takes all that is there when it begins
+            if not _left(progress):  # a batch takes everything available at its start
                 self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy
 
     def _reports(self) -> list[StreamingQueryProgress]:
-        """Return the reports since the last look, oldest first.
+        """Return the reports since the last call, oldest first.
 
-        Each as one text: pyspark's own method asks Java for each of a hundred values.
+        Each as one text: pyspark's own method calls Java for each of a hundred values.
         """
         recent, found = self.query._jsq.recentProgress(), []
         for place in reversed(range(len(recent))):
@@ -97,11 +97,11 @@ class Watch:
 
 
 def _left(progress: StreamingQueryProgress) -> int:
-    """Return how many records a batch has left where they were."""
+    """Return how many records a batch has not read."""
     left = (source.metrics.get("maxOffsetsBehindLatest") for source in progress.sources)
     return sum(int(float(number)) for number in left if number is not None)
 
 
 def _seconds(instant: str) -> float:
-    """Return one of Spark's instants, ``2026-01-01T00:00:00.000Z``, in seconds since 1970."""
+    """Return one of Spark's timestamps, ``2026-01-01T00:00:00.000Z``, in seconds since 1970."""
     return datetime.fromisoformat(instant).timestamp()

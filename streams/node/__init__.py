@@ -1,4 +1,4 @@
-"""What a forwarder and an endpoint worker do, without Kafka: used by workers and simulator alike.
+"""The logic of forwarders and endpoint workers, without Kafka; shared by workers and simulator.
 
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """

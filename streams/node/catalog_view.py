@@ -1,6 +1,6 @@
-"""What a worker knows of the catalog at one version, in the form in which it asks.
+"""One version of the catalog, in the form that workers need.
 
-A worker replaces the whole value when a new version is complete; nothing in it ever changes.
+A worker replaces the whole value when a new version is complete; it is immutable.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from streams.topology import (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as a dialog meets it: its queue, and the contracts that it accepts as target.
+    """A service: its queue, and the contracts that it accepts as target.
 
-    ``queue_on``: whether the queue takes messages; ``partitions`` is how many its topic has.
+    ``queue_on``: whether the queue accepts messages; ``partitions`` is that of its topic.
     """
 
     queue: str
@@ -45,7 +45,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class MessageType:
-    """How a receiver validates a body; ``schema`` is the text of VALID_XML's collection."""
+    """The validation of a message type; ``schema`` is the text of VALID_XML's collection."""
 
     validation: Validation = Validation.NONE
     schema: str | None = None
@@ -53,7 +53,7 @@ class MessageType:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Who may send which message type: ``initiator``, ``target`` or ``any``."""
+    """Who may send each message type: ``initiator``, ``target`` or ``any``."""
 
     types: Mapping[str, str]
 
@@ -77,12 +77,12 @@ _MATCHES: tuple[tuple[bool, ...], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""Whether contract, local and remote service are stated, the best match first (4.12)."""
+"""Whether contract, local and remote service are given, the best match first (4.12)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """Which senders another cluster may name in the frames that it writes here."""
+    """The senders that another cluster may name in its frames."""
 
     services: frozenset[str]
     brokers: frozenset[str]
@@ -98,14 +98,13 @@ class Senders:
 class CatalogView:
     """All instances of a cluster at one version of its catalog.
 
-    ``addresses`` maps (host in lower case, port) to the instance there, also in another of the
-    ``clusters``, where it is one of the ``neighbours``; ``forward_bytes`` is each
-    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
-    (instance, database) to its part in a mirrored pair. ``reading_groups`` are those that have
-    received for good what they have passed in a queue: nobody else will want it. ``hides`` has the
-    next hops for each instance that are told nothing of a copy's path before it. ``ingress`` has
-    for each gateway the other clusters that write to it, with the senders that each may name;
-    ``cluster`` is what those call this one.
+    ``addresses`` maps (host in lower case, port) to an instance, also one of another cluster's
+    ``neighbours``; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE, ``partitions`` the
+    number of its topics; ``mirrors`` maps (instance, database) to its part in a mirrored pair.
+    ``reading_groups`` are the groups behind which a queue may be trimmed. ``hides`` has, for each
+    instance, the next hops that do not get the path so far. ``ingress`` has for each gateway the
+    other clusters that write to it, with their allowed senders; ``cluster`` is the name of this one
+    for them.
     """
 
     version: int
@@ -128,13 +127,13 @@ class CatalogView:
     cluster: str
 
     def instance_at(self, address: Address) -> str | None:
-        """Return the instance that an address leads to; ``None`` where no one lives there."""
+        """Return the instance at an address; ``None`` if there is none."""
         return self.addresses.get((address.host.casefold(), address.port))
 
     def priority(
         self, instance: str, database: str, contract: str, service: str, far_service: str
     ) -> int:
-        """Return the level that a new conversation endpoint gets: the best match's (4.12)."""
+        """Return the priority of a new conversation endpoint: the best match's (4.12)."""
         asked = (contract, service, far_service)
         best, level = 8, DEFAULT_PRIORITY
         for rule in self.priorities.get((instance, database), ()):
@@ -147,7 +146,7 @@ class CatalogView:
 
 
 def catalog_of(topology: Topology, version: int) -> CatalogView:
-    """Prepare a topology for the questions of workers."""
+    """Prepare a topology for workers."""
     instances = topology.instances
     databases = [(name, d) for name, i in instances.items() for d in i.databases.values()]
     every = [*databases, *((name, i.msdb) for name, i in instances.items())]
@@ -239,7 +238,7 @@ def _reading_groups(databases: _Databases) -> dict[Key, str]:
 
 
 def _foreign(topology: Topology, cluster: str | None) -> frozenset[str]:
-    """Return who lives in another cluster."""
+    """Return the neighbours: instances of other clusters."""
     others = (i.name for i in topology.instances.values() if i.cluster != cluster)
     return frozenset((*others, *topology.neighbours))
 
@@ -253,6 +252,6 @@ def _ingress(topology: Topology) -> dict[str, dict[str, Senders]]:
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
-    """Return where neighbours are; one that has lived here before may still be in the catalog."""
+    """Return the neighbours' addresses; a moved one may still be in the catalog."""
     stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
     return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}

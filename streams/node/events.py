@@ -1,4 +1,4 @@
-"""Trace events as the workers emit them: field names of ``schemas/Event.avsc``."""
+"""Trace events of the workers: field names of ``schemas/Event.avsc``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def event(
     detail: str = "",
     **fields: Any,
 ) -> Event:
-    """Build an event; what the frame's envelope says is filled in from it."""
+    """Build an event; fields of the frame's envelope are filled in."""
     record: Event = {
         "event": int(kind),
         "subclass": subclass,

@@ -1,11 +1,13 @@
-"""A service queue as an application meets it: RECEIVE, groups and their locks (4.10 to 4.12).
+"""A service queue for applications: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`ReadyQueue` holds what is in a queue and not yet received for good. Each transaction of an
-application is a *holder*: what it has received or locked is its own until it commits or rolls back.
-The order of the topic underneath is the order of arrival; here is the order of reception, which
-differs: by priority of groups and conversations, a DialogTimer and an Error before the rest of
-their conversation. So what is received is no prefix of what arrived; :class:`Progress` says which
-part of it is, in a few bytes that can be stored beside a committed offset.
+A :class:`ReadyQueue` has the messages of a queue that are not finally received. Each transaction of
+an application is a *holder*: what it has received or locked is its own until it commits or rolls
+back.
+
+The topic has the order of arrival; this is the order of reception, which differs: by priority of
+groups and conversations, a DialogTimer and an Error before the rest of their conversation. So
+received messages are not a prefix of the topic; :class:`Progress` describes them, in a few bytes
+that fit beside a committed offset.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from streams.errors import Number
 from streams.protocol import DEFAULT_PRIORITY, DIALOG_TIMER, ERROR
 
 POISON = 5
-"""So many rollbacks in a row, of transactions that have received, turn a queue off (4.11)."""
+"""Rollbacks in a row, of receiving transactions, that disable a queue (4.11)."""
 
 Holder = Hashable
 Side = tuple[uuid.UUID, bool]
@@ -38,13 +40,13 @@ class ReadyRow:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return its place within its conversation: timer, Error, then as they came (4.8)."""
+        """Return its place within its conversation: timer, Error, then by arrival (4.8)."""
         return {DIALOG_TIMER: 0, ERROR: 1}.get(self.type, 2), self.order
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What was received for good: everything below ``next``, and ``beyond`` it these runs.
+    """What was finally received: everything below ``next``, and ``beyond`` it these runs.
 
     ``rollbacks`` counts those since the last commit, so that a restart forgets no poison message.
     """
@@ -55,7 +57,7 @@ class Progress:
 
     @property
     def received(self) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """Return what was received, and not how often it was tried."""
+        """Return the progress without the rollback count."""
         return self.next, self.beyond
 
     def has(self, order: int) -> bool:
@@ -63,11 +65,11 @@ class Progress:
         return order < self.next or any(first <= order <= last for first, last in self.beyond)
 
     def encode(self) -> str:
-        """Return what stands beside the offset ``next``: ``r2 5+2 9``.
+        """Return the text beside the offset ``next``: ``r2 5+2 9``.
 
         That is two rollbacks, and runs that begin 5 behind ``next`` and 9 behind the end of the one
-        before, the first one 2 longer than a single message: small numbers, because Kafka takes no
-        more than 4096 characters.
+        before, the first one 2 longer than a single message: small numbers, because Kafka limits
+        the text to 4096 characters.
         """
         said, at = [f"r{self.rollbacks}"], self.next
         for first, last in self.beyond:
@@ -77,7 +79,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Read it again; what nobody of ours wrote counts as nothing beyond the offset."""
+        """Decode it; foreign text counts as nothing beyond the offset."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
@@ -107,13 +109,13 @@ class ReadyQueue:
     _seen: int = 0
 
     def put(self, row: ReadyRow) -> None:
-        """Take a message of the topic, in its order; one that was received before is skipped."""
+        """Add a message of the topic, in order; one received before is skipped."""
         self._seen = max(self._seen, row.order + 1)
         if not self.progress.has(row.order):
             self._add(row)
 
     def skip(self, order: int) -> None:
-        """Count a record of the topic as received: nobody can read it."""
+        """Count a record of the topic as received: it cannot be read."""
         self._seen = max(self._seen, order + 1)
         self._finish([order])
 
@@ -127,10 +129,10 @@ class ReadyQueue:
         conversation: Side | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[ReadyRow, ...] | Number:
-        """RECEIVE TOP (``top``): messages of one conversation group, which is locked by it.
+        """RECEIVE TOP (``top``): messages of one conversation group, which gets locked.
 
-        Without WHERE it is the group with the highest priority that nobody else has locked.
-        9617 where the queue is off; nothing where there is nothing.
+        Without WHERE it is the unlocked group with the highest priority. 9617 if the queue is off;
+        nothing if there are no messages.
         """
         if not self.on:
             return Number.QUEUE_DISABLED
@@ -159,15 +161,18 @@ class ReadyQueue:
     # --- transactions ----------------------------------------------------------------------------
 
     def commit(self, holder: Holder) -> Progress:
-        """End a transaction: what it has received is gone; returns what to store."""
+        """End a transaction: its messages are finally received; return what to store."""
         rows = self._received.pop(holder, [])
         self._unlock(holder)
         self._finish([row.order for row in rows], rollbacks=0 if rows else None)
         return self.progress
 
     def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
-        """Undo a transaction: its messages are back in their places. The fifth in a row that has
-        received, and ``counts``, turns the queue off (event 143)."""
+        """Undo a transaction: return its messages to their places.
+
+        The fifth rollback in a row that has received, and ``counts``, disables the queue (event
+        143).
+        """
         rows = self._received.pop(holder, [])
         self._unlock(holder)
         for row in rows:
@@ -188,12 +193,12 @@ class ReadyQueue:
         return replace(self, _ready=ready, _locks=dict(self._locks), _received=received)
 
     def turn_on(self) -> None:
-        """STATUS = ON: the count of rollbacks begins anew."""
+        """STATUS = ON: reset the count of rollbacks."""
         self.on = True
         self._finish([], rollbacks=0)
 
     def orders(self) -> Iterator[int]:
-        """Yield where the messages are that no transaction has received."""
+        """Yield the positions of messages that no transaction has received."""
         for sides in self._ready.values():
             for rows in sides.values():
                 yield from rows
@@ -203,9 +208,9 @@ class ReadyQueue:
         return bool(self._received.get(holder))
 
     def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:
-        """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there.
+        """Return the urgency of the next RECEIVE, lowest first; ``None``: no messages.
 
-        With ``new`` of a group that is not locked yet.
+        With ``new`` that of an unlocked group.
         """
         group = self._next_group(holder, new=new) if self.on else None
         return None if group is None else self._urgency(group)
@@ -216,7 +221,7 @@ class ReadyQueue:
     # --- order -----------------------------------------------------------------------------------
 
     def _next_group(self, holder: Holder, *, new: bool = False) -> uuid.UUID | None:
-        """Return the group that comes next: by its highest priority, then by its oldest message."""
+        """Return the next group: by its highest priority, then by its oldest message."""
         free = [
             group
             for group in self._ready
@@ -258,10 +263,10 @@ class ReadyQueue:
             del self._ready[row.group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
-        """Count messages as received for good.
+        """Count messages as finally received.
 
-        Runs grow together where no message waits between them: what else is there are markers of
-        transactions. So there are never more runs than messages that wait.
+        Runs are merged if no message waits between them: other offsets are transaction markers. So
+        there are never more runs than waiting messages.
         """
         old, waiting = self.progress, sorted(self._waiting())
         end = max(old.next, waiting[0] if waiting else self._seen)

@@ -1,9 +1,9 @@
 """The system views over dialogs and routes: rows with SQL Server's column names (reference 7.4).
 
-A row has every documented column; what Hopline has no counterpart for (keys, principals, internal
-numbers) is ``None``. Columns in front of the documented ones say where a row is from, and
-``service_name`` and ``contract_name`` stand beside the numbers that nobody could join here. Times
-are epoch milliseconds.
+A row has every documented column; those without a counterpart in Hopline (keys, principals,
+internal numbers) are ``None``. Additional columns in front have the row's place, and
+``service_name`` and ``contract_name`` accompany ids that nothing can be joined with. Times are
+epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from streams.topology import Database
 Row = dict[str, Any]
 
 CLOSED_FOR = 1_800_000
-"""How long a closed target endpoint is shown; an initiator's vanishes at once (U-29)."""
+"""How long a closed target endpoint is shown; an initiator's disappears at once (U-29)."""
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
-    """Return an endpoint's row of ``sys.conversation_endpoints``; ``None`` where it shows none."""
+    """Return an endpoint's row of ``sys.conversation_endpoints``, if it has one."""
     closed = dialog.state is State.CD
     if closed and (dialog.is_initiator or now >= (dialog.closed_at or 0) + CLOSED_FOR):
         return None
@@ -77,9 +77,9 @@ def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None
 def transmission_queue(
     instance: str, dialog: Dialog, command: Callable[[int], Command | None]
 ) -> Iterator[Row]:
-    """Yield a dialog's rows of ``sys.transmission_queue``: accepted and not acknowledged.
+    """Yield a dialog's rows of ``sys.transmission_queue``: accepted, unacknowledged messages.
 
-    ``command`` returns what is at a position of ``cmd``, or ``None`` where that is gone by now.
+    ``command`` returns the record at a position of ``cmd``, or ``None`` if it was deleted.
     """
     for sequence in range(dialog.acknowledged[0], dialog.send_sequence):
         said = command(dialog.stored(sequence)[0])
@@ -101,7 +101,8 @@ def transmission_queue(
             "is_conversation_error": fails,
             "is_end_of_dialog": ends and not fails,
             "message_body": None if said is None else said.body,
-            # Only the first one is tried while nothing gets through; SQL Server shows it for all.
+            # Only the first one is retried while nothing is acknowledged; SQL Server shows its
+            # status for all.
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
             else "",
@@ -112,10 +113,10 @@ def transmission_queue(
 def parked_messages(
     instance: str, dialog: Dialog, frame: Callable[[int], Message | None]
 ) -> Iterator[Row]:
-    """Yield a dialog's other rows of ``sys.transmission_queue``: what waits for a queue to be on.
+    """Yield a dialog's other rows of ``sys.transmission_queue``: messages for a queue that is off.
 
-    It came from the other side and is acknowledged (U-31). ``frame`` returns what is at a position
-    of ``in``. What the broker itself has made has no row.
+    They arrived and are acknowledged (U-31). ``frame`` returns the record at a position of ``in``.
+    Messages created by the broker have no row.
     """
     fragments: list[Message] = []
     for sequence, position in dialog.parked:

@@ -1,4 +1,4 @@
-"""The tables that live in an application's own database, as statements for its migrations."""
+"""The DDL of the tables in an application's own database, for its migrations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIALECTS = {"postgresql": postgresql.dialect, "sqlite": sqlite.dialect}
 
 
 def ddl(dialect: str) -> str:
-    """Return what makes the tables of outbox and inbox; ``dialect`` is SQLAlchemy's name of it."""
+    """Return the DDL of outbox and inbox; ``dialect`` is SQLAlchemy's name of it."""
     speaks = _DIALECTS[dialect]()
     said: list[str] = []
     for table in (*OUTBOX.sorted_tables, *INBOX.sorted_tables):

@@ -1,4 +1,4 @@
-"""The inbox: which messages an application has dealt with, in one transaction with its own rows."""
+"""The inbox: the messages that an application has processed, in one transaction with its rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ INBOX = sa.Table(
     sa.Column("message", sa.String(36), primary_key=True),
     sa.Column("received_at", sa.BigInteger, nullable=False, index=True),  # epoch seconds
 )
-"""Sequence alone would not do: an Error and a DialogTimer have none."""
+"""The sequence alone is not enough: an Error and a DialogTimer have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message that one reader has dealt with."""
+    """A message that one reader has processed."""
 
     reader: str
     conversation: uuid.UUID
@@ -36,10 +36,10 @@ class Entry:
 
 
 def addition(entry: Entry, dialect: str) -> sa.Executable:
-    """Return what inserts and returns one row, or none where it is known.
+    """Return a statement that inserts and returns one row, or none if it exists.
 
-    (A row count would not do: for an INSERT a driver need not have one.) Where another transaction
-    is about to insert the same, it waits for how that one ends.
+    (A row count is not enough: for INSERT a driver may not have one.) If another transaction is
+    inserting the same row, it waits for the end of that.
     """
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return (
@@ -58,5 +58,5 @@ def addition(entry: Entry, dialect: str) -> sa.Executable:
 
 
 def removal(reader: str, before: int) -> sa.Executable:
-    """Return what deletes the rows of a reader from before a time (epoch seconds)."""
+    """Return a statement that deletes the rows of a reader from before a time (epoch seconds)."""
     return INBOX.delete().where(INBOX.c.reader == reader, INBOX.c.received_at < before)

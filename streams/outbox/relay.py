@@ -1,20 +1,20 @@
 """The relay of an outbox: from an application's database to ``cmd``, once each and in order.
 
-A turn of its loop, and what is left behind by a crash after each step:
+A turn of its loop, and what a crash after each step leaves behind:
 
     1. note in the database which rows are the batch      the same batch again, unsent
     2. produce it, with its id as metadata of an offset   Kafka aborts; as after 1
     3. commit both in one Kafka transaction               the same batch again; Kafka has its id
     4. delete the rows                                    nothing
 
-So the one question at the start is whether Kafka has the id of the batch that is under way. The
-offset belongs to a group that has the outbox's name and reads nothing; it stands at the catalog,
-because that is in every cluster. A relay that was replaced is fenced by Kafka at 2 and 3, and finds
-another owner in the database at 1.
+So the only question at the start is whether Kafka has the id of the batch in flight. The offset
+belongs to a group with the outbox's name that reads nothing; it is stored for the catalog topic,
+because every cluster has that. A replaced relay is fenced by Kafka at 2 and 3, and finds another
+owner in the database at 1.
 
-A relay commits such an offset before it takes its first batch, and again while it has nothing to
-do. So an offset with another id says that the batch was not sent, and no offset at all says that
-Kafka has forgotten it (``offsets.retention.minutes``): then nobody knows, and the relay refuses.
+A relay commits such an offset before its first batch, and again while it is idle. So an offset with
+another id shows that the batch was not sent, and a missing offset that Kafka has deleted it
+(``offsets.retention.minutes``): then the outcome is unknown, and the relay refuses to start.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from streams.wire.records import COMMAND
 log = logging.getLogger("hopline.outbox")
 
 RENEW = 600.0
-"""Seconds without a batch after which the offset is committed again, so that it is not too old."""
+"""Seconds without a batch after which the offset is committed again, before it expires."""
 LOOK_AGAIN = 5.0
-"""Seconds after which an instance that nobody had applied is looked for again."""
+"""Seconds after which a missing instance is checked again."""
 _AGAIN = 1.0
 _MOST_NAMES, _NAME_SHOWN = 100, 100
-"""So many instances that nobody has applied are named, with so many characters each."""
+"""How many missing instances are listed, and how many characters of each."""
 
 
 class Relay:
-    """Relay one outbox into one cluster; whoever starts next for the same outbox takes over.
+    """Relay one outbox into one cluster; the next relay of the same outbox takes over.
 
-    ``poll``: seconds between two looks at an empty outbox.
+    ``poll``: seconds between two polls of an empty outbox.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class Relay:
         self._too_large: Sequence[int] = ()
         self._mark = TopicPartition(cluster.topics.catalog, 0)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}outbox.{outbox.id}")
-        # In this order: nobody else can commit any more, then the database says what is under way.
+        # In this order: first nobody else can commit any more, then the database has the batch in
+        # flight.
         self._transactor = Transactor(cluster, f"outbox.{outbox.id}", timeout=timeout)
         unfinished = outbox.claim()
         known = self._last_batch()
@@ -84,23 +85,23 @@ class Relay:
         self.relayed = 0
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the producer."""
         self._observer.close()
 
     def run(self, stop: threading.Event) -> None:
-        """Relay until ``stop``; raises SurroundingsError where another relay has taken over."""
+        """Relay until ``stop``; raise SurroundingsError if another relay has taken over."""
         while not stop.is_set():
             try:
                 if not self.turn():
                     stop.wait(self._poll)
-            except AbortedError as error:  # nothing happened: the same batch again
+            except AbortedError as error:  # nothing took effect: the same batch again
                 log.warning("%s %s", error.message, error.remedy)
                 stop.wait(_AGAIN)
 
     def turn(self) -> int:
-        """Relay one batch; returns how many statements there were.
+        """Relay one batch; return the number of statements.
 
-        Raises AbortedError where Kafka takes nothing of it, FencedError and SupersededError where
+        Raises AbortedError if Kafka accepts nothing of it, FencedError and SupersededError if
         another relay has taken over.
         """
         batch = self._next()
@@ -111,7 +112,7 @@ class Relay:
         try:
             self._commit([self._record(statement) for statement in batch.statements], batch.id)
         except AbortedError as error:
-            if error.refused:  # the next batch leaves out what is too large
+            if error.refused:  # the next batch leaves out oversized rows
                 self._outbox.release(batch)
             raise
         self._outbox.finish(batch)
@@ -125,18 +126,18 @@ class Relay:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Return the instances that nobody has applied yet: what is said there waits.
+        """Return instances that are not applied: their statements wait.
 
-        Of many the first that were found, and of a long name its beginning.
+        Only the first ones, and long names truncated.
         """
         return self._absent
 
     def _next(self) -> Batch | None:
-        """Return a batch for instances that are there; what is said to others waits for them."""
+        """Return a batch for existing instances; statements for others wait."""
         if time.monotonic() >= self._list_again:
             self._look()
         batch = self._take()
-        # It may all be for instances that were not looked for yet; each look scans the table.
+        # All rows may be for instances not checked yet; each check scans the table.
         if batch is None and time.monotonic() >= self._look_again:
             self._look()
             batch = self._take()
@@ -146,11 +147,11 @@ class Relay:
         while (batch := self._outbox.take(int(time.time()), self._present)) is not None:
             if all(map(self._has, batch.instances)):
                 return batch
-            self._outbox.release(batch)  # a former relay has taken it
+            self._outbox.release(batch)  # a former relay has completed it
         return None
 
     def _look(self) -> None:
-        """Find out which instances are there, of those to which something is said."""
+        """Find out which instances of the statements exist."""
         now = time.monotonic()
         self._look_again = now + _AGAIN
         warns = now >= self._list_again
@@ -168,7 +169,7 @@ class Relay:
                 absent.append(name[:_NAME_SHOWN])
         for name in absent:
             if warns or name not in self._absent:
-                log.warning("Nobody has applied %s: what is said there waits.", name)
+                log.warning("%s is not applied: its statements wait.", name)
         self._present, self._absent = frozenset(present), tuple(absent)
 
     def _has(self, instance: str) -> bool:
@@ -178,7 +179,7 @@ class Relay:
         found = self._outbox.too_large()
         if found and found != self._too_large:
             log.error(
-                "Rows of hopline_outbox are too large for Kafka, and stay there: positions %s.",
+                "Rows of hopline_outbox are too large for Kafka and are not relayed: positions %s.",
                 ", ".join(map(str, found)),
             )
         self._too_large = found
@@ -191,11 +192,11 @@ class Relay:
 
     def _record(self, said: Statement) -> Outgoing:
         topic = self._cluster.topics.cmd(said.instance)
-        key = said.conversation.encode("utf-8")  # what is no id, the endpoint worker reports
+        key = said.conversation.encode("utf-8")  # invalid ids are reported by the endpoint worker
         return Outgoing(topic, key, said.body, [(COMMAND, said.command)])
 
     def _last_batch(self) -> str | None:
-        """Return the id of the last batch that Kafka has; ``None`` where it has no offset."""
+        """Return the id of the last batch that Kafka has; ``None`` without an offset."""
         try:
             [known] = self._observer.committed([self._mark], timeout=self._timeout)
         except KafkaException as error:
@@ -206,9 +207,9 @@ class Relay:
 def _forgotten(batch: Batch) -> SurroundingsError:
     since = datetime.fromtimestamp(batch.at, UTC).isoformat(timespec="seconds")
     return SurroundingsError(
-        f"{len(batch.statements)} statements are under way since {since}, and Kafka has forgotten "
-        "the relay's position: whether it has them is not known any more.",
-        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). "
-        "Is it there, delete the rows from hopline_outbox whose positions hopline_relay "
-        "names. Set batch, batch_at and positions there to NULL in either case.",
+        f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
+        "the relay's offset: they may have been written or not.",
+        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). If it "
+        "was written, delete the rows from hopline_outbox whose positions hopline_relay lists. "
+        "Set batch, batch_at and positions there to NULL in either case.",
     )

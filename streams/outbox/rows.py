@@ -1,7 +1,7 @@
-"""Rows of the outbox's tables as a relay reads them, whoever has written them.
+"""Rows of the outbox's tables as a relay reads them, with any content.
 
-SQLite keeps a value of any type in any column, and PostgreSQL any text. What a row says, the
-endpoint worker judges: no row may stop the relay.
+SQLite stores a value of any type in any column, and PostgreSQL any text. The endpoint worker
+validates the content: no row may stop the relay.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 BATCH = 500
-"""A batch has so many rows at most."""
+"""The most rows of a batch."""
 
 _INT64 = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row: one statement; ``command`` is its header, as it goes to Kafka.
+    """A row: one statement; ``command`` is its header, as sent to Kafka.
 
-    Ids are text as it was inserted: the endpoint worker judges what the row says.
+    Ids are text as inserted: the endpoint worker validates the row.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Statements that are relayed together; ``at`` is when they were taken, in epoch seconds."""
+    """Statements that are relayed together; ``at`` is when they were selected, in epoch seconds."""
 
     id: str
     at: int
@@ -43,39 +43,39 @@ class Batch:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return to which instances something is said in it."""
+        """Return the instances of its statements."""
         return tuple(dict.fromkeys(statement.instance for statement in self.statements))
 
 
 def positions_in(raw: Any) -> list[int]:
-    """Return the positions of a batch under way; raises ValueError where these are none."""
+    """Return the positions of a batch in flight; raise ValueError if they are invalid."""
     try:
         found = json.loads(raw)
     except (TypeError, RecursionError) as error:
         raise ValueError(error) from error
     if not isinstance(found, list) or len(found) > BATCH:
-        raise ValueError("no list of positions")
+        raise ValueError("not a list of positions")
     if not all(type(at) is int and -_INT64 <= at < _INT64 for at in found):
-        raise ValueError("a position is no number")
+        raise ValueError("a position is not a number")
     return found
 
 
 def statement_of(row: Any) -> Statement:
-    """Return the statement that a row of the outbox holds."""
+    """Return the statement in a row of the outbox."""
     body = None if row.body is None else _bytes(row.body)
     ids = _id(row.id), _id(row.conversation)
     return Statement(ids[0], str(row.instance), ids[1], str(row.kind), _bytes(row.command), body)
 
 
 def _id(found: Any) -> str:
-    """Return an id in its one form (see ``conversation_of``), or whatever stands there as text."""
+    """Return an id in its canonical form (see ``conversation_of``), or the raw value as text."""
     with suppress(ValueError):
         return str(uuid.UUID(str(found)))
     return str(found)
 
 
 def _bytes(found: Any) -> bytes:
-    """Return a value as bytes: SQLite keeps text and numbers in any column, as they were given."""
+    """Return a value as bytes: SQLite stores text and numbers in any column."""
     if isinstance(found, bytes | bytearray | memoryview):
         return bytes(found)
     return str(found).encode("utf-8", "replace")

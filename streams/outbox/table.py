@@ -1,10 +1,10 @@
 """The outbox: statements that an application has committed with its own rows.
 
-Three parties meet in these tables. An application inserts statements in transactions of its own; a
-relay takes them out in batches; and the table of relays says which batch is under way, so that who
-relays next knows what to ask Kafka. Rows are taken in the order of their positions. Those of one
-transaction, and of one after another, are in order by that. Of two that ran at the same time the
-one with the higher positions may be seen first; neither can have waited for the other.
+Three parties use these tables. An application inserts statements in its own transactions; a relay
+takes them out in batches; and the table of relays has the batch in flight, so that the next relay
+knows what to ask Kafka. Rows are relayed in the order of their positions. Rows of one transaction,
+and of successive ones, are in order by that. Of two concurrent transactions the one with the higher
+positions may come first; neither can have waited for the other.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from streams.store.database import engine_for, shown
 from streams.times import LATEST
 
 METADATA = sa.MetaData()
-"""The outbox's tables, for whoever migrates a schema; so is that of :mod:`streams.outbox.inbox`."""
+"""The outbox's tables, for schema migrations; also :mod:`streams.outbox.inbox`'s."""
 
 BATCH_BYTES = 8_000_000
-"""A batch has so many bytes at most, or a single row."""
+"""The most bytes of a batch, except for a single row."""
 LARGEST = 1_000_000 + 36
-"""Bytes of a statement with body and key. Kafka takes no larger record: such a row is left out."""
+"""The most bytes of a statement with body and key.
+
+Kafka accepts no larger record: such a row is left out.
+"""
 LONGEST_NAME = 4_096
-"""Characters of an instance's name; nobody has applied one with more."""
+"""Characters of an instance's name; longer ones do not exist."""
 
 OUTBOX = sa.Table(
     "hopline_outbox",
@@ -45,7 +48,7 @@ OUTBOX = sa.Table(
     sa.Column("id", sa.String(36), nullable=False),  # the command's
     sa.Column("instance", sa.Text, nullable=False),
     sa.Column("conversation", sa.String(36), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),  # for eyes: the command says it too
+    sa.Column("kind", sa.String(16), nullable=False),  # for people: the command has it too
     sa.Column("command", sa.LargeBinary, nullable=False),  # sb-command
     sa.Column("body", sa.LargeBinary),
     sqlite_autoincrement=True,
@@ -55,7 +58,7 @@ RELAY = sa.Table(
     "hopline_relay",
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # one row: 1
-    sa.Column("outbox", sa.String(36), nullable=False),  # this outbox among all of the cluster
+    sa.Column("outbox", sa.String(36), nullable=False),  # this outbox's id, unique in the cluster
     sa.Column("owner", sa.String(36)),
     sa.Column("batch", sa.String(36)),
     sa.Column("batch_at", sa.BigInteger),  # epoch seconds
@@ -64,11 +67,11 @@ RELAY = sa.Table(
 
 
 class SupersededError(SurroundingsError):
-    """Another relay works on the outbox."""
+    """Another relay has taken over the outbox."""
 
 
 def insertion(statement: Statement) -> sa.Executable:
-    """Return what an application executes in its own transaction."""
+    """Return the statement that an application executes in its own transaction."""
     return OUTBOX.insert().values(
         id=statement.id,
         instance=statement.instance,
@@ -80,7 +83,7 @@ def insertion(statement: Statement) -> sa.Executable:
 
 
 class OutboxTable:
-    """The outbox of one database, as its relay sees it. One relay at a time owns it."""
+    """The outbox of one database, for its relay. One relay at a time owns it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -94,12 +97,12 @@ class OutboxTable:
 
     @classmethod
     def open(cls, url: str) -> OutboxTable:
-        """Open the database at an SQLAlchemy URL and make sure of the tables."""
+        """Open the database at an SQLAlchemy URL and check the tables."""
         return cls(engine_for(url))
 
     @property
     def address(self) -> str:
-        """Return the URL as a user may see it: without the password."""
+        """Return the URL for users: without the password."""
         return shown(self._engine.url)
 
     def close(self) -> None:
@@ -107,38 +110,38 @@ class OutboxTable:
         self._engine.dispose()
 
     def claim(self) -> Batch | None:
-        """Become the owner; returns the batch that a former one has not finished."""
+        """Become the owner; return the unfinished batch of a former one."""
         with self._writing() as connection:
             connection.execute(RELAY.update().values(owner=self._owner))
             return self._in_flight(connection)
 
     def instances(self) -> Iterator[str]:
-        """Yield the instances to which something is said, but for names that are too long."""
+        """Yield the instances of the statements, except for names that are too long."""
         named = sa.select(OUTBOX.c.instance).distinct()
         with self._writing() as connection:
             short = named.where(sa.func.length(OUTBOX.c.instance) <= LONGEST_NAME)
             for name in connection.execute(short.execution_options(stream_results=True)).scalars():
-                if isinstance(name, str):  # SQLite keeps a value of any type
+                if isinstance(name, str):  # SQLite stores a value of any type
                     yield name
 
     def too_large(self) -> Sequence[int]:
-        """Return the first positions of rows that Kafka will never take; they stay in the table."""
+        """Return the first positions of rows too large for Kafka; they stay in the table."""
         found = sa.select(OUTBOX.c.position).where(_size(self._engine.dialect.name) > LARGEST)
         with self._writing() as connection:
             return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
 
     def take(self, now: int, only: Iterable[str] | None = None) -> Batch | None:
-        """Return the batch under way, else begin one at ``now`` (epoch seconds), if there is any.
+        """Return the batch in flight, else a new one at ``now`` (epoch seconds), if there are rows.
 
-        One that begins has statements for the instances of ``only``; ``None``: for any. Raises
-        SupersededError where another relay has become the owner.
+        A new one has statements for the instances of ``only``; ``None``: for any. Raises
+        SupersededError if another relay has become the owner.
         """
         with self._writing() as connection:
             owner = connection.execute(sa.select(RELAY.c.owner).with_for_update()).scalar_one()
             if owner != self._owner:
                 raise SupersededError(
-                    f"Another relay works on the outbox of {self.address} by now.",
-                    "Run one for each outbox.",
+                    f"Another relay has taken over the outbox of {self.address}.",
+                    "Run one relay per outbox.",
                 )
             batch = self._in_flight(connection)
             if batch is None:
@@ -151,11 +154,11 @@ class OutboxTable:
             return batch
 
     def finish(self, batch: Batch) -> None:
-        """Delete what Kafka has confirmed; a batch that somebody else has finished stays so."""
+        """Delete what Kafka has confirmed, unless another relay has finished the batch."""
         self._end(batch, delete=True)
 
     def release(self, batch: Batch) -> None:
-        """Undo a batch that Kafka was not given: its rows are there for others."""
+        """Undo a batch that was not sent to Kafka: its rows are available again."""
         self._end(batch, delete=False)
 
     def _end(self, batch: Batch, *, delete: bool) -> None:
@@ -178,12 +181,12 @@ class OutboxTable:
         try:
             positions = positions_in(row.positions)
             if type(row.batch_at) is not int or not 0 <= row.batch_at <= LATEST // 1_000:
-                raise ValueError("batch_at is no time")
+                raise ValueError("batch_at is not a time")
         except ValueError as error:
             raise SurroundingsError(
-                f"hopline_relay in {self.address} does not say which batch is under way: {error}.",
-                "Set batch, batch_at and positions there to NULL; what Kafka has already of it "
-                "(hopline tail), delete from hopline_outbox first.",
+                f"hopline_relay in {self.address} has an invalid batch in flight: {error}.",
+                "First delete rows that Kafka already has (hopline tail) from hopline_outbox; "
+                "then set batch, batch_at and positions there to NULL.",
             ) from error
         mine = OUTBOX.c.position.in_(positions)
         found = connection.execute(sa.select(OUTBOX).where(mine).order_by(OUTBOX.c.position))
@@ -208,7 +211,7 @@ def _identity(connection: Connection) -> str:
 
 
 def _read_any_text(engine: Engine) -> None:
-    """Let no text end a query: SQLite does not check what is written."""
+    """Decode invalid text without an error: SQLite does not check text."""
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
@@ -216,10 +219,10 @@ def _read_any_text(engine: Engine) -> None:
 
 
 def _size(dialect: str) -> sa.ColumnElement[int]:
-    """Return how many bytes a row's record has, with its key, without its overhead."""
+    """Return the size of a row's record, with its key, without its overhead."""
 
     def bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-        if dialect == "sqlite":  # of text `length` counts the characters; `octet_length` is new
+        if dialect == "sqlite":  # `length` counts characters of text; `octet_length` is new
             return sa.func.coalesce(sa.func.length(sa.cast(column, sa.LargeBinary)), 0)
         return sa.func.coalesce(sa.func.octet_length(column), 0)
 
@@ -231,7 +234,7 @@ def _next_positions(connection: Connection, only: Iterable[str] | None) -> Seque
     rows = sa.select(OUTBOX.c.position, size.label("size"))
     if only is not None:
         rows = rows.where(OUTBOX.c.instance.in_(list(only)))
-    small = rows.where(size <= LARGEST)  # behind the instance: in SQLite it reads the body
+    small = rows.where(size <= LARGEST)  # after the instance: SQLite reads the body for it
     positions: list[int] = []
     total = 0
     for row in connection.execute(small.order_by(OUTBOX.c.position).limit(BATCH)):

@@ -1,4 +1,4 @@
-"""Which record made an application say something: what is said again has the same cause."""
+"""The record that caused a statement: a repeated statement has the same cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The ``n``-th statement, from 0, that the record at ``offset`` of a source has caused."""
+    """The ``n``-th statement, from 0, caused by the record at ``offset`` of a source."""
 
     source: Source
     offset: int
@@ -31,12 +31,12 @@ class Cause:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return where it stands among the statements of its source."""
+        """Return its place among the statements of its source."""
         return self.offset, self.n
 
     @property
     def id(self) -> uuid.UUID:
-        """Return the id of the command, the same whenever it is made."""
+        """Return the id of the command, the same every time."""
         where = self.source
         parts = (where.application, where.agent, where.topic.hex, where.partition, *self.at)
         return uuid.uuid5(_NAMESPACE, repr(parts))
@@ -47,5 +47,5 @@ class Cause:
         return replace(self, n=self.n + 1)
 
     def conversation(self, number: int = 0) -> uuid.UUID:
-        """Return the id of the dialog that the command begins; there are others, by ``number``."""
+        """Return the id of the dialog that the command begins; further ones by ``number``."""
         return uuid.uuid5(self.id, f"conversation{number or ''}")

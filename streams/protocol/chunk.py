@@ -1,4 +1,4 @@
-"""Where accepted messages are in ``cmd``: the memory of a backlog."""
+"""Positions of accepted messages in ``cmd``, stored compactly."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Stored = tuple[int, int]
 
 
 class Chunk:
-    """Positions in ``cmd`` of up to 64 messages, and their numbers of fragments, if not all are 1.
+    """Positions in ``cmd`` of up to 64 messages, and their fragment counts, if not all are 1.
 
-    A message takes eight bytes; a million of them that wait took a hundred megabytes as tuples.
+    A message takes eight bytes; as tuples, a million waiting messages took a hundred megabytes.
     """
 
     __slots__ = ("fragments", "positions")
@@ -40,7 +40,7 @@ class Chunk:
         self.positions.append(position)
 
     def copy(self) -> Chunk:
-        """Return a copy that may be changed."""
+        """Return a mutable copy."""
         return Chunk(self.positions, self.fragments)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""One side of a conversation: what is remembered of it between two transactions."""
+"""One side of a conversation: its state between two transactions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 ADDRESSES = 64
-"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
+"""An address index below this is one byte on the wire."""
 HELD_RUNS = 8
-"""An acknowledgement names at most so many runs of fragments that are held out of order."""
+"""The most runs of out-of-order fragments in an acknowledgement."""
 DEFAULT_PRIORITY = 5
 EVERYTHING = 2**63 - 1
 """An instant (epoch milliseconds) after all others."""
@@ -32,21 +32,20 @@ class Dialog:
 
     Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
-    accepted from the application. Copies of what is before ``suspect`` were sent before the latest
-    retry or refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd`
-    of every message that is accepted and not wholly acknowledged, by rising numbers. ``last_copy``
-    is a position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first
-    number that was given up before it was acknowledged.
+    accepted from the application. Copies of fragments before ``suspect`` were sent before the
+    latest retry or refusal and may be lost with the retried ones. ``chunks`` has the position in
+    `cmd` of every accepted message that is not wholly acknowledged, in order. ``last_copy`` is a
+    position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number
+    that was discarded before it was acknowledged.
 
-    ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem not
-    to have arrived: each lets the next one take other addresses.
+    ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
+    lost: each makes the next one take other addresses.
 
-    Receiving: what is before ``received`` is stored. ``partial`` has the positions in `in` of the
-    stored fragments of a message that is not complete, ``held`` of what arrived out of order,
-    ``parked`` (number, position) of what waits for a queue that is off; a negative number there is
-    an Error or, as -1, a timer of our own. From ``deaf_from`` on the other side's messages reach no
-    queue: the application has ended, or this side has refused one of them for the reason
-    ``refusal``.
+    Receiving: fragments before ``received`` are stored. ``partial`` has the positions in `in` of
+    the stored fragments of an incomplete message, ``held`` those of out-of-order fragments,
+    ``parked`` (number, position) messages for a queue that is off; a negative number there is an
+    Error or, as -1, an own timer. From ``deaf_from`` on the other side's messages are not enqueued:
+    the application has ended, or this side has rejected one of them for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -94,7 +93,7 @@ class Dialog:
 
     @property
     def parties(self) -> Parties:
-        """Return what stands in ``sb-route`` of everything that this side sends."""
+        """Return the ``sb-route`` of everything that this side sends."""
         return _parties(
             self.far_service,
             self.far_broker,
@@ -107,12 +106,12 @@ class Dialog:
 
     @property
     def receive_sequence(self) -> int:
-        """Return the number of the message that is expected next, or not complete yet."""
+        """Return the number of the next expected or incomplete message."""
         return self.received[0]
 
     @property
     def all_acknowledged(self) -> bool:
-        """Tell whether nothing of this side is in the transmission queue."""
+        """Tell whether the transmission queue has nothing of this side."""
         return self.acknowledged[0] >= self.send_sequence
 
     @property
@@ -121,9 +120,9 @@ class Dialog:
         return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
 
     def needed_commands(self) -> Iterator[int]:
-        """Yield the positions in ``cmd`` of what is accepted and unacknowledged.
+        """Yield the positions in ``cmd`` of accepted, unacknowledged messages.
 
-        They need not rise with the numbers: bodies may have been moved.
+        They are not always in order: bodies may have been moved.
         """
         if not self.all_acknowledged:
             first, at = divmod(self.acknowledged[0], CHUNK)
@@ -131,13 +130,13 @@ class Dialog:
                 yield from chunk.positions[at:] if number == first else chunk.positions
 
     def needed_frames(self) -> Iterator[int]:
-        """Yield the positions in ``in`` of what is stored and not enqueued."""
+        """Yield the positions in ``in`` of stored fragments that are not enqueued."""
         yield from (position for position, _ in self.held.values())
         yield from self.partial
         yield from (position for number, position in self.parked if number >= 0)
 
     def move_bodies(self, commands: Mapping[int, int], frames: Mapping[int, int]) -> list[int]:
-        """Take over where bodies are now; returns the numbers of the chunks that say so."""
+        """Update the positions of moved bodies; return the numbers of the changed chunks."""
         moving = commands.keys()
         touched = [n for n, chunk in self.chunks.items() if not moving.isdisjoint(chunk.positions)]
         for number in touched:
@@ -150,17 +149,17 @@ class Dialog:
         return touched
 
     def window(self, limits: Limits) -> int:
-        """Return how many fragments may be in flight when the dialog has its turn.
+        """Return how many fragments may be in flight when it is the dialog's turn.
 
-        More than a window only where the other side has an endpoint, and the last copy got there.
+        More than a window only if the other side has an endpoint, and the last copy got there.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
 
     def has_room(self, limits: Limits) -> bool:
-        """Tell whether accepted messages wait although the window has room for them.
+        """Tell whether accepted messages wait although the window has room.
 
-        Where fragments are not counted yet, messages are: there may be room then, or not.
+        Until fragments are counted, messages are counted instead, so the answer may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -170,20 +169,20 @@ class Dialog:
 
     @property
     def next_position(self) -> int:
-        """Return where in ``cmd`` the message is that is transmitted next; -1 if not known yet."""
+        """Return the position in ``cmd`` of the next message to transmit; -1 if unknown."""
         number, at = divmod(self.transmitted[0], CHUNK)
         chunk = self.chunks.get(number)
         return -1 if chunk is None or at >= len(chunk) else chunk.positions[at]
 
     def count_in_flight(self) -> int:
-        """Return ``in_flight``; it is no part of the state record, so it may have to be counted."""
+        """Return ``in_flight``; it is not in the state record, so it may have to be counted."""
         if self.in_flight < 0:
             self.in_flight = self.count(self.acknowledged, self.transmitted)
         return self.in_flight
 
     def waiting(self, limits: Limits, most: int) -> Iterator[tuple[Fragment, int]]:
-        """Yield up to ``most`` fragments that have room in the window, and where in ``cmd``."""
-        if self.status:  # only the first fragment probes, or nothing at all
+        """Yield up to ``most`` fragments that fit into the window, with positions in ``cmd``."""
+        if self.status:  # only the first fragment probes, or none
             return
         at = self.transmitted
         for _ in range(min(most, self.window(limits) - self.count_in_flight())):
@@ -195,7 +194,7 @@ class Dialog:
 
     @property
     def is_retrying(self) -> bool:
-        """Tell whether the oldest message was sent again, and is to be until it is acknowledged.
+        """Tell whether the oldest message was retried and is not acknowledged yet.
 
         A closed endpoint asks whether its peer is closed; it sends no message.
         """
@@ -203,7 +202,7 @@ class Dialog:
 
     @property
     def due_at(self) -> int | None:
-        """Return when the endpoint wants to be looked at next, if ever."""
+        """Return when the endpoint is due next, if ever."""
         times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]
         if self.state not in (State.ER, State.CD):
             times.append(self.expires_at)
@@ -212,7 +211,7 @@ class Dialog:
     def copy(self) -> Dialog:
         """Return an independent copy, to be changed by one transaction.
 
-        Chunks are shared, because there may be thousands: who changes one copies it before.
+        Chunks are shared, because there may be thousands: copy one before changing it.
         """
         made = Dialog(*_values(self))
         made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
@@ -220,7 +219,7 @@ class Dialog:
         return made
 
     def count_lost_acks(self) -> None:
-        """Note that an acknowledgement seems not to have arrived: the next goes another way."""
+        """Count an acknowledgement that seems lost: the next one takes another path."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- what is stored out of order -------------------------------------------------------------
@@ -238,9 +237,9 @@ class Dialog:
         return tuple(runs[:HELD_RUNS])
 
     def follow(self, arrived: Mapping[Fragment, int]) -> Iterator[int]:
-        """Yield the positions of what is stored and complete, or next, once fragments arrive.
+        """Yield the positions of stored fragments that are now complete, or next.
 
-        ``arrived`` has how many fragments the message of each has.
+        ``arrived`` has the fragment counts of their messages.
         """
         at = self.received
         while at in arrived or at in self.held:
@@ -255,15 +254,15 @@ class Dialog:
     # --- what was accepted -----------------------------------------------------------------------
 
     def stored(self, sequence: int) -> Stored:
-        """Return where in ``cmd`` an accepted and unacknowledged message is, and its fragments."""
+        """Return the position of an accepted, unacknowledged message, and its fragments."""
         return self.chunks[sequence // CHUNK][sequence % CHUNK]
 
     def after(self, at: Fragment) -> Fragment:
-        """Return the fragment that follows one of an accepted and unacknowledged message."""
+        """Return the fragment after one of an accepted, unacknowledged message."""
         return following(at, self.stored(at[0])[1])
 
     def count(self, at: Fragment, end: Fragment) -> int:
-        """Return how many fragments of accepted messages lie between two places; 0 if none do."""
+        """Return the number of fragments between two places; 0 if none."""
         if end <= at:
             return 0
         (first, behind), (last, before) = at, end
@@ -271,17 +270,18 @@ class Dialog:
         return sum(whole) - behind + before
 
     def remember(self, position: int, fragments: int) -> int:
-        """Note where the next accepted message is; returns the number of the touched chunk."""
+        """Store the position of the next accepted message; return its chunk's number."""
         number, at = divmod(self.send_sequence, CHUNK)
         chunk = self.chunks.setdefault(number, Chunk())
-        for _ in range(at - len(chunk)):  # after END WITH ERROR it may begin in its middle
+        # after END WITH ERROR it may begin in the middle of a chunk
+        for _ in range(at - len(chunk)):
             chunk.append(-1, 1)
         chunk.append(position, fragments)
         self.send_sequence += 1
         return number
 
     def forget_acknowledged(self) -> list[int]:
-        """Drop the chunks that lie wholly before ``acknowledged``; returns their numbers."""
+        """Drop the chunks wholly before ``acknowledged``; return their numbers."""
         before = self.acknowledged[0] // CHUNK
         done = list(takewhile(lambda number: number < before, self.chunks))
         if self.all_acknowledged:

@@ -1,4 +1,4 @@
-"""What a machine asks for: nothing of it has happened when it is returned."""
+"""The effects that a machine requests; none has happened when they are returned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transmit(NamedTuple):
 
 
 class Enqueue(NamedTuple):
-    """Put a message into the service's queue; ``journey`` is unknown for what was made here."""
+    """Put a message into the service's queue; ``journey`` is unknown for locally created ones."""
 
     header: Header
     body: bytes
@@ -30,7 +30,7 @@ class Enqueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueError:
-    """Put an Error made by the broker itself into the service's queue (Code = -number)."""
+    """Put an Error created by the broker itself into the service's queue (Code = -number)."""
 
     number: Number
 
@@ -57,7 +57,7 @@ class SendError:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Emit an event; ``journey`` is that of the copy that it is about, where there is one."""
+    """Emit an event; ``journey`` is that of the copy concerned, if any."""
 
     kind: EventKind
     subclass: int = 0
@@ -72,13 +72,13 @@ Effect = Transmit | Enqueue | EnqueueError | EnqueueTimer | SendAck | SendError 
 
 
 def undeliverable(number: Number, header: Header | None, attempt: int, from_broker: str) -> Report:
-    """Return the event about a frame that was not kept (160): sequenced or not."""
+    """Return the event about a frame that was not delivered (160): sequenced or not."""
     subclass = 1 if header is not None and header.sequenced else 2
     return Report(EventKind.MESSAGE_UNDELIVERABLE, subclass, number, header, attempt, from_broker)
 
 
 def not_kept(number: Number, message: Message) -> Report:
-    """Return the event about a message that was not kept: which copy of it, and its way."""
+    """Return the event about a message that was not delivered: its copy and path."""
     header, journey = message.header, message.journey
     made = undeliverable(number, header, journey.attempt, message.parties.from_broker)
     return replace(made, journey=journey)

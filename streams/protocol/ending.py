@@ -1,8 +1,7 @@
-"""How a dialog ends: by its application, by an error, by the other side; and what is kept of it.
+"""The end of a dialog: by its application, by an error, or by the other side.
 
-A copy may still come, and must not open the dialog anew, so its key is kept (U-30). The initiator
-says once that it is closed, and a target that has not heard that asks until it knows, or its
-lifetime is over.
+A late copy must not open the dialog again, so its key is kept (U-30). The initiator reports once
+that it is closed; a target that has not received this asks until it knows, or its lifetime expires.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from streams.protocol.states import Input, State, move_state
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a message that arrived may not be shown: the event's number, and the Error's (5.3)."""
+    """Why a received message is not delivered: the event's number, and the Error's (5.3)."""
 
     number: Number
     error: Number
@@ -31,7 +30,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Ending:
-    """End a dialog, and keep its key for as long as a copy of it may still come."""
+    """End a dialog, and keep its key for as long as a copy of it may arrive."""
 
     dialog: Dialog
     now: int
@@ -44,28 +43,28 @@ class Ending:
     # --- by the application ----------------------------------------------------------------------
 
     def stop_listening(self) -> None:
-        """Let nothing more into the queue: the application has ended, also what is parked goes."""
+        """Deliver nothing more: the application has ended, and parked messages are dropped."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
-        # Where a message was refused, those before it may wait for their queue still.
+        # If a message was rejected, earlier ones may still wait for their queue.
         end = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
         dialog.deaf_from = min([end, *waiting])
         dialog.parked.clear()
         dialog.timer_at = None
 
     def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
-        """Send the EndDialog or Error as the next message; where all was ``unsent``, just close."""
+        """Send the EndDialog or Error as the next message; if all was ``unsent``, just close."""
         self.stop_listening()
         if unsent:
             self.sender.discard()
             self.close()
             return
-        if with_error:  # U-47: the Error skips everything that is not acknowledged
+        if with_error:  # U-47: the Error skips all unacknowledged messages
             self.sender.discard()
         self.sender.accept(position, 1)
 
     def forget(self) -> None:
-        """Forget all of it, and tell nobody."""
+        """Remove the dialog without notifying the other side."""
         self.stop_listening()
         self.sender.discard()
         self.close(tell=False)
@@ -73,14 +72,14 @@ class Ending:
     # --- by the other side -----------------------------------------------------------------------
 
     def peer_ended(self) -> None:
-        """Take the other side's EndDialog, which is in order."""
+        """Process the other side's EndDialog, which is in order."""
         if move_state(self.dialog, Input.PEER_ENDED):
             if self.dialog.state is State.DI:
                 self.sender.stop()
             self.report(ConversationEvent.END_RECEIVED)
 
     def peer_error(self, message: Message, position: int, subclass: ConversationEvent) -> None:
-        """Take an Error of the other side, or of its broker."""
+        """Process an Error of the other side, or of its broker."""
         header, dialog = message.header, self.dialog
         if not header.is_a(Flag.ERROR) or not move_state(dialog, Input.PEER_ERROR):
             return
@@ -92,13 +91,13 @@ class Ending:
     # --- by an error of our own ------------------------------------------------------------------
 
     def fail(self, number: Number) -> None:
-        """Let the application know why its dialog has failed, if it has not ended itself."""
+        """Tell the application why its dialog has failed, unless it has ended."""
         if self._ends_in_error():
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)
 
     def refuse(self, message: Message, refusal: Refusal) -> None:
-        """Acknowledge but do not show: the dialog ends in error on both sides (5.3)."""
+        """Acknowledge but do not deliver: the dialog ends in error on both sides (5.3)."""
         dialog = self.dialog
         self.effects.append(not_kept(refusal.number, message))
         dialog.deaf_from = message.header.sequence
@@ -108,12 +107,12 @@ class Ending:
         self.fail(refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
-        """Repeat the Error to a peer that may not have heard it: it is not retried by itself."""
+        """Repeat the Error for a peer that may have missed it: it is not retried otherwise."""
         if self.dialog.state is State.ER and self.dialog.refusal:
             self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 
     def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
-        """End with an Error of the broker's own, and tell the other side if it has a number."""
+        """End with an Error of the broker's own, and notify the other side if it has a number."""
         if move_state(self.dialog, Input.BROKER_ERROR):
             if peer_number is not None:
                 self.notify_peer(peer_number, 0)
@@ -121,14 +120,14 @@ class Ending:
             self.fail(number)
 
     def service_dropped(self) -> None:
-        """Go with the service: nobody is left to be told here, the other side is (-8470)."""
+        """End with a dropped service: only the other side is notified (-8470)."""
         if move_state(self.dialog, Input.CLEANUP):
             self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
             self.forget()
             self.report(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
     def _ends_in_error(self) -> bool:
-        """Send and receive nothing more; tells whether an application is left to be told."""
+        """Stop sending and receiving; tell whether an application must be notified."""
         self.receiver.forget_incomplete()
         if self.dialog.state is State.ER:
             self.sender.stop()
@@ -138,19 +137,19 @@ class Ending:
         return False
 
     def notify_peer(self, number: Number, attempt: int) -> None:
-        """Send the other side an Error, where its broker id is known."""
+        """Send the other side an Error, if its broker id is known."""
         broker = self.dialog.far_broker
         if broker is not None:
             self.effects.append(SendError(number, broker, attempt))
 
     def report(self, subclass: ConversationEvent, error: int = 0) -> None:
-        """Report what has become of the conversation."""
+        """Report the new state of the conversation."""
         self.effects.append(Report(EventKind.CONVERSATION, subclass, error))
 
     # --- what is kept ----------------------------------------------------------------------------
 
     def close(self, *, tell: bool = True) -> None:
-        """Begin to close out; with ``tell`` an initiator says that it is closed."""
+        """Start to close; with ``tell`` an initiator reports that it is closed."""
         dialog, limits = self.dialog, self.limits
         dialog.closed_at, dialog.timer_at = self.now, None
         self.receiver.forget_incomplete()
@@ -166,7 +165,7 @@ class Ending:
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:
-        """Note that the other side is closed: only copies that are under way can still come."""
+        """Note that the other side is closed: only copies in flight can still arrive."""
         dialog = self.dialog
         if not dialog.peer_closed:
             dialog.peer_closed = True
@@ -174,9 +173,10 @@ class Ending:
                 dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
 
     def ask(self) -> None:
-        """Repeat the last acknowledgement: an initiator that is closed answers that it is.
+        """Repeat the last acknowledgement: a closed initiator answers that it is closed.
 
-        It says so once by itself; where that is lost, the key here would be kept for the lifetime.
+        It reports that only once by itself; if that is lost, the key here would be kept for the
+        whole lifetime.
         """
         dialog = self.dialog
         dialog.attempt += 1
@@ -185,7 +185,7 @@ class Ending:
         self.receiver.owe(0, dialog.first_hop)
 
     def _tell_closed(self) -> None:
-        """Say it as an answer to what has closed us, or by the address that worked last."""
+        """Report it as an answer to the closing frame, or to the address that worked last."""
         owed = self.receiver.owed
         if owed is None:
             self.receiver.owe(0, self.dialog.first_hop)

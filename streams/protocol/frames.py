@@ -1,11 +1,10 @@
-"""What endpoints say to each other and what applications say to them, as values.
+"""Frames between endpoints, and statements of applications, as values.
 
 A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
-different moments: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
-(written once per message) and :class:`Journey` (one per copy). Times are epoch milliseconds.
-
-All of them are named tuples: each is made and hashed once or more for every message, and a frozen
-dataclass takes three times as long for that.
+different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
+(written once per message) and :class:`Journey` (one per copy). Times are epoch milliseconds. All
+are named tuples: each is created and hashed at least once per message, and a frozen dataclass takes
+three times as long.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Run = tuple[Fragment, Fragment]
 
 
 class Flag(IntFlag):
-    """What a message is besides its type."""
+    """Properties of a message besides its type."""
 
     NONE = 0
     END = 1
@@ -42,11 +41,11 @@ class Flag(IntFlag):
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
 _REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
-"""Visits, and characters of their names: twice the hops that a copy has, and thrice their names."""
+"""Visits, and characters of their names: twice the hop limit, and three times their names."""
 
 
 class Parties(NamedTuple):
-    """Who talks to whom; ``locked`` says that ``to_broker`` came from a frame of the target."""
+    """The two sides; ``locked``: ``to_broker`` came from a frame of the target."""
 
     to_service: str
     to_broker: str | None
@@ -71,11 +70,11 @@ class Header(NamedTuple):
 
     @property
     def sequenced(self) -> bool:
-        """Tell whether the message takes part in the order of its dialog (4.3)."""
+        """Tell whether the message is part of the dialog's order (4.3)."""
         return not self.is_a(_UNSEQUENCED)
 
     def is_a(self, flags: int) -> bool:
-        """Tell whether any of these flags is set; with plain numbers, which are much faster."""
+        """Tell whether any of these flags is set; plain numbers, because they are much faster."""
         return int(self.flags) & int(flags) != 0
 
     @property
@@ -85,12 +84,12 @@ class Header(NamedTuple):
 
     @property
     def after(self) -> Fragment:
-        """Return the place that follows this fragment's."""
+        """Return the place after this fragment's."""
         return following(self.at, self.fragments)
 
 
 class Journey(NamedTuple):
-    """One copy on its way: ``path`` has (instance, arrival) for every instance that it met."""
+    """The path of one copy: ``path`` has (instance, arrival) for every instance on it."""
 
     hops_remaining: int
     expires_at: int
@@ -101,7 +100,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Tell whether it may be remembered: as a value, a path from outside may take megabytes."""
+        """Tell whether it may be cached: a path from outside may take megabytes as a value."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES
@@ -109,7 +108,7 @@ class Journey(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message frame as it arrives. ``inside``: begun in the instance that delivers it.
+    """A received message frame. ``inside``: sent from the instance that delivers it.
 
     ``appended_at`` is when Kafka appended it to ``in``, by the broker's clock; 0 if unknown.
     """
@@ -129,13 +128,13 @@ class Message(NamedTuple):
 
 
 def following(at: Fragment, fragments: int) -> Fragment:
-    """Return the fragment that follows one of a message that has so many."""
+    """Return the fragment after one of a message with so many."""
     sequence, fragment = at
     return (sequence + 1, 0) if fragment + 1 >= fragments else (sequence, fragment + 1)
 
 
 def joined(fragments: Sequence[Message]) -> Message:
-    """Return a message put together; it travelled as its last fragment did."""
+    """Return a reassembled message, with the path of its last fragment."""
     last = fragments[-1]
     if len(fragments) == 1:
         return last
@@ -144,11 +143,11 @@ def joined(fragments: Sequence[Message]) -> Message:
 
 
 UNPROVOKED = -1
-"""The attempt of an acknowledgement that no copy has provoked: the receiver has room again."""
+"""The attempt of an unprovoked acknowledgement: the receiver has room again."""
 
 
 class Ack(NamedTuple):
-    """What an acknowledgement says: everything before ``next`` is stored (cumulative).
+    """An acknowledgement: everything before ``next`` is stored (cumulative).
 
     ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is that of the
     copy that provoked it, or :data:`UNPROVOKED`.
@@ -170,7 +169,7 @@ class Ack(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """An acknowledgement frame as it arrives."""
+    """A received acknowledgement frame."""
 
     conversation: uuid.UUID
     parties: Parties
@@ -178,10 +177,10 @@ class Acknowledgement(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What the local forwarder says about a copy that it could not send.
+    """The local forwarder's report of a copy that it could not send.
 
-    Where it names a ``service`` (and the ``broker`` that was wanted), it is about no dialog: the
-    database is to ask for a route. Its ``conversation`` tells then who keeps that request.
+    With a ``service`` (and the wanted ``broker``) it is about no dialog: the database must request
+    a route. Its ``conversation`` selects the partition that keeps the request.
     """
 
     conversation: uuid.UUID
@@ -195,12 +194,12 @@ class Status(NamedTuple):
 
 
 def request_owner(broker_id: str, service: str) -> uuid.UUID:
-    """Return the id whose partition keeps a database's requests for a route to a service."""
+    """Return the id whose partition keeps a database's route requests for a service."""
     return uuid.uuid5(_REQUEST_IDS, f"{broker_id}\0{service}")
 
 
 class CommandKind(Enum):
-    """What an application asks its endpoint to do."""
+    """The kinds of statements."""
 
     BEGIN = "BEGIN"
     SEND = "SEND"
@@ -213,9 +212,9 @@ class Command(NamedTuple):
     """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names; ``also`` are further
+    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` are further
     conversations of the same side on which SEND sends the same message, on all of them or on none.
-    A statement with a ``cause`` is applied once, however often it is made.
+    A statement with a ``cause`` is applied once, however often it is issued.
     """
 
     conversation: uuid.UUID
@@ -243,7 +242,7 @@ class Command(NamedTuple):
     cause: Cause | None = None
 
     def caused_by(self, cause: Cause) -> Command:
-        """Return the statement as one that a record causes, under the id that follows from it."""
+        """Return the statement with a cause, and the id that follows from it."""
         return self._replace(command_id=cause.id, cause=cause)
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:

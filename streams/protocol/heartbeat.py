@@ -1,16 +1,16 @@
-"""What a heartbeat says besides that its instance lives."""
+"""The content of a heartbeat besides its sender."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LONGEST_PERIOD = 60
-"""Seconds between two heartbeats at most, however many names there are."""
+"""The most seconds between two heartbeats, for any number of names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One mirrored database of an instance: its broker id, and its part in the pair."""
+    """One mirrored database of an instance: its broker id, and its role in the pair."""
 
     broker: str
     principal: bool

@@ -1,4 +1,4 @@
-"""The sizes, counts and durations of dialogs, where the documentation leaves them open."""
+"""Sizes, counts and durations of dialogs that the documentation leaves open."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much and how long; durations are in milliseconds.
+    """Limits; durations are in milliseconds.
 
     ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
-    the rest waits in `cmd` for a turn, which may let ``wider`` times as many be in flight. As many
-    are kept that arrived out of order; for a queue that is off ``window``. ``fragment`` and
-    ``body`` are the largest sizes, in bytes.
+    the rest waits in `cmd` for a turn, which allows ``wider`` times as many in flight. The same
+    number of out-of-order fragments is buffered; for a queue that is off ``window``. ``fragment``
+    and ``body`` are the largest sizes, in bytes.
     """
 
     window: int = 64
@@ -30,7 +30,7 @@ class Limits:
 
     @property
     def widest(self) -> int:
-        """Return how wide the window of a dialog is that has its turn, while it gets through."""
+        """Return the window of a dialog at its turn, while it makes progress."""
         return self.window * self.wider
 
     @property
@@ -40,10 +40,10 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return how long after the other side's last frame a copy of it may still be appended.
+        """Return how long after the other side's last frame a copy of it may be appended.
 
-        Its time to live, by two clocks of which each may be off by a quarter of that: the sender's
-        and the broker's. A later copy creates no endpoint (``Message.is_late``).
+        Its time to live, by two clocks that may each be off by a quarter of that: the sender's and
+        the broker's. A later copy creates no endpoint (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 
@@ -52,9 +52,9 @@ class Limits:
         return self.retries[min(attempt, len(self.retries) - 1)]
 
     def ask_after(self, attempt: int) -> int:
-        """Return how long a closed target waits before it asks whether the initiator is too."""
+        """Return how long a closed target waits before it asks whether the initiator is closed."""
         return min(self.retries[-1] << min(attempt, 30), _DAY)
 
     def fragments(self, size: int) -> int:
-        """Return in how many fragments a body of ``size`` bytes travels."""
+        """Return the number of fragments of a body of ``size`` bytes."""
         return max(1, -(-size // self.fragment))

@@ -1,4 +1,4 @@
-"""The lock: the first frame's broker is the other side, any other is refused (3.3, 3.4)."""
+"""The lock: the first frame's broker is the other side, any other is rejected (3.3, 3.4)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from streams.protocol.frames import Header, Parties
 
 @dataclass(slots=True)
 class Lock:
-    """Hold a dialog to one broker id; ``key`` returns the form in which ids are compared (U-02)."""
+    """Lock a dialog to one broker id; ``key`` returns the comparable form of ids (U-02)."""
 
     dialog: Dialog
     key: Callable[[str], str]
     effects: list[Effect]
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Tell whether a frame is the other side's; locks with the first one.
+        """Tell whether a frame is the other side's; lock with the first one.
 
-        ``header`` is ``None`` for an acknowledgement. The sender of a refused frame gets an Error
-        (8495), unless the frame is of another service than the dialog is with: it is forged.
+        ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
+        (8495), unless the frame is of another service than the dialog's: then it is forged.
         """
         dialog, broker = self.dialog, parties.from_broker
         if parties.from_service != dialog.far_service:

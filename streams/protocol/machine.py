@@ -1,14 +1,14 @@
 """The dialog protocol as a machine without I/O (reference, section 4).
 
-A :class:`Machine` takes events of one dialog, in the order in which they were read, changes the
-dialog that it was given and collects what is to be done about it as effects. It knows neither Kafka
-nor a clock: ``now`` comes with it, positions in topics are plain numbers. Here are the statements,
-the frames and what time brings; each of its parts has one matter:
+A :class:`Machine` processes events of one dialog, in the order in which they were read, changes the
+given dialog and collects effects. It knows neither Kafka nor a clock: ``now`` is an argument,
+positions in topics are plain numbers. This module has the statements, the frames and the timers;
+the parts are:
 
-    lock        whose frames count
+    lock        whose frames are accepted
     sending     what is in flight, and retried
     receiving   what is stored, and acknowledged
-    parking     what goes into the queue, or waits for it
+    parking     what is enqueued, or waits for the queue
     ending      how a dialog ends, and what is kept of it
 """
 
@@ -40,13 +40,12 @@ def _accept(header: Header, body: bytes) -> Refusal | None:
 class Machine:
     """Apply events to one dialog.
 
-    ``read_frame`` returns the message at a position in ``in``; ``left_out`` is how far the local
-    forwarder has come in ``out``, which holds retries back; ``broker_key`` returns the form in
-    which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
-    shown; ``queue_on`` whether the service's queue takes messages; ``at_once`` whether a message is
-    transmitted when it is accepted; ``heeded`` whether it was told what the catalog says of its
-    database; ``applied_until`` the time up to which everything that was appended to ``in`` has been
-    applied.
+    ``read_frame`` returns the message at a position in ``in``; ``left_out`` is the local
+    forwarder's position in ``out``, which delays retries; ``broker_key`` returns the comparable
+    form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
+    ``queue_on`` whether the service's queue accepts messages; ``at_once`` whether a message is
+    transmitted when it is accepted; ``heeded`` whether the catalog's changes of its database were
+    applied; ``applied_until`` the time up to which everything appended to ``in`` has been applied.
     """
 
     dialog: Dialog
@@ -76,7 +75,7 @@ class Machine:
 
     @property
     def ending(self) -> Ending:
-        """Return the part that ends the dialog; most runs do without, so it is made when needed."""
+        """Return the part that ends the dialog, created on demand: most runs do without."""
         if self._ending is None:
             parts = self._sender, self._receiver, self._parking
             self._ending = Ending(self.dialog, self.now, self.limits, *parts, self.effects)
@@ -95,7 +94,7 @@ class Machine:
         return (self.dialog.state, Input.SEND) in TRANSITIONS
 
     def send(self, position: int, size: int = 0) -> Number | None:
-        """Accept a message of ``size`` bytes; returns the error number that refuses it."""
+        """Accept a message of ``size`` bytes; return the error number if it is rejected."""
         refused = self._statement(Input.SEND)
         if refused is None:
             self._sender.accept(position, self.limits.fragments(size))
@@ -110,7 +109,7 @@ class Machine:
         return refused
 
     def cleanup(self) -> Number | None:
-        """END CONVERSATION WITH CLEANUP: forget all of it, tell nobody."""
+        """END CONVERSATION WITH CLEANUP: remove the dialog without notifying the other side."""
         refused = self._statement(Input.CLEANUP)
         if refused is None:
             self.ending.forget()
@@ -127,7 +126,7 @@ class Machine:
         return refused
 
     def move(self, group: uuid.UUID) -> Number | None:
-        """MOVE CONVERSATION: what arrives from now on belongs to another group."""
+        """MOVE CONVERSATION: later messages belong to another group."""
         refused = self._statement(Input.MOVE)
         if refused is None:
             self.dialog.group = group
@@ -139,7 +138,7 @@ class Machine:
     # --- what the other side says ----------------------------------------------------------------
 
     def message(self, message: Message, position: int) -> None:
-        """Take a message frame that was read at ``position`` of ``in``."""
+        """Process a message frame that was read at ``position`` of ``in``."""
         header, journey = message.header, message.journey
         if not self._lock.admits(message.parties, header, journey.attempt):
             return
@@ -150,17 +149,17 @@ class Machine:
             self.ending.peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
-            if journey.attempt:  # our acknowledgement did not arrive: it tries another address
+            if journey.attempt:  # our acknowledgement did not arrive: try another address
                 self.dialog.count_lost_acks()
             self.ending.repeat_refusal(message)
             self._owe(message)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
-            # It acknowledges whatever still comes, in order or not (U-30).
+            # It acknowledges everything that still arrives, in order or not (U-30).
             self.dialog.received = max(self.dialog.received, header.after)
             self._owe(message)
         elif self.dialog.state is State.ER:
-            # Not acknowledged: nobody will ever receive it.
+            # Not acknowledged: it will never be received.
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self.ending.repeat_refusal(message)
         elif header.is_a(Flag.SKIPS):
@@ -174,10 +173,10 @@ class Machine:
                 self._owe(message)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Take an acknowledgement frame: it locks, and it moves the window on.
+        """Process an acknowledgement frame: it locks, and advances the window.
 
-        An unprovoked one that confirms nothing new says that the receiver has room again for the
-        message that it refused. A copy never provokes it, so a retry cannot answer itself.
+        An unprovoked one without new confirmations reports that the receiver has room again for the
+        message that it rejected. A copy never provokes it, so a retry cannot answer itself.
         """
         ack, dialog = frame.ack, self.dialog
         attempt = max(0, ack.attempt)
@@ -196,16 +195,16 @@ class Machine:
         elif ack.attempt == UNPROVOKED and ack.next == dialog.acknowledged and dialog.is_retrying:
             self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
-            self._receiver.owe(attempt, ack.first_hop)  # somebody asks whether it is closed
+            self._receiver.owe(attempt, ack.first_hop)  # the other side asks whether it is closed
 
     def status(self, status: Status) -> None:
-        """Note why the local forwarder could not send a copy."""
+        """Store why the local forwarder could not send a copy."""
         self._sender.refused(status)
 
     # --- what time and the catalog say -----------------------------------------------------------
 
     def due(self) -> None:
-        """Do what is due by now: end of life, a timer, a retry."""
+        """Process what is due: end of lifetime, a timer, a retry."""
         dialog = self.dialog
         if dialog.expires_at <= self.now and move_state(dialog, Input.EXPIRED):
             self.ending.fail(Number.LIFETIME_EXCEEDED)
@@ -219,11 +218,11 @@ class Machine:
                 self._sender.retry()
 
     def wake(self, probe_after: int) -> None:
-        """Look again after a catalog change: the queue may be on, a route may be there.
+        """Re-evaluate after a catalog change: the queue may be on, a route may exist.
 
-        What waits for a route tries in ``probe_after`` milliseconds. A sender whose messages did
-        not fit behind the queue that was off learns that there is room: its next retry could be a
-        minute away.
+        Messages that wait for a route are retried in ``probe_after`` milliseconds. A sender whose
+        messages did not fit while the queue was off is told that there is room: its next retry
+        could be a minute away.
         """
         dialog = self.dialog
         if dialog.status and dialog.retry_at is not None:
@@ -240,28 +239,28 @@ class Machine:
 
     @property
     def shows_stored(self) -> bool:
-        """Tell whether :meth:`wake` would take messages that are stored: parked, or the next."""
+        """Tell whether :meth:`wake` would deliver stored messages: parked ones, or the next."""
         dialog = self.dialog
         return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
 
     def fill_window(self, most: int) -> None:
-        """Transmit up to ``most`` of the fragments that wait for room."""
+        """Transmit up to ``most`` of the fragments that wait for the window."""
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; returns how many messages the retry stands for: all that were transmitted."""
+        """Retry now; return how many messages the retry stands for: all that were transmitted."""
         dialog = self.dialog
         self._sender.retry()
         return max(1, dialog.transmitted[0] - dialog.acknowledged[0])
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether the key may go: it is time, and ``in`` is applied up to that time."""
+        """Tell whether the key may be removed: it is due, and ``in`` is applied up to that time."""
         forget_at = self.dialog.forget_at
         return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 
     def finish(self) -> None:
-        """Close the run: one acknowledgement stands for all that arrived."""
+        """Finish the run: one acknowledgement stands for everything that arrived."""
         owed, self._receiver.owed = self._receiver.owed, None
         if owed is not None:
             self.effects.append(SendAck(owed))
@@ -269,7 +268,7 @@ class Machine:
     # --- messages for the application ------------------------------------------------------------
 
     def _take(self, arrived: Iterator[Complete]) -> None:
-        """Take whole messages; only a conversing endpoint shows them to its queue."""
+        """Accept complete messages; only a conversing endpoint delivers them to its queue."""
         dialog = self.dialog
         for complete in arrived:
             message = complete.message
@@ -281,7 +280,7 @@ class Machine:
                 self.ending.peer_ended()
 
     def _show(self, message: Message, positions: tuple[int, ...]) -> bool:
-        """Show a whole message to the application; ``False`` where it may not be shown."""
+        """Deliver a complete message to the queue; return ``False`` if it is rejected."""
         refusal = self.judge(message.header, message.body)
         if refusal is not None:
             self.ending.refuse(message, refusal)

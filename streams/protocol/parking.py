@@ -1,4 +1,4 @@
-"""The service's queue as an endpoint sees it: what is off lets everything wait (4.6, U-31)."""
+"""Deliver into the service's queue, or park messages while it is off (4.6, U-31)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
 from streams.protocol.frames import Message, joined
 
 TIMER = -1
-"""What stands for a DialogTimer among the parked; other negative numbers are Errors."""
+"""Represents a DialogTimer among the parked; other negative numbers are Errors."""
 
 
 @dataclass(slots=True)
 class Parking:
-    """Put messages into the queue, or keep their positions until it takes them.
+    """Put messages into the queue, or keep their positions until it accepts them.
 
-    ``read`` returns the frame at a position of ``in``; ``queue_on``: whether the queue takes
+    ``read`` returns the frame at a position of ``in``; ``queue_on``: whether the queue accepts
     messages now.
     """
 
@@ -29,11 +29,11 @@ class Parking:
 
     @property
     def parks(self) -> bool:
-        """Tell whether what comes next must wait: the queue is off, or others wait already."""
+        """Tell whether the next message must wait: the queue is off, or others wait already."""
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Tell whether one more message may be parked, if it must be; the first always may."""
+        """Tell whether one more message may be parked if necessary; the first always may."""
         parked = self.dialog.parked
         return not self.parks or not parked or len(parked) + fragments <= window
 
@@ -45,14 +45,14 @@ class Parking:
             self._enqueue(message)
 
     def show_own(self, what: int) -> None:
-        """Enqueue a message of our own: an Error's number below zero, or TIMER; parked once."""
+        """Enqueue an own message: the negative number of an Error, or TIMER; parked once."""
         if not self.parks:
             self._enqueue_own(what)
         elif (what, 0) not in self.dialog.parked:
             self.dialog.parked.append((what, 0))
 
     def unpark(self) -> None:
-        """Enqueue what waited, in order: the queue is on."""
+        """Enqueue parked messages, in order: the queue is on."""
         parked, self.dialog.parked = self.dialog.parked, []
         fragments: list[Message] = []
         for sequence, position in parked:

@@ -1,7 +1,7 @@
 """The receiving half of an endpoint: order, fragments, duplicates (reference 4.3 to 4.5).
 
-A fragment ends in one of four ways: it completes the message that is expected next, it is stored
-for later, it is a duplicate (acknowledged again), or there is no room for it (not acknowledged).
+A fragment has one of four outcomes: it completes the next expected message, it is stored for later,
+it is a duplicate (acknowledged again), or there is no room for it (not acknowledged).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.protocol.states import State
 
 
 class Complete(NamedTuple):
-    """A whole message, and where its fragments are in ``in``."""
+    """A complete message, and the positions of its fragments in ``in``."""
 
     message: Message
     positions: tuple[int, ...]
@@ -30,7 +30,7 @@ class Complete(NamedTuple):
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``owed`` is the one acknowledgement that stands for all that a run has stored.
+    ``owed`` is the single acknowledgement for everything stored in a run.
     """
 
     dialog: Dialog
@@ -42,7 +42,7 @@ class Receiver:
     owed: Ack | None = None
 
     def is_duplicate(self, message: Message) -> bool:
-        """Tell whether the fragment is stored already."""
+        """Tell whether the fragment is already stored."""
         at = message.header.at
         return at < self.dialog.received or at in self.dialog.held
 
@@ -65,9 +65,9 @@ class Receiver:
         self.owed = Ack(sequence + 1, sequence, journey.attempt, journey.first_hop, self.now)
 
     def store(self, message: Message, position: int) -> Iterator[Complete] | None:
-        """Store a fragment that is no duplicate; ``None`` where there is no room for it.
+        """Store a fragment that is not a duplicate; ``None`` if there is no room.
 
-        Yields the messages that are complete with it, in order; whoever takes them may stop.
+        Yields the messages that it completes, in order; the caller may stop early.
         """
         dialog, header = self.dialog, message.header
         if (
@@ -92,26 +92,26 @@ class Receiver:
         return iter(())
 
     def resume(self) -> Iterator[Complete]:
-        """Go on with what is held: there may be room for it now."""
+        """Continue with buffered fragments: there may be room now."""
         held = self.dialog.held.pop(self.dialog.received, None)
         return iter(()) if held is None else self._advance(self.read(held[0]), held[0])
 
     def skip_to(self, message: Message) -> None:
-        """Take an Error that skips what is missing (U-47)."""
+        """Process an Error that skips missing messages (U-47)."""
         self.forget_incomplete()
         self.dialog.received = message.header.after
 
     def forget_incomplete(self) -> None:
-        """Give up what can never be completed."""
+        """Drop messages that can never be completed."""
         self.dialog.held.clear()
         self.dialog.partial.clear()
 
     # --- acknowledging ---------------------------------------------------------------------------
 
     def owe(self, attempt: int, first_hop: int) -> None:
-        """Owe an acknowledgement of everything that is stored by now.
+        """Owe an acknowledgement of everything stored so far.
 
-        A closed initiator also says that it is: it will send nothing again.
+        A closed initiator also reports that it is closed: it will send nothing again.
         """
         dialog = self.dialog
         sequence, fragment = dialog.received
@@ -125,7 +125,7 @@ class Receiver:
     # --- storing ---------------------------------------------------------------------------------
 
     def _advance(self, message: Message, position: int) -> Iterator[Complete]:
-        """Take the fragment that is expected, and what was held behind it."""
+        """Accept the expected fragment, and buffered ones behind it."""
         dialog = self.dialog
         while True:
             if self._completes(message):
@@ -147,7 +147,7 @@ class Receiver:
             position = held[0]
             message = self.read(position)
             if self._completes(message) and not self._has_room(message.header.fragments):
-                return  # it stays held; the sender's next retry finds room or not
+                return  # it stays buffered; the sender's next retry may find room
             del dialog.held[dialog.received]
 
     def _completes(self, message: Message) -> bool:

@@ -1,4 +1,4 @@
-"""What a database remembers of the route that it asks for (reference 2.5)."""
+"""A database's state of a route request (reference 2.5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a database remembers of one service; one state record. Times are epoch milliseconds.
+    """The request state for one service; one state record. Times are epoch milliseconds.
 
-    ``conversation`` is the open request; where it has ended, nothing is asked before ``again_at``.
+    ``conversation`` is the open request; after its end, nothing is requested before ``again_at``.
     ``rounds`` counts the requests since the last route was found, ``total`` all of them.
     """
 

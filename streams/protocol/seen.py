@@ -1,10 +1,9 @@
-"""Which statements were seen before, of applications that may say again what they have said.
+"""Deduplicate statements of applications that may repeat them.
 
-What reads a record, speaks and dies before it has noted the record as read, will read it again and
-say the same again. A statement that names its cause is applied once: of each source the highest
-(offset, n) is remembered, and what is not above it is passed over (design rule: applications). The
-latest ones are remembered one by one, so that the answer is the same as the first time, and so that
-it is noticed when what is said is not.
+An agent that crashes before it commits repeats its statements. A statement with a cause is applied
+once: of each source the highest (offset, n) is stored, and statements at or below it are skipped
+(design rule: applications). The latest ones are stored individually, so that the result is the same
+as the first time, and a different statement is detected.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command
 
 KEPT = 16
-"""So many statements of a source are remembered one by one."""
+"""How many statements of a source are stored individually."""
 MOST_SOURCES = 10_000
-"""So many sources are remembered in a partition: those that have issued a statement last."""
+"""How many sources are stored in a partition: the most recent ones."""
 
 
 class SeenStatement(NamedTuple):
-    """A statement that was applied, or refused with ``number``."""
+    """A statement that was applied, or rejected with ``number``."""
 
     offset: int
     n: int
@@ -33,7 +32,7 @@ class SeenStatement(NamedTuple):
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return where it stands among the statements of its source."""
+        """Return its place among the statements of its source."""
         return self.offset, self.n
 
 
@@ -48,15 +47,15 @@ class Seen:
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:
-        """Return what is remembered of a statement, if anything is."""
+        """Return the stored statement, if it is still stored."""
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:
-        """Tell whether a statement that has the number of an old one is another one."""
+        """Tell whether a statement with the number of an old one is different from it."""
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)
-        return self.said[0].at < cause.at  # it stands among those that are remembered
+        return self.said[0].at < cause.at  # it is among those that are stored
 
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
         """Return this with one more statement."""
@@ -66,14 +65,14 @@ class Seen:
 def remember(
     known: dict[Source, Seen], latest: Mapping[Source, Seen], forgotten: Iterable[Source]
 ) -> None:
-    """Take over what a transaction has seen: who issued a statement last is last in ``known``."""
+    """Merge what a transaction has seen: the latest source is last in ``known``."""
     for source in (*forgotten, *latest):
         known.pop(source, None)
     known.update(latest)
 
 
 def digest_of(command: Command) -> int:
-    """Return what tells two statements apart, whenever and for whom they were made."""
+    """Return what identifies a statement's content, independent of time and recipient."""
     made = blake2b(digest_size=8)
     made.update(
         repr(

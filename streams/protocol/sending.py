@@ -1,4 +1,4 @@
-"""The sending half of an endpoint: what is accepted, in flight, retried (reference 4.4 to 4.6)."""
+"""The sending half of an endpoint: accepted, in flight, retried (reference 4.4 to 4.6)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""After these nothing is transmitted: it is kept until the application ends the dialog."""
+"""After these nothing is transmitted: messages are kept until the application ends the dialog."""
 
 
 @dataclass(slots=True)
 class Sender:
-    """Move a dialog's window; ``left_out`` is the local forwarder's committed position in ``out``.
+    """Advance a dialog's window; ``left_out`` is the local forwarder's committed offset in ``out``.
 
     A retry waits while the previous copy is still ahead of that position.
     """
@@ -33,7 +33,7 @@ class Sender:
     touched_chunks: set[int] = field(default_factory=set)
 
     def accept(self, position: int, fragments: int) -> None:
-        """Take the application's next message, whose command is at ``position`` in ``cmd``.
+        """Accept the application's next message, whose command is at ``position`` in ``cmd``.
 
         It is transmitted ``at_once`` if no message waits before it and the window has room.
         """
@@ -51,7 +51,7 @@ class Sender:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit what was accepted just now, if that is all that filling the window would do."""
+        """Transmit the message just accepted, if that is all that filling the window would do."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
@@ -62,7 +62,7 @@ class Sender:
         return True
 
     def fill_window(self, most: int) -> None:
-        """Transmit up to ``most`` fragments for the first time, as far as the window has room."""
+        """Transmit up to ``most`` fragments for the first time, as far as the window allows."""
         dialog = self.dialog
         places = list(dialog.waiting(self.limits, most))
         for at, _ in places:
@@ -74,7 +74,7 @@ class Sender:
             self._watch()
 
     def _watch(self) -> None:
-        """Let what is in flight be retried if no acknowledgement comes."""
+        """Schedule the retry of fragments in flight."""
         dialog = self.dialog
         if dialog.retry_at is None and dialog.in_flight:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
@@ -96,7 +96,7 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def possible(self, ack: Ack) -> bool:
-        """Tell whether the acknowledgement is for what was accepted at all (28010)."""
+        """Tell whether the acknowledgement is for accepted messages at all (28010)."""
         sequence, fragment = ack.next
         if sequence < self.dialog.acknowledged[0]:
             return True
@@ -105,15 +105,15 @@ class Sender:
         return 0 <= fragment < self.dialog.stored(sequence)[1]
 
     def progress(self, ack: Ack) -> None:
-        """Move on to what an acknowledgement has not confirmed yet; it resets the back-off.
+        """Advance to the first unconfirmed fragment; this resets the back-off.
 
-        What waits for the window's new room is transmitted when its turn comes.
+        Waiting fragments are transmitted at the dialog's turn.
         """
         dialog = self.dialog
-        # Only a retry that was needed says that the copies before it were lost too. Where the first
-        # copy is acknowledged after all, the way is slow: sending again would make it slower. What
-        # was first sent after the retry has taken the retry's way and is not suspect; nor is what
-        # the other side holds already.
+        # Only a retry that was needed shows that the copies before it were lost too. If the first
+        # copy is acknowledged after all, the path is slow, and sending again would make it slower.
+        # Copies first sent after the retry took the retry's path and are not suspect; nor are those
+        # that the other side has buffered.
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
         in_flight = dialog.count_in_flight()
@@ -134,7 +134,7 @@ class Sender:
             self._watch()
 
     def refused(self, status: Status) -> None:
-        """Note why the local forwarder could not send a copy; older attempts do not matter."""
+        """Store why the local forwarder could not send a copy; older attempts do not count."""
         dialog = self.dialog
         if status.attempt < dialog.attempt or dialog.retry_at is None:
             return
@@ -149,7 +149,7 @@ class Sender:
             dialog.status, dialog.status_at = _KEPT[dialog.state], self.now
 
     def discard(self) -> None:
-        """Give up everything that is not acknowledged."""
+        """Discard everything unacknowledged."""
         dialog = self.dialog
         if not dialog.all_acknowledged and dialog.discarded_from is None:
             dialog.discarded_from = dialog.acknowledged[0]

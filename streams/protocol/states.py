@@ -35,7 +35,7 @@ class State(Enum):
 
 
 class Input(Enum):
-    """What can happen to an endpoint."""
+    """The inputs of an endpoint."""
 
     __hash__ = object.__hash__
 
@@ -49,9 +49,9 @@ class Input(Enum):
     PEER_ENDED = "EndDialog received in order"
     PEER_ERROR = "Error received"
     LAST_ACKNOWLEDGED = "the peer has acknowledged our EndDialog or Error"
-    EXPIRED = "the lifetime is over"
+    EXPIRED = "the lifetime has expired"
     REFUSED = "a message of the peer breaks the contract or fails its validation"
-    BROKER_ERROR = "the database was told to end its conversations with an error"
+    BROKER_ERROR = "the database was set to end its conversations with an error"
 
 
 _S, _I = State, Input
@@ -77,14 +77,14 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SI, _I.PEER_ERROR): _S.ER,
     (_S.CO, _I.PEER_ERROR): _S.ER,
     (_S.DI, _I.PEER_ERROR): _S.ER,
-    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: nobody is left to be told
+    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: nobody is left to be notified
     (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
     **{(state, _I.EXPIRED): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.EXPIRED): _S.CD,
     (_S.CO, _I.REFUSED): _S.ER,
     **{(state, _I.BROKER_ERROR): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.BROKER_ERROR): _S.CD,
-    # These leave the state as it is; whose application has ended takes no statement any more.
+    # These do not change the state; an application that has ended issues no statements.
     **{(state, _I.TIMER): state for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     **{(state, _I.MOVE): state for state in (_S.SO, _S.SI, _S.CO, _S.DI, _S.ER)},
 }
@@ -101,13 +101,13 @@ REFUSALS: dict[Input, Number] = {
 
 
 class HasState(Protocol):
-    """An endpoint, as the table sees it."""
+    """An endpoint, as the table needs it."""
 
     state: State
 
 
 def move_state(endpoint: HasState, happened: Input) -> bool:
-    """Move an endpoint's state by the table; tells whether the table has the row."""
+    """Change an endpoint's state by the table; tell whether the table has the row."""
     state = TRANSITIONS.get((endpoint.state, happened))
     if state is None:
         return False

@@ -1,4 +1,4 @@
-"""What became of every message: the ledger, from data read back from Kafka."""
+"""The ledger: the outcome of every message, from data read back from Kafka."""
 
 from streams.report.balance import balance
 from streams.report.begins import Begins

@@ -1,7 +1,7 @@
-"""What `hopline verify` finds: dialogs are judged one by one, where they are; sums go on.
+"""The result of `hopline verify`: dialogs are judged one by one, and summed.
 
-A sum is as large as what it lists, whatever the number of dialogs: the exceptions that are kept
-have a limit, and the counts have none.
+A sum is as large as what it lists, whatever the number of dialogs: the listed exceptions are
+limited, the counts are not.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _FAULTS = list(Fault)
 
 @dataclass(slots=True)
 class Account:
-    """The ledger of some dialogs, and what became of copies beside it.
+    """The ledger of some dialogs, and the outcome of their copies.
 
-    ``refused`` are the statements on several conversations that were refused: their other
-    conversations know it only when they are judged with it.
+    ``refused`` are rejected statements on several conversations: their other conversations are
+    judged with this knowledge.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -43,7 +43,7 @@ class Account:
     """Messages that were accepted from replays, by their jobs."""
 
     def add(self, other: Account, limit: int) -> None:
-        """Take in the account of other dialogs, with ``limit`` exceptions at most."""
+        """Add the account of other dialogs, with at most ``limit`` exceptions."""
         self.ledger.add(other.ledger, limit)
         self.dialogs += other.dialogs
         self.duplicates.update(other.duplicates)
@@ -55,7 +55,7 @@ class Account:
 
     @property
     def exceptions(self) -> list[tuple[Fault, Missing]]:
-        """Return the exceptions that were kept, by what they are, then by dialog and number."""
+        """Return the listed exceptions, by type, then by dialog and number."""
         return sorted(self.ledger.exceptions, key=_order)
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges dialogs whose parts are all there; what is sent to executors is this."""
+    """Judge complete dialogs; this object is sent to executors."""
 
     gatherer: Gatherer
     begins: Begins

@@ -33,10 +33,10 @@ def balance(
     begins: Begins | None = None,
     span: Span = ALWAYS,
 ) -> Ledger:
-    """Hold what was accepted against what is in the queues and in the endpoints' state.
+    """Compare accepted messages with those in the queues and in the endpoints' state.
 
-    All facts of a dialog must be given together. ``begins``: which logs are not whole any more.
-    ``span``: which messages the account is about.
+    All facts of a dialog must be given together. ``begins``: which logs were trimmed. ``span``: the
+    messages that the account is about.
     """
     about = {side.endpoint: side for side in sides}
     begins = Begins() if begins is None else begins  # one that hides no messages is false
@@ -67,7 +67,7 @@ def balance(
 
 @dataclass(slots=True)
 class _Balance:
-    """The account while it is drawn up."""
+    """The account under construction."""
 
     sides: dict[EndpointKey, Side]
     endings: Endings
@@ -87,7 +87,7 @@ class _Balance:
     def account(
         self, sender: EndpointKey, messages: Sequence[Accepted], arrived: Sequence[Delivered]
     ) -> None:
-        """Account for what one endpoint has sent."""
+        """Account for the messages of one endpoint."""
         side = self.sides.get(sender)
         place = _target(side, arrived)
         here = sorted(
@@ -118,7 +118,7 @@ class _Balance:
                 self.ledger.note(Fault.CHANGED, _missing(message, copies[0].place))
         elif message.sequence > direction.last:
             outcome = self.endings.outcome(message, direction.side, direction.receivers, self.sides)
-        else:  # in order: what is missing before the last can have no reason
+        else:  # in order: a gap before the last one cannot have a reason
             outcome = Fate.LOST
         if outcome is Fate.LOST and self._is_unaccepted(message, direction):
             outcome = Fate.ERROR_RECEIVED
@@ -131,7 +131,7 @@ class _Balance:
             self.ledger.note(Fault.LOST, _missing(message, message.sender.place))
 
     def _has_other_number(self, message: Accepted, copy: Delivered) -> bool:
-        # A refusal that cannot be read would have taken one off every number behind it.
+        # An undecodable rejection would have shifted every number behind it.
         return copy.sequence != message.sequence and not self.begins.events_end
 
     def _is_unaccepted(self, message: Accepted, direction: _Direction) -> bool:
@@ -150,14 +150,14 @@ class _Balance:
 
     def _order(self, here: Sequence[Delivered]) -> None:
         for before, after in pairwise(here):
-            same = before.partition == after.partition  # else another group: MOVE CONVERSATION
+            same = before.partition == after.partition  # otherwise another group: MOVE CONVERSATION
             if same and after.sequence < before.sequence and after.sent_at in self.span:
                 self.ledger.note(Fault.DISORDERED, _delivered(after))
 
     def account_for_nobodys(
         self, rows: Iterable[Delivered], arrived: dict[EndpointKey, list[Delivered]]
     ) -> None:
-        """Account for messages in queues that no command has sent."""
+        """Account for messages in queues without a command."""
         firsts = {
             (sender.conversation, sender.is_initiator): min(row.sequence for row in found)
             for sender, found in arrived.items()
@@ -172,7 +172,7 @@ class _Balance:
                 self.ledger.note(Fault.UNKNOWN, _delivered(row))
 
     def count(self, sent: dict[EndpointKey, list[Accepted]]) -> None:
-        """Hold how many messages every endpoint counts against its commands; count locks."""
+        """Compare the message counts of every endpoint with its commands; count locks."""
         for endpoint, side in self.sides.items():
             if endpoint.is_initiator and side.peer is not None:
                 self.ledger.locked[side.peer] += 1
@@ -186,7 +186,7 @@ class _Balance:
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
     def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
-        """Return how many numbers an endpoint's END may have: none where it had no other side."""
+        """Return how many numbers an endpoint's END may have: none without another side."""
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)
@@ -212,7 +212,7 @@ class _Direction:
 
 
 def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
-    """Return the locked target; where nobody knows it (any more), the one that has the most."""
+    """Return the locked target; if unknown, the one with the most messages."""
     if side is not None and side.peer is not None:
         return side.peer
     counts = Counter(sorted(d.place for d in arrived))
@@ -220,7 +220,7 @@ def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
 
 
 def _may_be_refused(message: Accepted, outcome: Fate, side: Side | None) -> bool:
-    """Tell whether a refusal would explain a message that has this outcome without one."""
+    """Tell whether a rejection would explain a message that has no other reason."""
     counted = side is None or side.sent is None or message.sequence < side.sent
     return outcome is Fate.LOST or (outcome is Fate.IN_TRANSMISSION_QUEUE and not counted)
 

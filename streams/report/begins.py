@@ -1,9 +1,9 @@
-"""Where logs begin later than with their first record: what was before was trimmed, rightly.
+"""Logs that were trimmed: earlier records are missing rightly.
 
-Of it nobody can say any more that it was delivered, nor that it was lost. So that neither is said
-of what cannot be known, the account asks here before it misses anything. It stays exact where what
-is left is proof enough: a queue's log has lost its beginning only, so of a dialog's messages those
-before the first that is still there may be gone, and none between it and the last.
+Of those messages neither delivery nor loss can be stated. So the account checks here before it
+reports a message as missing. It stays exact where the remaining records are proof enough: a queue's
+log has lost only its beginning, so of a dialog's messages those before the first remaining one may
+have been trimmed, and none between it and the last.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from streams.report.facts import Accepted, Delivered, Side
 
 @dataclass(frozen=True, slots=True)
 class Begins:
-    """``commands`` of which instances, and ``queues`` of which places, begin later; maybe none.
+    """The instances with trimmed ``commands`` and places with trimmed ``queues``.
 
-    ``events_end``: the newest events could not be read (a transaction hangs there). Any of them may
-    refuse a statement, or say why a dialog has ended.
+    ``events_end``: the newest events could not be read (a hung transaction). Any of them may reject
+    a statement, or explain the end of a dialog.
     """
 
     commands: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class Begins:
         return bool(self.commands or self.queues)
 
     def __or__(self, other: Begins) -> Begins:
-        """Return what begins later by the account of one or the other cluster."""
+        """Return what is trimmed in either cluster."""
         return Begins(
             self.commands | other.commands,
             self.queues | other.queues,
@@ -39,7 +39,7 @@ class Begins:
         )
 
     def has_all_commands(self, place: str) -> bool:
-        """Tell whether the log still has every command that was issued at a place."""
+        """Tell whether the log still has every command issued at a place."""
         return _instance(place) not in self.commands
 
     def numbered(
@@ -48,9 +48,9 @@ class Begins:
         side: Side | None,
         found: Mapping[UUID, Sequence[Delivered]],
     ) -> Sequence[Accepted]:
-        """Return what one side has sent, as counted from the log's beginning, with its numbers.
+        """Return the messages of one side, counted from the log's beginning, with their numbers.
 
-        What arrived says them; else the state says how many there were, an END included.
+        From the delivered messages; else the state has their count, including an END.
         """
         if _instance(messages[0].sender.place) not in self.commands:
             return messages
@@ -62,10 +62,10 @@ class Begins:
     def hide(
         self, message: Accepted, here: Sequence[Delivered], places: Collection[str], *, known: bool
     ) -> bool:
-        """Tell whether a message may have been where logs begin no more, or why it never came.
+        """Tell whether a message may have been trimmed, or its reason.
 
-        ``here`` is what is left of its dialog in the target's queue, ``places`` where that may be.
-        ``known``: both sides' states are there, and say all that logs could.
+        ``here`` are the remaining messages of its dialog in the target's queue, ``places`` its
+        possible locations. ``known``: both sides' states exist, and are sufficient.
         """
         if here and here[0].sequence < message.sequence:
             return not known and bool(self) and message.sequence > here[-1].sequence
@@ -73,9 +73,9 @@ class Begins:
         return bool(received) or (not known and bool(self))
 
     def unsaid(self, row: Delivered, first: int | None) -> bool:
-        """Tell whether a delivered message's command may be gone.
+        """Tell whether a delivered message's command may have been trimmed.
 
-        ``first`` is the first number of its sender that was delivered and whose command is there.
+        ``first`` is the first number of its sender that was delivered and whose command remains.
         """
         sent_by = row.path[0] if row.path else None
         gone = sent_by in self.commands if sent_by is not None else bool(self.commands)

@@ -1,4 +1,4 @@
-"""Whose dialogs are accounted for: those of applications, those of one replay, or all."""
+"""The dialogs to account for: those of applications, those of one replay, or all."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from streams.report.parts import Began, Part
 from streams.wire.job import tag_in, tag_of
 
 LIVE = ""
-"""The job of what applications say themselves."""
+"""The job of applications' own statements."""
 
 
 def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
-    """Return the replay that a dialog is of, from the parts that are known of it.
+    """Return the replay of a dialog, from its known parts.
 
-    Its BEGIN says it. Where logs begin later the id has the job's tag, if the replay gave it.
+    Its BEGIN has it. If that was trimmed, the id has the job's tag, if the replay assigned it.
     """
     jobs = [part.job for part in parts if isinstance(part, Began)]
     return min(jobs) if jobs else tag_in(dialog) or LIVE
@@ -24,7 +24,7 @@ def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DialogFilter:
-    """The dialogs that count: of ``job`` (:data:`LIVE` for applications'), or all where None."""
+    """The dialogs that count: of ``job`` (:data:`LIVE` for applications'), or all for None."""
 
     job: str | None = None
 

@@ -1,4 +1,4 @@
-"""What the ledger is made from: plain rows, as they were read from topics and state."""
+"""The input of the ledger: plain rows from topics and state."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 class EndpointKey(NamedTuple):
     """One side of a conversation, at its ``instance/database``.
 
-    The place belongs to it: with several targets one conversation has several target endpoints,
-    each with messages of its own.
+    The place is part of it: with several targets one conversation has several target endpoints,
+    each with its own messages.
     """
 
     place: str
@@ -22,10 +22,10 @@ class EndpointKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A message that an application handed over and its endpoint did not refuse.
+    """A message that an application sent and its endpoint did not reject.
 
-    ``read``: the endpoint worker has read the command. One that it has not read yet may still be
-    refused. ``at`` is when it was handed over, in epoch milliseconds.
+    ``read``: the endpoint worker has read the command. An unread one may still be rejected. ``at``
+    is when it was sent, in epoch milliseconds.
     """
 
     sender: EndpointKey
@@ -40,8 +40,8 @@ class Accepted:
 class Delivered:
     """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
 
-    ``latency_ms`` and times are milliseconds; ``path`` names who has passed it on. Positions of one
-    ``partition`` only say who was first; ``sent_at`` is when the message was handed over.
+    ``latency_ms`` and times are milliseconds; ``path`` has the forwarders. Positions of one
+    ``partition`` only determine the order; ``sent_at`` is when the message was sent.
     """
 
     conversation: uuid.UUID
@@ -60,13 +60,13 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What the committed state of an endpoint says about what it sends and receives.
+    """The committed state of an endpoint: what it sends and receives.
 
-    ``peer`` is the place of the broker id that the endpoint is locked to, if it is. Numbers below
+    ``peer`` is the place of the broker id that the endpoint is locked to, if any. Numbers below
     ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
-    ``expired`` says that it was closed by the end of its lifetime. From ``deaf_from`` on it shows
-    the other side's messages to nobody; those in ``parked`` wait for a queue that is off. It has
-    ``sent`` so many messages, those of its end included, and has ``received`` all below a number.
+    ``expired``: closed by the end of its lifetime. From ``deaf_from`` on it delivers none of the
+    other side's messages; those in ``parked`` wait for a queue that is off. It has ``sent`` so many
+    messages, including those of its end, and has ``received`` all below a number.
     """
 
     endpoint: EndpointKey
@@ -81,7 +81,7 @@ class Side:
     received: int = 0
 
     def has_discarded(self, sequence: int) -> bool:
-        """Tell whether the endpoint gave a message up before it was acknowledged."""
+        """Tell whether the endpoint discarded a message before it was acknowledged."""
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
@@ -89,9 +89,9 @@ class Side:
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:
-        """Tell whether a message of the other side was put into the queue, for all that it knows.
+        """Tell whether a message of the other side was enqueued, as far as the state shows.
 
-        One that is closed and still listens was closed with its database: it counts what comes.
+        A closed endpoint that still accepts was closed with its database: it counts what arrives.
         """
         if self.state == "CD" and self.deaf_from is None:
             return False
@@ -100,7 +100,7 @@ class Side:
 
 
 class Ending(Enum):
-    """How an application has ended its side, as its endpoint took it."""
+    """How an application has ended its side, as seen by its endpoint."""
 
     PLAIN = "END CONVERSATION"
     WITH_ERROR = "END CONVERSATION WITH ERROR"
@@ -109,7 +109,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A message without an excuse; ``place`` is where it was last seen, ``at`` when it was sent."""
+    """A message without a reason; ``place`` is its last known location, ``at`` when it was sent."""
 
     conversation: uuid.UUID
     from_initiator: bool
@@ -121,7 +121,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages that were handed over from ``first`` on and before ``end``, epoch milliseconds.
+    """The messages sent from ``first`` on and before ``end``, epoch milliseconds.
 
     ``None`` is no limit.
     """

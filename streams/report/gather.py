@@ -1,6 +1,6 @@
-"""From the parts of one dialog, wherever its records stood, to the facts that the ledger wants.
+"""From the parts of one dialog to the facts of the ledger.
 
-Parts come in any order; each says where its record stood.
+Parts come in any order; each has its record's position.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ID = 16  # bytes
 
 @dataclass(slots=True)
 class Facts:
-    """Everything that the ledger and the report need, of one dialog or of many."""
+    """The facts for the ledger and the report, of one dialog or of many."""
 
     accepted: list[Accepted] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
@@ -72,16 +72,16 @@ class Facts:
         return balance(self.accepted, self.delivered, self.sides, endings, self.begins, span)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
-        """Return the facts without one delivered message: to show that the ledger would notice."""
+        """Return the facts without one delivered message: to test the ledger."""
         return replace(self, delivered=[d for d in self.delivered if d.message_id != message_id])
 
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """What is known before the first dialog: places, the time, and which copies count.
+    """Context for all dialogs: places, the time, and which copies count.
 
-    ``now`` is in epoch milliseconds. ``refused`` are the statements on several conversations that
-    were refused: the event that says so names only one of them.
+    ``now`` is in epoch milliseconds. ``refused`` are rejected statements on several conversations:
+    the event names only one of them.
     """
 
     sites: Sites
@@ -154,7 +154,7 @@ class Gatherer:
             if by is None:
                 by = sides[side] = EndpointKey(place, conversation, from_initiator)
             if isinstance(statement, Ended):
-                # What WITH ERROR has discarded is not discarded once more.
+                # Messages discarded by WITH ERROR are not discarded again.
                 if facts.end_kinds.get(by) is not Ending.WITH_ERROR:
                     facts.end_kinds[by] = statement.how
                 continue
@@ -164,7 +164,7 @@ class Gatherer:
             facts.accepted.append(Accepted(by, *message, statement.read, statement.stored_at))
 
     def _sides(self, conversation: uuid.UUID, kept: Iterable[Kept]) -> Iterator[Side]:
-        """Yield what state there is; a broker id that no topology says may be the other side's."""
+        """Yield the existing states; an unknown broker id may be the other side's."""
         dialogs = [
             (EndpointKey(f"{k.home}/{k.database}", conversation, k.is_initiator), dialog)
             for k in kept
@@ -177,7 +177,7 @@ class Gatherer:
 
 
 def refused_shared(parts: Iterable[Part]) -> bytes | None:
-    """Return the id of a SEND on several conversations that was refused, from what its key has."""
+    """Return the id of a rejected SEND on several conversations, from the parts of its key."""
     refused, shared = None, False
     for part in parts:
         if isinstance(part, Refused):
@@ -219,7 +219,7 @@ def _end_order(end: QueuedEnd) -> tuple[str, bool, int]:
 
 
 def _decoded(kept: Kept, conversation: uuid.UUID) -> Dialog | None:
-    """Return an endpoint's state; ``None`` where it is forgotten, or nobody can read it."""
+    """Return an endpoint's state; ``None`` if it was removed, or cannot be decoded."""
     try:
         return None if kept.value is None else unpack_dialog(kept.value, conversation, {})
     except MalformedError:

@@ -1,15 +1,16 @@
-"""The ledger of messages: what was accepted, and what became of every one of it.
+"""The ledger of messages: those accepted, and the outcome of each.
 
     accepted = delivered at the locked target
              + waiting: in a transmission queue, or not read yet
-             + discarded: expired with the dialog, or by an Error, END, CLEANUP or NEW_BROKER
-             + trimmed: nobody can tell any more, because logs begin later
-             + undecided: nobody can tell yet, because a hung transaction hides events
+             + discarded: expired with the dialog, or by an Error, END, ...
+             + trimmed: unknown, because logs were trimmed
+             + undecided: unknown yet, because a hung transaction hides events
              + lost: none of these; the list must be empty
 
-Deliveries at targets that were refused (several targets) are counted apart, and so are copies.
-What a refused target's application sent is accepted like any other message, and ends as discarded.
-An account is a sum: that of some dialogs and that of others are together that of all of them.
+Deliveries at rejected targets (several targets) are counted separately, and so are copies. Messages
+from a rejected target's application are accepted like any others, and end as discarded.
+
+An account is a sum: those of two sets of dialogs add up to that of both.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from streams.report.reasons import DISCARDED, WAITING, Fate
 
 
 class Fault(Enum):
-    """What must not be; the words follow a number."""
+    """A violation; the words follow a number."""
 
     LOST = "lost"
     TWICE = "delivered twice"
     DISORDERED = "out of order"
-    CHANGED = "changed on the way"
+    CHANGED = "changed in transit"
     UNKNOWN = "never sent"
-    MISCOUNTED = "miscounted by a side"
+    MISCOUNTED = "miscounted by one side"
 
 
 @dataclass(slots=True)
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost".
 
-    ``exceptions`` are those that were kept (:meth:`plus`), ``faults`` counts all of them.
-    ``unsaid`` messages were delivered, and the commands that sent them are trimmed.
+    ``exceptions`` are the listed ones (:meth:`plus`), ``faults`` counts all of them. ``unsaid``
+    messages were delivered, but their commands were trimmed.
     """
 
     outcomes: Counter[Fate] = field(default_factory=Counter)
@@ -50,12 +51,12 @@ class Ledger:
     locked: Counter[str] = field(default_factory=Counter)
 
     def note(self, fault: Fault, message: Missing) -> None:
-        """Take down an exception."""
+        """Record an exception."""
         self.faults[fault] += 1
         self.exceptions.append((fault, message))
 
     def add(self, other: Ledger, limit: int | None = None) -> None:
-        """Take in the account of other dialogs; keep ``limit`` exceptions at most."""
+        """Add the account of other dialogs; keep at most ``limit`` exceptions."""
         self.outcomes.update(other.outcomes)
         self.faults.update(other.faults)
         self.exceptions += other.exceptions
@@ -67,27 +68,27 @@ class Ledger:
 
     @property
     def accepted(self) -> int:
-        """Return how many messages the account is about."""
+        """Return the number of messages in the account."""
         return self.outcomes.total()
 
     @property
     def delivered(self) -> int:
-        """Return how many are in the queue of their locked target; each counts once."""
+        """Return the number of messages in the queue of their locked target; each counts once."""
         return self.outcomes[Fate.DELIVERED]
 
     @property
     def waiting(self) -> int:
-        """Return how many are still to be delivered."""
+        """Return the number of messages still to be delivered."""
         return sum(self.outcomes[outcome] for outcome in WAITING)
 
     @property
     def discarded(self) -> int:
-        """Return how many ended with their dialog, for a reason that has a name."""
+        """Return the number of messages that ended with their dialog, for a known reason."""
         return sum(self.outcomes[outcome] for outcome in DISCARDED)
 
     @property
     def lost(self) -> list[Missing]:
-        """Return the messages that are nowhere and have no excuse."""
+        """Return the messages that are nowhere and have no reason."""
         return list(self._of(Fault.LOST))
 
     @property
@@ -97,17 +98,17 @@ class Ledger:
 
     @property
     def disordered(self) -> list[Missing]:
-        """Return the messages that stand behind a later one."""
+        """Return the messages that are behind a later one."""
         return list(self._of(Fault.DISORDERED))
 
     @property
     def changed(self) -> list[Missing]:
-        """Return the messages that have another body or number than they were given."""
+        """Return the messages whose body or number was changed."""
         return list(self._of(Fault.CHANGED))
 
     @property
     def unknown(self) -> list[Missing]:
-        """Return what is in queues and was never sent."""
+        """Return the messages in queues that were never sent."""
         return list(self._of(Fault.UNKNOWN))
 
     def _of(self, fault: Fault) -> Iterator[Missing]:
@@ -115,12 +116,12 @@ class Ledger:
 
     @property
     def balanced(self) -> bool:
-        """Tell whether every accepted message is where it may be, once, in order, unchanged."""
+        """Tell whether every accepted message is accounted for: once, in order, unchanged."""
         return not self.faults.total()
 
     @property
     def undecided(self) -> int:
-        """Return how many are nowhere, and may be excused by events that cannot be read yet."""
+        """Return the number of missing messages that unreadable events may explain."""
         return self.outcomes[Fate.UNDECIDED]
 
     @property

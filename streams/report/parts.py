@@ -1,7 +1,7 @@
-"""What single records say of dialogs, as small as it can be: parts are sorted and sent around.
+"""The content of single records of dialogs, compact: parts are sorted and sent around.
 
-Ids are bytes, times epoch milliseconds. ``at`` of a part is where its record stands, partition and
-offset: one dialog's commands stand in one partition, and so do its state and its events.
+Ids are bytes, times epoch milliseconds. ``at`` of a part is its record's partition and offset: one
+dialog's commands are in one partition, and so are its state and its events.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from streams.report.facts import Ending
 Where = tuple[int, int]
 """Partition and offset of a record."""
 NOBODY = b""
-"""The key of what is counted and belongs to no dialog."""
+"""The key of counts that belong to no dialog."""
 _ID = 16  # bytes
 
 
 def shared_key(command_id: bytes) -> bytes:
-    """Return the key under which is found what became of a SEND on several conversations."""
+    """Return the key for the outcome of a SEND on several conversations."""
     return b"#" + command_id
 
 
 def is_shared(key: bytes) -> bool:
-    """Tell whether a key is such a one, and no dialog's."""
+    """Tell whether a key is such a one, and not a dialog's."""
     return len(key) == _ID + 1
 
 
@@ -34,7 +34,7 @@ def is_dialog(key: bytes) -> bool:
 
 
 class Sent(NamedTuple):
-    """A SEND on one conversation, with what tells its body apart."""
+    """A SEND on one conversation, with what identifies its body."""
 
     at: Where
     place: str
@@ -70,7 +70,7 @@ class Ended(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An event: a statement was refused, with an error number."""
+    """An event: a statement was rejected, with an error number."""
 
     command_id: bytes
     number: int
@@ -80,7 +80,7 @@ class Refused(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A SEND on several conversations; it is refused on all of them or on none."""
+    """A SEND on several conversations; it is rejected on all of them or on none."""
 
     command_id: bytes
 
@@ -97,7 +97,7 @@ class Failed(NamedTuple):
 class Unaccepted(NamedTuple):
     """An event: a target acknowledged a message whose contract it does not accept (5.3).
 
-    It has created no endpoint, so only this event and the Error that it sent say so.
+    It has created no endpoint, so only this event and its Error show it.
     """
 
     place: str
@@ -106,7 +106,7 @@ class Unaccepted(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """An event: a copy was removed; ``cause`` says where it came from."""
+    """An event: a duplicate was removed; ``cause`` is its origin."""
 
     cause: str
     reported_at: int
@@ -120,7 +120,7 @@ class Dropped(NamedTuple):
 
 
 class Delayed(NamedTuple):
-    """An event: a message stays where it is for a while."""
+    """An event: a message is delayed."""
 
     number: int
     reported_at: int

@@ -1,10 +1,10 @@
-"""Collecting the ledger's facts from Kafka: state, queues, commands and events, in one process.
+"""Collect the ledger's facts from Kafka: state, queues, commands and events, in one process.
 
-State is read first, then the queues, then the commands, then the events: so everything that a state
-says is settled is in the queues that are read, everything in them has its command, and every
-command that a state has seen has its refusal, also while the workers run. Where several of them
-write to one topic, an open transaction of one hides what another has committed behind it: what is
-held against the state is read to the high watermark, which waits for such transactions.
+State is read first, then the queues, then the commands, then the events: so everything settled by a
+state is in the queues read, everything in them has its command, and every command seen by a state
+has its rejection, also while the workers run. If several workers write to one topic, an open
+transaction of one hides later commits of another: what is compared with the state is read to the
+high watermark, which waits for such transactions.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
 
 
 def begins_of(cluster: Cluster, topology: Topology) -> Begins:
-    """Return which logs begin later; to be asked last, some may be trimmed while they are read."""
+    """Return which logs were trimmed; call it last, because trimming goes on meanwhile."""
     names = cluster.topics
     commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues(topology)}
@@ -85,7 +85,7 @@ def counts_of(cluster: Cluster, topology: Topology) -> dict[str, int]:
 
 
 def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
-    """Yield the endpoints of an instance as their state records have them now."""
+    """Yield the endpoints of an instance in their current state records."""
     for _, live in _state(cluster, instance):
         for raw, value in live.items():
             about = endpoint_of(raw)
@@ -94,12 +94,12 @@ def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, D
 
 
 def digest_of(body: bytes) -> bytes:
-    """Return what tells two bodies apart."""
+    """Return what identifies a body."""
     return hashlib.blake2b(body, digest_size=16).digest()
 
 
 def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield the live state records of each partition: every one has positions of its own."""
+    """Yield the live state records of each partition: each has its own positions."""
     topic = cluster.topics.dialog(instance)
     for partition in partitions_of(cluster, topic):
         yield partition, read_live(cluster, topic, partition)
@@ -127,7 +127,7 @@ def _add_messages(
         try:
             headers = headers_of(message)
         except MalformedError:
-            continue  # nobody of ours wrote it
+            continue  # a foreign record
         key, value = message.key(), message.value()
         record = Record(
             message.topic() or "",

@@ -1,7 +1,7 @@
-"""Why an accepted message may be in no queue: the reasons that the documentation knows.
+"""Why an accepted message may be in no queue: the documented reasons.
 
-Messages arrive in order, so what was discarded, and what waits, is the end of what a side has sent:
-a message is without a reason as soon as a later one of its endpoint was delivered.
+Messages arrive in order, so discarded and waiting ones are the last that a side has sent: a message
+has no reason if a later one of its endpoint was delivered.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from streams.report.facts import Accepted, Ending, EndpointKey, Side
 
 
 class Fate(Enum):
-    """What became of an accepted message: exactly one of these."""
+    """The outcome of an accepted message: exactly one of these."""
 
     DELIVERED = "at the locked target"
     IN_TRANSMISSION_QUEUE = "in a transmission queue"
     UNREAD = "not read by the endpoint worker yet"
     PARKED = "parked for a queue that is off"
     EXPIRED = "expired with their dialog"
-    ERROR_RECEIVED = "by an Error of the other side"
-    PEER_ENDED = "by the receiver, which had ended or refused"
+    ERROR_RECEIVED = "by an Error from the other side"
+    PEER_ENDED = "by the receiver, which had ended or rejected the dialog"
     ENDED_WITH_ERROR = "by END WITH ERROR"
     CLEANED_UP = "by END WITH CLEANUP"
-    NEW_BROKER = "by NEW_BROKER or the like, of their own database"
-    TRIMMED = "received once, or not: the logs that could say so begin later"
-    UNDECIDED = "undecided: an event that cannot be read yet may say why"
+    NEW_BROKER = "by NEW_BROKER or similar, in the sender's database"
+    TRIMMED = "unknown: the logs that could show it were trimmed"
+    UNDECIDED = "undecided: an event that cannot be read yet may explain it"
     LOST = "lost"
 
 
@@ -45,18 +45,18 @@ DISCARDED = (
 
 
 _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
-"""Errors that a database reports after it was ordered to end conversations: NEW_BROKER, ..."""
+"""Errors of a database after its conversations were ended: NEW_BROKER, ..."""
 
 
 @dataclass(slots=True)
 class Endings:
-    """How dialogs have come to their ends, from what outlives an endpoint's state.
+    """How dialogs have ended, from records that outlive an endpoint's state.
 
     ``end_kinds``: the kind of END that the application issued, once the endpoint has read it.
     ``errors``: the code of the Error in the endpoint's queue. ``end_dialogs``: endpoints with an
-    EndDialog in their queue. ``expired``: conversations whose lifetime, as BEGIN gave it, is over.
+    EndDialog in their queue. ``expired``: conversations whose lifetime, from BEGIN, is over.
     ``events``: the number with which the endpoint reported its end in error, 0 for the other
-    side's; kept for as long as events are. ``unaccepted``: targets that have no endpoint, because
+    side's; kept for as long as events are. ``unaccepted``: targets without an endpoint, because
     they do not accept the contract, with the highest number that they have acknowledged.
     """
 
@@ -76,9 +76,9 @@ class Endings:
     ) -> Fate:
         """Return why a message is in none of its receivers' queues, or that it is lost.
 
-        ``side`` is ``None`` where the sender's state is forgotten: it was closed, and then only
-        what was said, what came, and the lifetime can excuse. ``receivers`` are the places where
-        the dialog's other side is or was.
+        ``side`` is ``None`` if the sender's state was removed: it was closed, and then only
+        statements, deliveries, and the lifetime can be reasons. ``receivers`` are the places of the
+        dialog's other side.
         """
         if not message.read:
             return Fate.UNREAD
@@ -101,10 +101,10 @@ class Endings:
     def was_unaccepted(
         self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
     ) -> bool:
-        """Tell whether the target acknowledged a message and refused the contract (5.3).
+        """Tell whether the target acknowledged a message and rejected the contract (5.3).
 
-        Only for a dialog of which no message was delivered. The target's event says so, and so does
-        the Error in the sender's queue: a target that has an endpoint never sends this number.
+        Only for a dialog without a delivered message. The target's event shows it, and so does the
+        Error in the sender's queue: a target with an endpoint never sends this number.
         """
         sender = message.sender
         keys = [EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers]
@@ -120,9 +120,9 @@ class Endings:
     def _was_shown(
         self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
     ) -> bool:
-        """Tell whether a receiver has put a message into its queue, whatever its sender knows.
+        """Tell whether a receiver has enqueued a message, whatever its sender knows.
 
-        What a receiver counts is of the side that it is locked to: not a refused target's.
+        A receiver counts messages of the side that it is locked to: not a rejected target's.
         """
         sender = message.sender
         keys = (EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers)
@@ -135,7 +135,7 @@ class Endings:
         )
 
     def _has_skipped(self, side: Side) -> bool:
-        """Tell whether an application's Error may have passed over messages (U-47)."""
+        """Tell whether an application's Error may have skipped messages (U-47)."""
         code = self.errors.get(side.endpoint)
         return side.state == "ER" if code is None else code > 0
 
@@ -147,7 +147,7 @@ class Endings:
             return Fate.EXPIRED
         if side.endpoint in self.events:
             return _reason(self.events[side.endpoint])
-        # Nobody has ended it and it is closed: its database has another broker id by now.
+        # It is closed without an END: its database has a new broker id.
         alone = side.endpoint not in self.end_kinds and side.state == "CD"
         return Fate.NEW_BROKER if alone else Fate.ERROR_RECEIVED
 
@@ -160,7 +160,7 @@ class Endings:
         return _reason(self.events[sender]) if sender in self.events else Fate.LOST
 
     def _reported_end(self, sender: EndpointKey) -> Fate | None:
-        """Return what the sender's queue and application say about its end."""
+        """Return the end that the sender's queue and application report."""
         code = self.errors.get(sender)
         if code is not None:
             return _reason(-code)
@@ -170,11 +170,11 @@ class Endings:
         }.get(self.end_kinds.get(sender, Ending.PLAIN))
 
     def _is_deaf(self, receiver: EndpointKey, side: Side | None, sequence: int) -> bool:
-        """Tell whether the receiver acknowledges a message and shows it to nobody.
+        """Tell whether the receiver acknowledges a message without delivering it.
 
-        Its application had ended, unaware that more would come, or it has refused a message. Where
-        its state is forgotten, what was said must do: with the sender's EndDialog in its queue,
-        everything before it is there too.
+        Its application had ended before it arrived, or it has rejected a message. If its state was
+        removed, the statements decide: with the sender's EndDialog in its queue, everything before
+        it is there too.
         """
         if side is not None:
             return not side.accepts(sequence)
@@ -182,7 +182,7 @@ class Endings:
 
 
 def _reason(number: int) -> Fate:
-    """Return what an Error has discarded messages for."""
+    """Return the reason why an Error has discarded messages."""
     if number == Number.LIFETIME_EXCEEDED:
         return Fate.EXPIRED
     return Fate.NEW_BROKER if number in _OWN else Fate.ERROR_RECEIVED

@@ -1,8 +1,8 @@
-"""From records of topics to what they say of dialogs: the same for one process and for Spark's.
+"""From records of topics to parts of dialogs: shared by one process and Spark.
 
-Nothing is kept between two records but what an application says again: so the records of a
-partition must be read in their order. Whoever reads several at once reads each with an ear of its
-own, and :mod:`streams.report.gather` finds what is then left.
+The only state between two records are an application's repetitions: so the records of a partition
+must be read in order. Partitions read in parallel each need their own reader, and
+:mod:`streams.report.gather` combines the results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, header_of
 
 DialogPart = tuple[bytes, Part]
-"""A dialog's id, and a part of what is known of it."""
+"""A dialog's id, and a part of it."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
@@ -64,8 +64,8 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 class Record(NamedTuple):
     """A record of any topic, ``timestamp`` in epoch milliseconds; ``digest`` is its value's.
 
-    Of values of ``cmd`` topics nothing is read, of those of queues no more than :data:`ERROR_HEAD`
-    bytes of those that begin with :data:`ERROR_BEGIN`.
+    Values of ``cmd`` topics are not read, of those of queues at most :data:`ERROR_HEAD` bytes of
+    those that begin with :data:`ERROR_BEGIN`.
     """
 
     topic: str
@@ -80,7 +80,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class RecordReader:
-    """Reads records; ``read`` says up to where commands are read, by instance and partition."""
+    """Read records; ``read`` is up to where commands are read, by instance and partition."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class RecordReader:
     _last: dict[tuple[str, int, Source], tuple[int, tuple[int, int]]] = field(default_factory=dict)
 
     def read_record(self, record: Record) -> Iterator[DialogPart]:
-        """Yield what a record says; nothing where nobody of ours wrote it."""
+        """Yield the parts of a record; nothing for a foreign one."""
         topic = record.topic
         if topic not in self._places:
             self._places[topic] = self.sites.place_of(topic)
@@ -109,10 +109,10 @@ class RecordReader:
                 case EventRecord() as found:
                     yield from self._event(record, found.event)
         except MalformedError:
-            return  # no message of any dialog, or told as event 161 by the endpoint worker
+            return  # no message of a dialog, or reported as event 161 by the endpoint worker
 
     def read_fields(self, *fields: Any) -> Iterator[DialogPart]:
-        """Yield what a record says that comes as the fields of :class:`Record`."""
+        """Yield the parts of a record given as the fields of :class:`Record`."""
         return self.read_record(Record(*fields))
 
     # --- commands --------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class RecordReader:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement repeats an earlier one: its endpoint passes it over."""
+        """Tell whether a statement repeats an earlier one: its endpoint skips it."""
         cause = command.cause
         if cause is None:
             return False
@@ -175,7 +175,7 @@ class RecordReader:
     def _ending(
         self, record: Record, event: Event, error: int, dialog: bytes
     ) -> Iterator[DialogPart]:
-        """Read of a statement that was refused, or of an end in error."""
+        """Return the part of a rejected statement, or of an end in error."""
         refused = _id(event["message_id"]) if error else NOBODY
         if refused:
             about = self._home(event), bool(event["from_initiator"]), event["at"]
@@ -197,7 +197,7 @@ def _has_names(headers: Headers) -> bool:
 
 
 def _id(text: object) -> bytes:
-    """Return an id of an event; that of nobody where nobody of ours wrote it."""
+    """Return an id of an event; a null id for a foreign one."""
     try:
         return uuid.UUID(str(text)).bytes
     except ValueError:
@@ -222,7 +222,7 @@ def _queued(record: Record, frame: Message, place: str) -> Iterator[DialogPart]:
         yield conversation, QueuedEnd(place, from_initiator, _code(frame.body))
     elif header.is_a(Flag.END):
         yield conversation, QueuedEnd(place, from_initiator, None)
-    elif header.sequenced:  # else a DialogTimer: nobody has sent it
+    elif header.sequenced:  # otherwise a DialogTimer: nobody has sent it
         at, message_id = (record.partition, record.offset), header.message_id.bytes
         message = message_id, header.sequence, record.digest, header.enqueued_at
         yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)

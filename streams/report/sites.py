@@ -1,4 +1,4 @@
-"""Where dialogs live: whose a topic is, and where a broker id is."""
+"""The places of dialogs: the owner of a topic, and the place of a broker id."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streams.wire.place import TopicPlace, place_of
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """What a topology says of places; without one, what names of topics say themselves.
+    """The places in a topology; without one, those in the names of topics.
 
-    ``topics``: whose they are, by name; of others the name must do. ``brokers``: the place of each
-    broker id. ``pairs``: the home of a mirrored database, by instance and database.
-    ``partitions``: how many a home's commands have.
+    ``topics``: their owners, by name; for others the name is parsed. ``brokers``: the place of each
+    broker id. ``pairs``: the home of a mirrored database, by instance and database. ``partitions``:
+    how many a home's commands have.
     """
 
     prefix: str
@@ -28,7 +28,7 @@ class Sites:
 
     @classmethod
     def of(cls, topology: Topology, prefix: str, partitions: Mapping[str, int]) -> Sites:
-        """Return what a topology says."""
+        """Return the places of a topology."""
         names = Topics(prefix)
         topics = {names.event: TopicPlace("event")}
         for home in homes_of(topology):
@@ -42,16 +42,16 @@ class Sites:
         return cls(prefix, topics, brokers, pairs, partitions)
 
     def place_of(self, topic: str) -> TopicPlace | None:
-        """Return what a topic's name says; ``None`` where it is none of ours."""
+        """Return the place in a topic's name; ``None`` if it is not one of ours."""
         known = self.topics.get(topic)
         return known if known is not None else place_of(topic, Topics(self.prefix))
 
     def home(self, instance: str, database: str) -> str:
-        """Return the place of a database as its topics say it."""
+        """Return the home of a database, as in its topic names."""
         return f"{self.pairs.get((instance, database), instance)}/{database}"
 
     def joined(self, other: Sites) -> Sites:
-        """Return what both say: clusters of one account have the same prefix."""
+        """Return the union: clusters of one account have the same prefix."""
         return Sites(
             self.prefix,
             {**self.topics, **other.topics},
@@ -62,7 +62,7 @@ class Sites:
 
 
 def queues(topology: Topology) -> list[tuple[str, str, str]]:
-    """Return all queues (home, database, name), one of a mirrored pair once."""
+    """Return all queues (home, database, name), those of a mirrored pair once."""
     found = (
         (home_of(name, d), d.name, queue.name)
         for name, instance in topology.instances.items()

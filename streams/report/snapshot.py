@@ -1,9 +1,9 @@
-"""What of a cluster is to be read, so that nothing that is held against it is missing.
+"""Determine what to read of a cluster, so that nothing it is compared with is missing.
 
 Ends are taken in the order in which :mod:`streams.report.read` reads: state, queues, commands,
-events. Whoever then reads up to them, in whatever order, finds what a state says to be settled.
-Beyond the last stable offset nothing is read: an open transaction is waited for. One that stays
-open on `event` must not hide the whole estate: then the events before it are read, and it is noted.
+events. A reader up to these ends, in any order, finds everything that a state has settled. Reading
+stops at the last stable offset: an open transaction is waited for. One that stays open on `event`
+must not block the whole account: then the events before it are read, and it is noted.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 
 Range = tuple[int, int]
-"""The first offset and the one behind the last."""
+"""The first offset and the end (exclusive)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The ranges to read, by topic and partition, and whose the topics are.
+    """The ranges to read, by topic and partition, and the owners of the topics.
 
-    ``hung``: transactions on `event`, which is read up to them only.
+    ``hung``: transactions on `event`, which is read only up to them.
     """
 
     sites: Sites
@@ -53,9 +53,9 @@ class Snapshot:
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
 ) -> list[Snapshot]:
-    """Return what there is now in clusters that share dialogs: the state of all of them first.
+    """Return the current ranges of clusters that share dialogs: the state of all of them first.
 
-    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds in any topic but
+    Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in any topic but
     `event`.
     """
     ends = [_state_ends(*part) for part in parts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 DEFAULT_PORT = 4022
-"""The port where an address names none (U-03)."""
+"""The default port of an address (U-03)."""
 
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)"
 _ADDRESS = re.compile(rf"tcp://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?/?", re.IGNORECASE)
@@ -17,7 +17,7 @@ _NAME_PREFIX = re.compile(
 
 
 class AddressKind(Enum):
-    """What an address asks for; the keywords are compared without case (U-04)."""
+    """The kind of an address; the keywords are case-insensitive (U-04)."""
 
     LOCAL = "LOCAL"
     TRANSPORT = "TRANSPORT"
@@ -34,7 +34,7 @@ class Address:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Return what two spellings of one address have in common."""
+        """Return the key shared by all spellings of one address."""
         return (self.kind.value, self.host.casefold(), self.port)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ def network(host: str, port: int = DEFAULT_PORT) -> Address:
 
 
 def parse_address(text: str) -> Address | None:
-    """Read an ADDRESS or MIRROR_ADDRESS clause; ``None`` where it is no address (9744)."""
+    """Parse an ADDRESS or MIRROR_ADDRESS clause; ``None`` if invalid (9744)."""
     keyword = text.strip().upper()
     if keyword == "LOCAL":
         return LOCAL
@@ -62,7 +62,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def address_from_name(service: str) -> Address | None:
-    """Return the address that a service name begins with, for TRANSPORT routes (2.3)."""
+    """Return the address at the start of a service name, for TRANSPORT routes (2.3)."""
     return _network(_NAME_PREFIX.fullmatch(service))
 
 

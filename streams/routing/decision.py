@@ -1,4 +1,4 @@
-"""What a routing decision says, and how it explains itself."""
+"""A routing decision, and its explanation."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ FOREVER = float("inf")
 
 
 class Verdict(Enum):
-    """What happens to the message; the values are the contract's words."""
+    """The outcome for the message; the values are the contract's words."""
 
-    DELIVER = "deliver"  # a database of this instance takes it
-    SEND = "send"  # begun here, to the network
+    DELIVER = "deliver"  # a database of this instance accepts it
+    SEND = "send"  # sent from this instance, to the network
     FORWARD = "forward"  # from outside, to the network
     PROBE = "probe"  # mirrored: ask both partners
     ASK = "ask"  # ask the configuration service
-    DELAY = "delay"  # begun here: stays in the transmission queue
-    DROP = "drop"  # from outside: the copy is gone, the sender retries
+    DELAY = "delay"  # sent from this instance: stays in the transmission queue
+    DROP = "drop"  # from outside: the copy is dropped, the sender retries
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One answer.
+    """One decision.
 
     ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
-    the chosen tier's route names; ``broker`` the broker id that goes on the wire (U-07);
-    ``addresses`` the next hops, ``candidates`` the databases that can take the message. A message
-    that ``looped_back`` was decided as if it had come from outside (R9).
+    the chosen tier's route names; ``broker`` the broker id on the wire (U-07); ``addresses`` the
+    next hops, ``candidates`` the databases that can accept the message. A message that
+    ``looped_back`` was decided as if it had arrived from outside (R9).
     """
 
     verdict: Verdict
@@ -47,11 +47,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All answers to one question, whatever the conversation's id: what a forwarder caches.
+    """All decisions for one query, whatever the conversation's id: what a forwarder caches.
 
-    Where several broker ids are equal (M3), ``alternatives`` lists them and ``decisions`` holds one
-    decision for each, in the same order (a plan again where the message loops back). The plan must
-    be made anew at ``valid_until``, when a route that it rests on expires (epoch seconds).
+    If several broker ids are equal (M3), ``alternatives`` lists them and ``decisions`` has one
+    decision for each, in the same order (a plan again if the message loops back). The plan must be
+    made again at ``valid_until``, when one of its routes expires (epoch seconds).
     """
 
     decisions: tuple[Decision | Plan, ...]
@@ -59,7 +59,7 @@ class Plan:
     valid_until: float = FOREVER
 
     def decision(self, conversation: uuid.UUID | None) -> Decision:
-        """Return the decision for one dialog; without an id the first stands for all."""
+        """Return the decision for one dialog; without an id the first alternative."""
         at = 0
         if conversation is not None and len(self.decisions) > 1:
             at = pick_broker(len(self.decisions), conversation)
@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One rule that was tried: the routes it kept, and why."""
+    """One rule that was tried: the remaining routes, and why."""
 
     rule: str
     kept: tuple[str, ...]

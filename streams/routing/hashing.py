@@ -1,4 +1,4 @@
-"""The two choices that hang on the dialog's id: deterministic, even, and not random (3.1, U-13)."""
+"""The two choices by the dialog's id: deterministic, uniform, and not random (3.1, U-13)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pick_broker(count: int, conversation: uuid.UUID) -> int:
 
 
 def order_databases(names: Iterable[str], conversation: uuid.UUID | None) -> tuple[str, ...]:
-    """Return databases in the order in which they are searched for a service (R7.2b, U-13)."""
+    """Return databases in search order for a service (R7.2b, U-13)."""
     if conversation is None:
         return tuple(sorted(names))
 

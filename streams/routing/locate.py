@@ -1,7 +1,7 @@
-"""Which database of an instance takes a message? (R7)
+"""The database of an instance for a message (R7).
 
-The three questions of R7, each asked in one place: :mod:`streams.routing.rules.locate` asks them
-where a plan is made, :func:`locate` where a frame has arrived and its conversation is known.
+The three questions of R7, each in one function: :mod:`streams.routing.rules.locate` uses them for a
+plan, :func:`locate` for an arrived frame with a known conversation.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from streams.routing.model import Database, Instance
 
 
 def with_broker(here: Instance, broker: str) -> Database | None:
-    """Return the database that a broker id means, where delivery is on (R7.1)."""
+    """Return the database with a broker id, if delivery is on (R7.1)."""
     database = here.with_broker_id(broker)
     return database if database is not None and database.enabled else None
 
 
 def with_service(here: Instance, broker: str, service: str) -> Database | None:
-    """Return the database that a broker id means, where it has the service (R7.1)."""
+    """Return the database with a broker id, if it has the service (R7.1)."""
     database = with_broker(here, broker)
     return database if database is not None and service in database.services else None
 
 
 def at_home(here: Instance, home: str | None, service: str) -> str | None:
-    """Return the database that holds the conversation, where it has the service (R7.2a)."""
+    """Return the database that has the conversation, if it has the service (R7.2a)."""
     database = here.databases.get(home or "")
     if database is None or not database.enabled or service not in database.services:
         return None
@@ -35,9 +35,10 @@ def at_home(here: Instance, home: str | None, service: str) -> str | None:
 def locate(
     here: Instance, service: str, broker: str | None, home: str | None, conversation: uuid.UUID
 ) -> str | None:
-    """Return the database that takes a conversation's frame, of several by its id (R7.2, U-13).
+    """Return the database for a conversation's frame, of several by its id (R7.2, U-13).
 
-    One that a broker id means is returned whether or not it has the service: it says so itself.
+    A database with the broker id is returned whether or not it has the service: it reports that
+    itself.
     """
     if broker is not None:
         known = with_broker(here, broker)

@@ -1,8 +1,8 @@
-"""What a routing decision looks at: routes, databases, instances, and the question itself.
+"""The input of a routing decision: routes, databases, instances, and the query.
 
 All values are immutable, so that a worker can switch to a new catalog by replacing one reference.
-Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs where both sides are GUIDs,
-else as they are written (U-02): :func:`broker_key` is the one place that says so.
+Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs if both are GUIDs, else as
+written (U-02); only :func:`broker_key` knows this.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from streams.routing.address import LOCAL, Address, AddressKind
 AUTO_CREATED_LOCAL = "AutoCreatedLocal"
 CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 SYSTEM_SERVICE = "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker"
-"""The service in whose name every database begins conversations of its own."""
+"""The system service of every database, which begins its own conversations."""
 
 _LONGEST_GUID = 38
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")
 
 
 class Origin(Enum):
-    """Where a message began: in this instance, or in another one (reference 2.1)."""
+    """Where a message was sent from: this instance, or another one (reference 2.1)."""
 
     INSIDE = "inside"
     OUTSIDE = "outside"
 
 
 def broker_key(broker: str) -> str:
-    """Return the form in which broker ids are compared (U-02)."""
+    """Return the comparable form of a broker id (U-02)."""
     return _guid_key(broker) if len(broker) <= _LONGEST_GUID else broker
 
 
@@ -51,7 +51,7 @@ def broker_order(broker: str) -> tuple[int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A row of ``sys.routes``. ``None`` stands for "any" and for "never expires"."""
+    """A row of ``sys.routes``. ``None`` means "any" and "never expires"."""
 
     name: str
     service: str | None
@@ -63,7 +63,7 @@ class Route:
 
 
 def auto_created_local(route_id: int = 0) -> Route:
-    """Return the route that every database has unless somebody dropped it (reference 1.1)."""
+    """Return the default route of every database (reference 1.1)."""
     return Route(AUTO_CREATED_LOCAL, None, None, LOCAL, route_id=route_id)
 
 
@@ -80,7 +80,8 @@ class RoutingTable:
         last_resort: list[Route] = []
         for route in self.routes:
             if route.service is None:
-                # "Broker without name" is no legal kind (9662); such a record matches nothing.
+                # A route with a broker id but no name is invalid (9662); such a record matches
+                # nothing.
                 if route.broker is None:
                     last_resort.append(route)
             elif route.broker is None:
@@ -98,7 +99,7 @@ class RoutingTable:
         return self._full.get((service, broker_key(broker)), ())
 
     def named(self, service: str) -> tuple[Route, ...]:
-        """Return the routes that name the service and no broker id."""
+        """Return the routes that name the service without a broker id."""
         return self._named.get(service, ())
 
     def with_broker(self, service: str) -> tuple[Route, ...]:
@@ -121,9 +122,9 @@ class RoutingTable:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A broker: its id, the services that live in it, whether delivery is on, and its routes.
+    """A broker: its id, its services, whether delivery is on, and its routes.
 
-    ``is_mirror``: it is the mirror of a pair, and takes no messages; delivery is off there.
+    ``is_mirror``: it is the mirror of a pair, and accepts no messages; delivery is off there.
     """
 
     name: str
@@ -136,10 +137,10 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A SQL Server process as the routing decision sees it.
+    """A SQL Server process for the routing decision.
 
-    ``hosts`` are further names and addresses that mean this instance, in any case; with the port of
-    ``address`` they decide what is a loop-back (U-45). ``msdb`` holds the routes for messages from
+    ``hosts`` are further names and addresses of this instance, in any case; with the port of
+    ``address`` they determine a loop-back (U-45). ``msdb`` has the routes for messages from
     outside.
     """
 
@@ -158,7 +159,7 @@ class Instance:
         object.__setattr__(self, "_here", here)
 
     def is_here(self, address: Address) -> bool:
-        """Tell whether an address resolves to this very instance (R8.1, U-45)."""
+        """Tell whether an address resolves to this instance (R8.1, U-45)."""
         return (
             address.port == self.address.port
             and address.kind is AddressKind.NETWORK
@@ -180,12 +181,12 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The question: where does this message go?
+    """The query: where does this message go?
 
-    ``database`` is the home of a message that began here (its routes decide) and ``None`` for one
-    from outside (msdb decides). ``broker`` is the conversation's far broker id, or what the message
-    carries. ``conversation`` matters only where several broker ids or databases are equal.
-    ``looped_back``: it began here and met this instance's own address (R9).
+    ``database`` is the home of a message sent from here (its routes decide) and ``None`` for one
+    from outside (msdb decides). ``broker`` is the conversation's far broker id, or the message's.
+    ``conversation`` matters only if several broker ids or databases are equal. ``looped_back``: it
+    was sent from here and met this instance's own address (R9).
     """
 
     service: str

@@ -1,8 +1,8 @@
-"""The one place where a route is chosen: walk the tables of :mod:`streams.routing.rules`.
+"""Choose a route: walk the tables of :mod:`streams.routing.rules`.
 
 :func:`plan` answers for every conversation id at once and can be cached until ``valid_until``;
-:func:`explain` answers for one and tells every rule that was tried. Both walk the same tables;
-``tests/routing`` holds them against an independent transcription of the reference.
+:func:`explain` answers for one and reports every rule that was tried. Both walk the same tables;
+``tests/routing`` compares them with an independent transcription of the reference.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def plan(
     """Decide where a message goes, for every conversation id (R1 to R10).
 
     ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises for any
-    combination of routes and names: what cannot go anywhere is a verdict with its number.
+    combination of routes and names: a message without a destination is a verdict with its number.
     """
     context = _context(instance, query, now, strict_local_tier)
     matched = _match(context, rules)
@@ -64,7 +64,7 @@ def explain(
     rules: Rules = RULES,
     strict_local_tier: bool = False,
 ) -> Explanation:
-    """Decide as :func:`plan` does, for one conversation, and say why, rule by rule."""
+    """Decide like :func:`plan`, for one conversation, and explain it rule by rule."""
     trace: list[TraceStep] = []
     context = _context(instance, query, now, strict_local_tier)
     context.trace = trace
@@ -105,7 +105,7 @@ def _match(context: Context, rules: Rules) -> Found:
 
 
 def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
-    """Choose the tier, then locate or send; ``None`` where the message loops back (R9)."""
+    """Choose the tier, then locate or send; ``None`` if the message loops back (R9)."""
     chosen = _walk(rules.choose, context, matched)
     if isinstance(chosen, Decision):
         return chosen
@@ -118,7 +118,7 @@ def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
 
 
 def _from_outside(context: Context) -> Query:
-    """Return the question that a looped-back message asks: msdb decides, and it cannot loop."""
+    """Return the query of a looped-back message: msdb decides, and it cannot loop."""
     return replace(
         context.query,
         origin=Origin.OUTSIDE,
@@ -154,7 +154,7 @@ def _trace_steps(rule: Rule, context: Context, found: Found | None) -> tuple[Tra
 
 
 def _by_broker(context: Context, matched: Routes) -> dict[str, Routes]:
-    """Return the routes of each broker id among which the dialog's hash chooses (M3, U-18)."""
+    """Return the routes of each broker id among which the dialog's hash selects (M3, U-18)."""
     if context.step != "M3":
         return {}
     spelling: dict[str, str] = {}

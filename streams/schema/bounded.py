@@ -1,11 +1,11 @@
-"""Whether records under a schema cost no more than their bytes: a few must not stand for billions.
+"""Check that decoding a schema's records is bounded by their bytes.
 
-A decoder in C does what a schema says without listening to Ctrl-C, and on the C stack:
+A C decoder cannot be interrupted by Ctrl-C, and uses the C stack:
 
-* ten bytes are an array of ten billion items, where an item takes no bytes;
-* a record that holds an empty record twice, in one that holds that one twice, and so on, has a
-  million million fields in no bytes;
-* a record within itself is as deep as its bytes are many, and ends the process (SIGSEGV).
+* ten bytes are an array of ten billion items, if an item takes no bytes;
+* a record that has an empty record twice, in one that has that one twice, and so on, has a million
+  million fields in no bytes;
+* a recursive record is as deep as its bytes allow, and crashes the process (SIGSEGV).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_EMPTY = 100
 
 
 class _Cost(NamedTuple):
-    """What one value of a type costs: values without bytes in it, and its levels."""
+    """The cost of one value of a type: values without bytes in it, and its depth."""
 
     empty: int
     takes_bytes: bool
@@ -28,14 +28,14 @@ class _Cost(NamedTuple):
 
 
 class _UnboundedError(Exception):
-    """A value costs more than its bytes, or it is not said what a value is."""
+    """A value is not bounded by its bytes, or the schema is invalid."""
 
 
 def is_bounded(schema: Any) -> bool:
     """Tell whether decoding takes time and stack in proportion to the bytes.
 
-    ``schema`` is any JSON; what is no schema is not bounded. Two types of one name, in whatever
-    namespaces, are refused: then a name says which one is meant.
+    ``schema`` is any JSON; an invalid schema is not bounded. Two types of one name, in any
+    namespaces, are rejected, because references would be ambiguous.
     """
     named: dict[str, Any] = {}
     try:
@@ -49,7 +49,7 @@ def is_bounded(schema: Any) -> bool:
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every schema within one that is an object; raises where one is none at all."""
+    """Yield every nested schema that is an object; raise if one is invalid."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()

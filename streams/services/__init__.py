@@ -1,6 +1,6 @@
 """Services that come with Hopline, as machines: messages in, statements out. No client, no clock.
 
-Who runs one keeps its rows and performs its actions, in one transaction with the message.
+The caller stores the rows and performs the actions, in one transaction with the message.
 """
 
 from streams.services.classifiers import make_classifier, to_service_name

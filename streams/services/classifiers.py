@@ -1,4 +1,4 @@
-"""Which service a message is for: the documentation's sample, or what a topology states (6)."""
+"""Classify messages by service: the documentation's sample, or the topology's classifier (6)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streams.xml_reader import parse_xml
 
 
 def to_service_name(body: bytes) -> str | None:
-    """Return the text at ``/message/toServiceName``; ``None`` where there is none.
+    """Return the text at ``/message/toServiceName``; ``None`` without it.
 
-    A document with a type declaration is refused, so that no entity is ever read.
+    A document with a type declaration is rejected, so that no entity is ever read.
     """
     root = parse_xml(body)
     found = None if root is None or root.tag != "message" else root.find("toServiceName")
@@ -28,9 +28,9 @@ def to_service_name(body: bytes) -> str | None:
 
 
 def make_classifier(stated: Classification | None) -> Classifier:
-    """Return the classifier that a topology states, else the sample.
+    """Return the topology's classifier, else the sample.
 
-    Raises InputError with its place where it cannot be what it says.
+    Raises InputError with its place if it is invalid.
     """
     if stated is None:
         return to_service_name
@@ -69,7 +69,8 @@ _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
     Language.AVRO: (_in_avro, "Name a field of the record, and its schema beside the topology."),
     Language.PYTHON: (
         lambda stated: find_by_function(stated.expression.text),
-        "Write MODULE:FUNCTION; modules are looked for beside the topology and in this folder.",
+        "Write MODULE:FUNCTION; modules are searched beside the topology and in the current "
+        "folder.",
     ),
 }
 """How a finder is made of what is stated, and what to do where it cannot."""

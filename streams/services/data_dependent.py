@@ -1,15 +1,14 @@
-"""Data-dependent routing: which service gets a dialog hangs on its first message (section 6).
+"""Data-dependent routing: a dialog's first message selects its service (section 6).
 
 The router is the target of an *inbound* dialog. Its first message is classified, and the router
-begins an *outbound* dialog with the service that the classifier names, under the same contract and
-in the same conversation group. From then on it passes everything on, in both directions, and when
-one dialog ends it ends the other.
+begins an *outbound* dialog with the classifier's service, under the same contract and in the same
+conversation group. From then on it forwards everything, in both directions, and when one dialog
+ends it ends the other.
 
-The rows of ``resolved_conversations`` say which two belong together, one row for each direction.
-They go when both dialogs have ended. Who dies between two rows gets the message again, and looks at
-the row of its own dialog: that one is stored and deleted last. What was in the queue by then and is
-received later has no row and is no first message: it is left alone, like messages of an ended
-conversation.
+The rows of ``resolved_conversations`` connect the two, one row for each direction. They are deleted
+when both dialogs have ended. A process that crashes between two rows gets the message again, and
+checks the row of its own dialog: that one is stored and deleted last. Later messages from the queue
+without a row that are not first messages are ignored, like messages of an ended conversation.
 
 Every id follows from the message that caused it, so that repeating a turn repeats its statements.
 """
@@ -26,7 +25,7 @@ from streams.protocol.frames import DIALOG_TIMER
 from streams.xml_reader import parse_xml
 
 Classifier = Callable[[bytes], str | None]
-"""Return the name of the service for a body; ``None`` or any exception is a failure."""
+"""Returns the name of the service for a body; ``None`` or any exception is a failure."""
 FAILED = 1
 """The error code of a dialog whose first message could not be classified (U-41)."""
 _LONGEST_NAME, _LONGEST_TEXT = 256, 3000
@@ -34,7 +33,7 @@ _LONGEST_NAME, _LONGEST_TEXT = 256, 3000
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """One side of a conversation, as a statement names it."""
+    """One side of a conversation, for statements."""
 
     conversation: uuid.UUID
     is_initiator: bool
@@ -88,7 +87,7 @@ Action = Begin | Send | End
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one message leads to: statements, rows to store, rows to delete; each in their order."""
+    """The result of one message: statements, rows to store, rows to delete; each in order."""
 
     actions: tuple[Action, ...] = ()
     stored: tuple[tuple[Handle, Handle], ...] = ()
@@ -104,7 +103,7 @@ class Router:
     classify: Classifier
 
     def route(self, resolved: Mapping[Handle, Handle], message: Incoming) -> Turn:
-        """Decide one message; ``resolved`` are the rows as they are before it."""
+        """Decide one message; ``resolved`` are the rows before it."""
         far = resolved.get(message.handle)
         if message.type in (END_DIALOG, ERROR):
             return self._end(message, far)
@@ -132,7 +131,7 @@ class Router:
         there = End(self._id(message, "end other"), far)
         if message.type == ERROR:
             code, text = read_error(message.body)
-            # A broker's own errors have negative codes, which no application may say (8419).
+            # A broker's own errors have negative codes, which applications must not use (8419).
             error_code = min(abs(code) or FAILED, 2**31 - 1)
             there = End(there.command_id, far, error_code, f"forwarded: {text}"[:_LONGEST_TEXT])
         return Turn((there, here), deleted=(far, message.handle))
@@ -143,10 +142,10 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class Redirector:
-    """The redirection variant: the answer is the service's name, and the dialog is over.
+    """The redirection variant: it answers with the service's name, and ends the dialog.
 
-    The initiator begins a dialog of its own with that service: security from end to end, and no
-    message passes here but the first.
+    The initiator then begins its own dialog with that service: end-to-end security, and only the
+    first message passes through here.
     """
 
     service: str
@@ -155,7 +154,7 @@ class Redirector:
     reply_type: str
 
     def route(self, message: Incoming) -> Turn:
-        """Decide one message; there is nothing to remember."""
+        """Decide one message; there is no state."""
         end = End(_id(self.broker_id, message, "end"), message.handle)
         if message.type in (END_DIALOG, ERROR):
             return Turn((end,))
@@ -179,16 +178,16 @@ def read_error(body: bytes) -> tuple[int, str]:
 
 
 def _is_first(message: Incoming) -> bool:
-    """Tell whether a dialog begins with the message: what the router began itself never does."""
+    """Tell whether a dialog begins with the message: those begun by the router never do."""
     return message.sequence == 0 and not message.handle.is_initiator
 
 
 def _name(classify: Classifier, body: bytes, own: str) -> str | None:
-    """Return a name that a dialog can be begun with; a dialog with oneself would never end."""
+    """Return a valid name; a dialog with the router itself would never end."""
     try:
         name = classify(body)
         units = len(name.encode("utf-16-le")) // 2 if name else 0
-    except Exception:  # the classifier is somebody else's, and any failure of it is the message's
+    except Exception:  # the classifier is user code, and any failure of it counts as the message's
         return None
     return name if 0 < units <= _LONGEST_NAME and name != own else None
 

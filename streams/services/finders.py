@@ -1,7 +1,7 @@
-"""Find the text in a body that tells its service: by XPath, by JMESPath, in an Avro field.
+"""Find the text in a body that selects its service: by XPath, JMESPath, or an Avro field.
 
-Each function takes what the configuration says and raises ValueError where it says nothing that can
-be found; what it returns takes a body, and raises, or returns ``None``, where nothing is there.
+Each function takes the configuration and raises ValueError if it is invalid; it returns a function
+of a body, which raises, or returns ``None``, if nothing is found.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from streams.xml_reader import parse_xml
 
 Finder = Callable[[bytes], str | None]
 _SINGLE_OBJECT = b"\xc3\x01"
-"""How Avro's single-object encoding begins; the schema's fingerprint, 8 bytes, comes behind it."""
+"""The marker of Avro's single-object encoding; the schema's 8-byte fingerprint follows."""
 
 
 def find_by_xpath(expression: str, namespaces: Mapping[str, str]) -> Finder:
     """Return the text of the first item that an XPath 2.0 expression selects in an XML body.
 
-    A document with a type declaration is refused, so that no entity is ever read.
+    A document with a type declaration is rejected, so that no entity is ever read.
     """
     from elementpath import ElementPathError, Selector  # few need it, and it is slow to import
 
@@ -51,7 +51,7 @@ def find_by_jmespath(expression: str) -> Finder:
 
 
 def find_in_avro(field: str, schema: Path) -> Finder:
-    """Return a field of an Avro body, ``a.b`` of a record in a record, under a file's schema.
+    """Return a field of an Avro body, ``a.b`` for nested records, with a file's schema.
 
     A body is in single-object encoding, of that very schema, or the bare bytes of a record.
     """
@@ -64,7 +64,7 @@ def find_in_avro(field: str, schema: Path) -> Finder:
         digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
         _demand_field(read, field)
         if not is_bounded(read):
-            raise ValueError(f"{schema}: bodies under it may cost more than their bytes")
+            raise ValueError(f"{schema}: its bodies may expand to more memory than their size")
     except (OSError, SchemaParseException, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema}: {error}") from error
     prefix = _SINGLE_OBJECT + bytes.fromhex(digest)
@@ -82,25 +82,25 @@ def find_in_avro(field: str, schema: Path) -> Finder:
 
 
 def find_by_function(named: str) -> Finder:
-    """Return a function of somebody's own, MODULE:FUNCTION."""
+    """Return a user function, MODULE:FUNCTION."""
     point = importlib.metadata.EntryPoint("classifier", named, "hopline")
     try:
         found: Finder = point.load()
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # a module can raise anything when it is imported
         raise ValueError(f"{type(error).__name__}: {error}") from error
     return found
 
 
 def _text(found: object) -> str | None:
-    """Return what can name a service, or stand for one."""
+    """Return a text that can name a service, or be its key."""
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     return found if isinstance(found, str) and found else None
 
 
 def _demand_field(schema: Any, path: str) -> None:
-    """Raise ValueError where the outermost record has no such field."""
+    """Raise ValueError if the outermost record has no such field."""
     names = [each["name"] for each in schema["fields"]]
     first = path.split(".")[0]
     if first not in names:
-        raise ValueError(f"it has no field {first}; it has {', '.join(names)}")
+        raise ValueError(f"it has no field {first}; its fields: {', '.join(names)}")

@@ -1,10 +1,9 @@
-"""The configuration service: what a database that asks for a route is answered (reference 2.5).
+"""The configuration service: answer a database's route request (reference 2.5).
 
-It gets a MissingRoute, creates the route in the database that asks, with a LIFETIME, and ENDs the
-dialog; WITH ERROR where it cannot. Which routes there could be says a directory. The routes that it
-has created are known by their names; the engine removes no expired route, so it does that itself.
-
-Answering twice does no harm: a route that leads the same way is not created again.
+It receives a MissingRoute, creates the route in the requesting database, with a LIFETIME, and ENDs
+the dialog; WITH ERROR if it cannot. A directory has the possible routes. Created routes are
+recognized by their names; the engine does not remove expired routes, so this service does.
+Answering twice is harmless: an equivalent route is not created again.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from streams.topology import Database, Offer, Role, Route, Topology, route_key
 from streams.topology.export.quoting import bracket
 
 UNKNOWN, UNUSABLE, NO_REQUEST = 1, 2, 3
-"""Error codes: the directory has no such service; it has, but no route can be made of what it says;
-what came is no MissingRoute.
+"""Error codes: the directory has no such service; its entry is unusable; the message is not a
+MissingRoute.
 """
 PREFIX = "Configured/"
-"""How the names of the routes begin that the service has created."""
+"""The prefix of the names of created routes."""
 _NAME, _LONGEST = 100, 1000
 
 Refusal = tuple[int, str]
@@ -32,16 +31,16 @@ Refusal = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class NoticeAnswer:
-    """T-SQL for the database that asks, perhaps none; or why there is none."""
+    """T-SQL for the requesting database, perhaps none; or the error."""
 
     sql: str = ""
     refusal: Refusal | None = None
 
 
 def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
-    """Return the database that a broker id means, with the name of its instance.
+    """Return the database with a broker id, with the name of its instance.
 
-    Of a mirrored pair it is the principal: its partner will ask when it has become that.
+    Of a mirrored pair it is the principal: its partner requests after a failover.
     """
     wanted = broker_key(broker)
     found = [
@@ -61,11 +60,11 @@ def _is_mirror(place: tuple[str, Database]) -> bool:
 def answer(
     asked: MissingRoute, offers: Sequence[Offer], routes: Sequence[Route], now: float
 ) -> NoticeAnswer:
-    """Decide what a request is answered.
+    """Decide the answer to a request.
 
-    ``offers`` are the directory's for the service, ``routes`` those of the database that asks;
-    ``now`` is in epoch seconds. If one leads where the request asks for, all are taken: several
-    broker ids balance, several addresses are tried in turn, and nobody has to ask for the others.
+    ``offers`` are the directory's for the service, ``routes`` those of the requesting database;
+    ``now`` is in epoch seconds. If one matches the request, all are created: several broker ids
+    balance, several addresses are tried in turn, and no further request is needed.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:
@@ -77,14 +76,14 @@ def answer(
 
 
 def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
-    """Yield the statements that drop what the service has created and what has expired."""
+    """Yield the statements that drop this service's expired routes."""
     for route in routes:
         if route.name.startswith(PREFIX) and _expired(route, now):
             yield f"DROP ROUTE {bracket(route.name)};"
 
 
 def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
-    """Return why the directory's offers answer no request; it does not depend on the catalog."""
+    """Return why the directory's offers match no request, whatever the catalog."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
         return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
@@ -93,12 +92,12 @@ def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
 
 
 def _text(text: str) -> str:
-    """Return what an Error can say: XML has no way to write every character."""
+    """Return a text that an Error can contain: XML cannot represent every character."""
     return "".join(c if c.isprintable() else "?" for c in text)[:_LONGEST]
 
 
 def _fits(offer: Offer, asked: MissingRoute) -> bool:
-    """Tell whether its route would match what waits: match, steps 1 to 3."""
+    """Tell whether its route would match the waiting messages: match, steps 1 to 3."""
     if offer.service != asked.service or asked.broker is None or offer.broker is None:
         return offer.service == asked.service
     return broker_key(offer.broker) == broker_key(asked.broker)

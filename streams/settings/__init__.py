@@ -1,6 +1,4 @@
-"""What can be set, what each setting means, and what `hopline.toml` says of it; no client, no I/O
-but that one file.
-"""
+"""All settings with their meanings, and the reader of `hopline.toml`; no client, no other I/O."""
 
 from streams.settings.clusters import NO_CREDENTIALS, Credentials, credentials_of
 from streams.settings.file import NOTHING, SettingsFile, read_settings

@@ -1,4 +1,4 @@
-"""What other clusters are reached with: addresses and passwords, which no catalog holds."""
+"""Credentials and addresses of other clusters, which no catalog stores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Credentials:
                 yield name, key, sourced
 
     def named(self, name: str) -> dict[str, str]:
-        """Return the properties of one name; nothing where nobody has set any."""
+        """Return the properties of one name; none if it is not set."""
         return {key: s.value for key, s in self._by_name.get(folded(name), {}).items()}
 
 
@@ -31,7 +31,7 @@ NO_CREDENTIALS = Credentials()
 
 
 def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Credentials:
-    """Return the credentials of a file and of variables; a variable wins. Raises UsageError."""
+    """Return the credentials of a file and of variables; a variable wins. Raise UsageError."""
     found: dict[str, dict[str, Sourced]] = {}
     for name, properties in file.clusters.items():
         found.setdefault(folded(name), {}).update(with_files_read(properties))

@@ -1,4 +1,4 @@
-"""Reading `hopline.toml`: its values, each with its line; what it cannot mean is refused."""
+"""Read `hopline.toml`: values with their lines; invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""Of a value; what stands behind a longer one is said to stand where it begins."""
+"""The length limit of a value; positions in a longer one are those of its start."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file says: settings by section and name, and librdkafka's properties by name.
+    """The content of a file: settings by section and name, and librdkafka's properties by name.
 
     ``clusters`` has those for other clusters, by the name of the credentials.
     """
@@ -37,7 +37,7 @@ NOTHING = SettingsFile()
 
 
 def read_settings(text: str, path: str) -> SettingsFile:
-    """Read a settings file; raises InputError with the place of what it cannot mean."""
+    """Read a settings file; raise InputError with the place of an invalid value."""
     parsed = _parse(text, path)
     lines = _lines_of(text)
     settings: dict[tuple[str, str], Sourced] = {}
@@ -70,7 +70,7 @@ class _Place:
         return f"{self.path}:{self.line}"
 
     def refuse(self, message: str, remedy: str = "") -> InputError:
-        """Return what refuses something here."""
+        """Return the error for something here."""
         return InputError(message, file=self.path, line=self.line, remedy=remedy)
 
 
@@ -82,7 +82,9 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         at = _PLACE.search(reason)
         line, column = (int(at[1]), int(at[2])) if at else (len(text.splitlines()), 0)
         what = _END.sub("", _PLACE.sub("", reason))
-        raise InputError(f"This is no TOML: {what}.", file=path, line=line, column=column) from None
+        raise InputError(
+            f"This is not valid TOML: {what}.", file=path, line=line, column=column
+        ) from None
     except (ValueError, RecursionError):
         reason, remedy = (
             "A number has too many digits, or lists nest too deeply.",
@@ -104,9 +106,9 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each value begins.
 
-    A value stands in the first lines behind the one before that are TOML, under the last header. It
-    is found so, and not by a search for its name, because the name may be quoted, dotted, or a word
-    in a text.
+    A value is in the first lines after the previous one that are valid TOML, under the last header.
+    It is found this way, not by a search for its name, because the name may be quoted, dotted, or a
+    word in a string.
     """
     found: dict[tuple[str, ...], int] = {}
     lines, begin, header = text.replace("\r\n", "\n").split("\n"), 0, ""
@@ -130,11 +132,11 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
     section, name = ("", keys[0]) if len(keys) == 1 else (keys[0], ".".join(keys[1:]))
     known = {s.name: s for s in settings_of(section)}
     if section not in SECTIONS:
-        raise place.refuse(f"There is no table [{section}].", _suggest(section, _tables()))
+        raise place.refuse(f"Unknown table [{section}].", _suggest(section, _tables()))
     if name not in known:
         everywhere = [s.key for s in settings_of()]
         key = f"{section}.{name}" if section else name
-        raise place.refuse(f"There is no setting {key}.", _suggest(key, everywhere))
+        raise place.refuse(f"Unknown setting {key}.", _suggest(key, everywhere))
     setting = known[name]
     taken, wanted = _wanted(setting.default)
     if not isinstance(value, taken) or isinstance(value, bool) is not (taken is bool):
@@ -147,8 +149,8 @@ def _wanted(default: object) -> tuple[Any, str]:
     if isinstance(default, bool):
         return bool, "true or false"
     if isinstance(default, float):
-        return str | int | float, "a text or a number"
-    return str | int, "a text or a whole number"
+        return str | int | float, "a string or a number"
+    return str | int, "a string or an integer"
 
 
 def _tables() -> list[str]:
@@ -161,7 +163,7 @@ def _suggest(word: str, words: list[str]) -> str:
 
 def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:
     if not isinstance(value, str | int | float):
-        raise place.refuse(f"{table}.{name} is a text, a number, true or false.")
+        raise place.refuse(f"{table}.{name} must be a string, a number, true or false.")
     why = None if table != PROPERTIES and name == ADDRESS else refusal_of(name, str(value))
     if why is not None:
         raise place.refuse(f"{name} cannot be set: {why}", "Leave it out.")

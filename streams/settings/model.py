@@ -1,4 +1,4 @@
-"""The settings: one frozen dataclass per process, and a sentence for each of its fields."""
+"""The settings: one frozen dataclass per process, with a sentence for each field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LogFormat(Enum):
 
 
 class PaceName(Enum):
-    """How long an endpoint's transactions are."""
+    """Length of an endpoint worker's transactions."""
 
     LATENCY = "latency"
     THROUGHPUT = "throughput"
@@ -38,7 +38,7 @@ _REPLICATION = _says(
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Which cluster a command talks to, and under which names; every command that talks to one."""
+    """The cluster of a command, and its topic names; for every command that uses a cluster."""
 
     bootstrap: str = field(default="127.0.0.1:9092", metadata=_BOOTSTRAP)
     prefix: str = field(default="ssb.", metadata=_PREFIX)
@@ -65,7 +65,7 @@ _ANSWER = _says("Seconds within which Kafka must answer; else /healthz returns 5
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How a process of `hopline worker` runs."""
+    """The settings of `hopline worker`."""
 
     slot: str = field(default="", metadata=_SLOT)
     pace: PaceName = field(default=PaceName.LATENCY, metadata=_PACE)
@@ -79,16 +79,16 @@ class WorkerSettings:
 
 
 SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
-"""The tables of the file, and what they set; the keys of ``""`` stand before every table."""
+"""The tables of the file, and their settings; the keys of ``""`` precede every table."""
 PROPERTIES = "kafka"
-"""The table of librdkafka's own properties, for the cluster that a command talks to."""
+"""The table of librdkafka's properties, for the cluster of a command."""
 CLUSTERS = "clusters"
 """The tables of librdkafka's properties for other clusters, by the name of the credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its names in the file, in the environment and as a flag, and what it means."""
+    """One setting: its names in the file, in the environment and as a flag, and its meaning."""
 
     section: str
     name: str
@@ -98,7 +98,7 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """Return its name in the file, with the table's."""
+        """Return its name in the file, with the table."""
         return f"{self.section}.{self.name}" if self.section else self.name
 
     @property
@@ -121,7 +121,7 @@ def settings_of(section: str | None = None) -> Iterator[Setting]:
 
 
 def setting_of(section: str, name: str) -> Setting:
-    """Return one setting; raises KeyError where there is none."""
+    """Return one setting; raise KeyError if there is none."""
     for setting in settings_of(section):
         if setting.name == name:
             return setting

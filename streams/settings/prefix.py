@@ -1,4 +1,4 @@
-"""What the names of a cluster's topics can begin with: one rule for options, files, topologies."""
+"""Valid prefixes of topic names: one rule for options, files, topologies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""librdkafka's own properties: which may be passed through, and which never."""
+"""librdkafka's properties: which may be set, and which never."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.settings.model import settings_of
 
 _VARIABLE = "HOPLINE_KAFKA_"
 _COMPOSED = frozenset(_VARIABLE + name for name in ("HEAP", "IMAGE", "PORT"))
-"""Knobs of docker-compose.yml, which whoever exports them means for Kafka's container."""
+"""Variables of docker-compose.yml, which are meant for Kafka's container."""
 _ELSEWHERE = "HOPLINE_CLUSTERS__"
 _OTHERS = (
     "HOPLINE_CACHE",
@@ -28,7 +28,7 @@ _SECRET = re.compile(r"password|secret|private\.key|\.pem$|^sasl\.oauthbearer\.c
 
 @dataclass(frozen=True, slots=True)
 class Sourced:
-    """A value, and where it is from: a flag, a variable, `file:line`, or the default."""
+    """A value and its source: a flag, a variable, `file:line`, or the default."""
 
     value: Any
     source: str
@@ -85,11 +85,11 @@ REFUSED: Mapping[str, str] = {
 """Properties that cannot be set, and why: messages would be lost or misplaced, or code run."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
-"""What librdkafka puts into the command with which a shell gets a ticket."""
+"""The characters that librdkafka puts into the shell command for a ticket."""
 _PLAIN = re.compile(r"[\w@./:+-]*")
 
 ADDRESS = "bootstrap.servers"
-"""The property that says where a cluster is."""
+"""The property with a cluster's address."""
 STATED = frozenset(
     {
         ADDRESS, "security.protocol", "enable.ssl.certificate.verification",
@@ -103,7 +103,7 @@ STATED = frozenset(
         "linger.ms", "queue.buffering.max.ms", "batch.size", "message.max.bytes",
     }
 )  # fmt: skip
-"""Properties that a topology may state: it comes from the catalog, which others write."""
+"""Properties allowed in a topology, which is read from the catalog."""
 _TRUST = re.compile(
     r"bootstrap\.servers|security\.protocol|enable\.ssl\..*|sasl\.(?!username$).*|ssl\..*"
 )
@@ -111,18 +111,18 @@ _CREDENTIAL = re.compile(r"sasl\..*|ssl\.(key|certificate).*")
 
 
 def refusal_of(name: str, value: str = "") -> str | None:
-    """Return why a property cannot be set, or not to such a value; ``None`` where it may."""
+    """Return why a property cannot be set, or not to this value; ``None`` if it can."""
     if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
-        return "it is no text."
+        return "it is not a string."
     if _IN_A_SHELL.fullmatch(name) and not _PLAIN.fullmatch(value):
-        return "a shell reads it: letters, digits and @ . / : + - _ are fine."
+        return "a shell evaluates it; only letters, digits and @ . / : + - _ are allowed."
     return _CODE if name.startswith(_LOADING) else REFUSED.get(name)
 
 
 def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool = False) -> None:
     """Raise UsageError for the first property that cannot be set.
 
-    ``elsewhere``: for another cluster, whose address is one of them.
+    ``elsewhere``: for another cluster, which may also set the address.
     """
     place = f"{source}: " if source else ""
     for name in properties:
@@ -133,12 +133,12 @@ def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool 
 
 
 def decides_trust(name: str) -> bool:
-    """Tell whether a property decides who is talked to, and how one knows that it is them."""
+    """Tell whether a property affects which server is trusted."""
     return _TRUST.fullmatch(name) is not None
 
 
 def has_credentials(properties: Iterable[str]) -> bool:
-    """Tell whether properties say with what somebody proves who they are."""
+    """Tell whether properties contain credentials."""
     return any(map(_CREDENTIAL.fullmatch, properties))
 
 
@@ -148,7 +148,7 @@ def is_secret(name: str) -> bool:
 
 
 def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Sourced]]:
-    """Yield the properties that variables set: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
+    """Yield the properties set by variables: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
     for variable, value in sorted(environment.items()):
         if variable.startswith(_VARIABLE) and variable not in _COMPOSED:
             yield _property_of(variable.removeprefix(_VARIABLE)), Sourced(value, variable)
@@ -163,7 +163,7 @@ def cluster_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str
 
 
 def property_variable(name: str) -> str:
-    """Return the variable that sets a property of the cluster that a command talks to."""
+    """Return the variable that sets a property of the command's cluster."""
     return f"{_VARIABLE}{name.upper().replace('.', '_')}"
 
 
@@ -173,7 +173,7 @@ def variable_of(cluster: str, name: str) -> str:
 
 
 def folded(cluster: str) -> str:
-    """Return a cluster's name as variables have it, which know letters, digits and _ only."""
+    """Return a cluster's name in variables, which allow letters, digits and _ only."""
     return re.sub(r"[^A-Z0-9]+", "_", cluster.upper())
 
 
@@ -183,7 +183,7 @@ def _property_of(name: str) -> str:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield variables that look like settings and are none, with the nearest that is, or ""."""
+    """Yield unknown variables that look like settings, with the nearest known one, or ""."""
     known = [*(s.variable for s in settings_of()), *_OTHERS]
     for variable in sorted(environment):
         properties = variable.startswith((_VARIABLE, _ELSEWHERE))

@@ -1,6 +1,6 @@
-"""How many brokers must have a record: the setting ``replication``, held against a cluster's size.
+"""The setting ``replication``: replicas and in-sync replicas by the cluster's size.
 
-With one replica, or one in sync, a broker that dies takes acknowledged messages with it.
+With one replica, or one in sync, a broker failure loses acknowledged messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streams.errors import UsageError
 _FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 _BY_SIZE, _AS_IT_IS = "auto", "as-is"
 _ENOUGH = 3
-"""Brokers of which any one may die while nothing is lost and writing goes on."""
+"""The number of brokers of which any one may fail without loss or outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Replication:
         fixed = _FIXED.fullmatch(self.text)
         if fixed is None or int(fixed[1]) < int(fixed[2]):
             raise UsageError(
-                f"replication: '{self.text}' is neither auto, nor as-is, nor replicas and how many "
-                "of them must be in sync.",
+                f"replication: '{self.text}' must be auto, as-is, or REPLICAS/IN_SYNC, such as "
+                "3/2.",
                 "For example 3/2.",
             )
 
     def wanted(self, brokers: int) -> Replicas | None:
-        """Return what topics need on so many brokers; ``None`` where they are left as they are."""
+        """Return what topics need on so many brokers; ``None`` for as-is."""
         if self.text == _AS_IT_IS:
             return None
         if self.text == _BY_SIZE:
@@ -58,12 +58,12 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is not safe on so few brokers; "" where it is, or was chosen."""
+        """Return why ``auto`` is not safe on so few brokers; "" if it is, or was not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (
             f"The cluster has {brokers} broker{'s' * (brokers != 1)}, so topics have "
-            f"{self.wanted(brokers)} (replicas/in sync): a broker whose disk is lost takes "
-            "acknowledged messages with it. Production needs three brokers; "
-            f'replication = "{self.wanted(brokers)}" says that this is meant.'
+            f"{self.wanted(brokers)} (replicas/in sync): a broker that loses its disk loses "
+            "acknowledged messages. Production needs three brokers; "
+            f'replication = "{self.wanted(brokers)}" accepts this.'
         )

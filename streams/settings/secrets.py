@@ -1,8 +1,8 @@
-"""Passwords from files: ``sasl.password.file`` says where ``sasl.password`` stands.
+"""Passwords from files: ``sasl.password.file`` is the path of a file with ``sasl.password``.
 
-A variable ends in ``_FILE`` for it, as those of container images do. So a secret is in no process
-list, in no environment and in no settings file that is shared. What librdkafka itself reads from a
-file (``ssl.key.location`` and the like) is none of this.
+A variable for it ends in ``_FILE``, as in container images. So a secret is in no process list,
+environment or shared settings file. Properties whose files librdkafka itself reads
+(``ssl.key.location`` and the like) are unaffected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.settings.properties import Sourced
 
 SUFFIX = ".file"
 _BY_FILE = ("password", "passphrase", "secret")
-"""How the names of properties end that may stand in a file."""
+"""The suffix of properties whose value may be in a file."""
 
 
 def is_filed(name: str) -> bool:
@@ -24,9 +24,10 @@ def is_filed(name: str) -> bool:
 
 
 def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
-    """Return the properties of one source with what their files say; a property wins over its file.
+    """Return the properties of one source, with the contents of files.
 
-    One newline at the end of a file does not count. Raises UsageError where one cannot be read.
+    A property overrides its file. One newline at the end of a file is ignored. Raises UsageError if
+    a file is unreadable.
     """
     found = {name: sourced for name, sourced in properties.items() if not is_filed(name)}
     for name, sourced in properties.items():
@@ -36,16 +37,15 @@ def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
 
 
 def read_secret(name: str, sourced: Sourced) -> Sourced:
-    """Return what the file says that ``sourced`` names; ``name`` is what it is for."""
+    """Return the content of the file named by ``sourced``; ``name`` is its property."""
     path = Path(str(sourced.value))
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
             f"{sourced.source}: {path} cannot be read: {why}.",
-            f"It must hold {name.removesuffix(SUFFIX)}, and this process must be allowed to read "
-            "it.",
+            f"It must hold {name.removesuffix(SUFFIX)}, and this process must be able to read it.",
         ) from None
     if not text:
         raise UsageError(f"{sourced.source}: {path} is empty.", "Write the secret into it.")

@@ -1,4 +1,4 @@
-"""Any topology in memory, on a virtual clock, with a seeded network: the code that workers run.
+"""Simulate any topology in memory, on a virtual clock, with a seeded network: the workers' code.
 
 The same seed gives the same run, byte for byte, on every platform::
 
@@ -6,22 +6,21 @@ The same seed gives the same run, byte for byte, on every platform::
     result = Simulation(topology, scenario, seed=7).run()
     result.good, result.summary, result.violation
 
-A run is ``(Topology, Scenario, seed)``. ``Scenario`` and what it is made of (``Step``, ``Begin``,
-``Send``, ``End``, ``Sql``, ``Crash``, ``Cut``, ...) are frozen values in
-:mod:`streams.simulator.scenario`: who generates scenarios makes them directly, who reads files
-calls ``read_scenario``, and ``scenario_text`` writes one. Times are whole microseconds from 0.
+A run is ``(Topology, Scenario, seed)``. ``Scenario`` and its parts (``Step``, ``Begin``, ``Send``,
+``End``, ``Sql``, ``Crash``, ``Cut``, ...) are frozen values in :mod:`streams.simulator.scenario`:
+generators create them directly, ``read_scenario`` reads files, and ``scenario_text`` writes one.
+Times are whole microseconds from 0.
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
 the account of messages (``summary``), and ``violation``, the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any: a run ends with it. Every copy
-between two instances is in ``Simulation.network.passages``, with when it was sent and arrived.
-Nothing that a run does raises; a scenario that asks for nonsense raises InputError or UsageError.
+(:mod:`streams.simulator.invariants`) that did not hold, if any: it ends the run. Every copy between
+two instances is in ``Simulation.network.passages``, with sent and arrival times. A run never
+raises; an invalid scenario raises InputError or UsageError.
 
-How it works, in the order in which a message meets it: ``statements`` makes commands of steps,
-``applications`` of what arrives; ``endpoint`` and ``forwarder`` are the two processes of an
-``instance``, with their turns, commits, aborts and crashes; ``storage`` is what survives those;
-``network`` and ``heartbeats`` are what lies between instances; ``facts`` notes what happened and
-``invariants`` judges it.
+On a message's path: ``statements`` turns steps into commands, ``applications`` do so for received
+messages; ``endpoint`` and ``forwarder`` are the two processes of an ``instance``, with their turns,
+commits, aborts and crashes; ``storage`` survives crashes; ``network`` and ``heartbeats`` are
+between instances; ``facts`` records what happened and ``invariants`` checks it.
 """
 
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance

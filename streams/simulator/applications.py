@@ -1,7 +1,7 @@
-"""Applications: what a service does with what arrives in its queue.
+"""Simulated applications, which react to messages in a queue.
 
-An application's reading position is durable together with the commands that follow from what it
-has read: a turn happens as a whole. So it is never killed half-way, and needs no crash of its own.
+An application's reading position is durable together with its commands: a turn is atomic. So it is
+never killed half-way, and needs no crash of its own.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from streams.simulator.services import ConfigurationService, DataDependent
 from streams.simulator.statements import Statements
 
 THINK = 5 * MILLISECOND
-"""An application looks at what has come within this time."""
+"""Maximum time before an application checks for new messages."""
 
 
 def confirmed(message: QueueMessage) -> bool:
-    """Tell whether a message proves that the initiator has locked the dialog to its receiver.
+    """Tell whether a message proves that the initiator is locked to its receiver.
 
-    What the initiator sends after its lock says so; what it sent before the first acknowledgement,
-    however much that was, does not.
+    Messages sent after the lock prove it; those sent before the first acknowledgement do not,
+    however many they are.
     """
     return message.parties.locked
 
 
 class Reader:
-    """One application, reading one queue from its beginning."""
+    """One application, reading one queue from its start."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Reader:
         }
 
     def wake(self) -> None:
-        """Look soon at what has come."""
+        """Schedule a turn for new messages."""
         self._alarm.set(self._instance.around.clock.now + self._chance.below(THINK))
 
     def _turn(self) -> None:

@@ -1,8 +1,8 @@
 """Invariant 7: state per dialog stays bounded however long the backlog, and so does a forwarder's.
 
-What is bounded: the state record, fragments that nobody was shown, positions per chunk, chunk
-records (those of messages that wait, no others), what is in flight, copies of one fragment that the
-forwarder has not come to yet, and the bytes that it holds.
+Bounded are: the state record, undelivered fragments, positions per chunk, chunk records (only those
+of waiting messages), fragments in flight, copies of one fragment that the forwarder has not read
+yet, and the bytes that it buffers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from streams.simulator.codec import HEADER
 from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
-"""A dialog's state record is never larger than this, but for names and what it holds."""
+"""Maximum bytes of a dialog's state record, excluding names and held messages."""
 EACH = 30
-"""Bytes of one that it holds: two pairs of numbers, as the simulator writes them."""
+"""Bytes per held message: two pairs of numbers, as the simulator writes them."""
 OWN = 5
-"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
+"""Maximum parked messages of a dialog's own: a timer, and one Error of each kind."""
 COPIES = 4
 """So many copies of one fragment may be in ``out`` and not passed on yet.
 
@@ -28,20 +28,20 @@ One retry waits there at most; the others went before a position that was not co
 
 
 def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: int) -> Iterator[str]:
-    """Yield what of a dialog's committed state is more than it may be.
+    """Yield where a dialog's committed state exceeds its bounds.
 
     ``longest``: the bytes of the largest body in this run.
     """
     kept = len(new.held), len(new.partial), len(new.parked)
-    # A message may have more fragments than the window has room for, and is kept all the same.
+    # A message may have more fragments than the window allows, and is buffered anyway.
     whole = limits.fragments(longest)
     most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
-        yield f"{kept} fragments are held, incomplete and parked; at most {most} may be"
+        yield f"{kept} fragments are buffered (incomplete and parked); the maximum is {most}"
     if any(place < new.received for place in new.held):
-        yield "fragments are held that were taken already"
+        yield "fragments are buffered that were already accepted"
     if new.state in (State.ER, State.CD) and (new.held or new.partial):
-        yield f"fragments are held in state {new.state.name}, which takes none any more"
+        yield f"fragments are buffered in state {new.state.name}, which accepts no messages"
     names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
     size = len(at.state.dialogs[key])
     if size > STATE_BYTES + 4 * names + EACH * sum(kept):
@@ -49,13 +49,13 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
         yield f"a chunk has more than {CHUNK} positions"
     if at.state.chunks.get(key, {}).keys() != new.chunks.keys():
-        yield "the chunk records are not those of the messages that wait"
+        yield "the chunk records do not match the waiting messages"
     if new.transmitted[0] - new.acknowledged[0] > limits.widest:
-        yield "more messages are in flight than the window has room for"
+        yield "more messages are in flight than the window allows"
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield what of a transaction's retries waits in ``out`` too often."""
+    """Yield copies of a transaction's retries that are in ``out`` too often."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

@@ -1,6 +1,6 @@
-"""Virtual time: events in the order of their instants, and of their tickets where those are equal.
+"""Virtual time: events in time order, and by ticket for equal times.
 
-Time is whole microseconds from 0. Nothing here or in any caller looks at a real clock.
+Time is whole microseconds from 0. Nothing here or in any caller reads a real clock.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ T = TypeVar("T")
 MILLISECOND = 1_000
 SECOND = 1_000_000
 START = 1_767_225_600_000
-"""What every clock without skew shows at 0: 2026-01-01T00:00:00Z in epoch milliseconds."""
+"""Time shown at 0 by a clock without skew: 2026-01-01T00:00:00Z in epoch milliseconds."""
 
 
 class Clock:
     """The event queue; :attr:`now` moves only from one event to the next.
 
-    :attr:`passed` is how many events there were.
+    :attr:`passed` counts the events.
     """
 
     def __init__(self) -> None:
@@ -32,12 +32,12 @@ class Clock:
         self._ticket = 0
 
     def at(self, instant: int, action: Callable[..., None], *args: Any) -> None:
-        """Call ``action(*args)`` at an instant; one that has passed means now."""
+        """Call ``action(*args)`` at a time; a past one means now."""
         self._ticket += 1
         heapq.heappush(self._events, (max(instant, self.now), self._ticket, action, args))
 
     def step(self, until: int) -> bool:
-        """Let the next event happen; ``False`` where there is none up to ``until``."""
+        """Run the next event; return ``False`` if there is none up to ``until``."""
         if not self._events or self._events[0][0] > until:
             self.now = max(self.now, until)
             return False
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Alarm:
-    """One call that is wanted at some time: an earlier wish replaces a later one."""
+    """One scheduled call: an earlier time replaces a later one."""
 
     __slots__ = ("_action", "_at", "_clock")
 
@@ -58,14 +58,14 @@ class Alarm:
         self._at: int | None = None
 
     def set(self, instant: int) -> None:
-        """Ring at an instant, unless it rings earlier anyway."""
+        """Schedule it, unless it is scheduled earlier."""
         instant = max(instant, self._clock.now)
         if self._at is None or instant < self._at:
             self._at = instant
             self._clock.at(instant, self._ring, instant)
 
     def clear(self) -> None:
-        """Do not ring."""
+        """Cancel it."""
         self._at = None
 
     def _ring(self, instant: int) -> None:
@@ -75,11 +75,11 @@ class Alarm:
 
 
 class Chance:
-    """Seeded chance that draws the same on every platform and version of Python.
+    """Seeded random numbers, equal on every platform and version of Python.
 
-    Only ``random()`` of the standard generator is promised to stay as it is, and only division and
-    square root are rounded alike everywhere. ``stream`` keeps who draws apart from each other: one
-    draw more here changes nothing there, so that a shortened scenario stays like the long one.
+    Only ``random()`` of the standard generator is guaranteed to stay the same, and only division
+    and square root are rounded alike everywhere. ``stream`` separates consumers: an additional draw
+    of one changes nothing for others, so that a shortened scenario stays similar.
     """
 
     __slots__ = ("_random",)
@@ -92,7 +92,7 @@ class Chance:
         return int(self._random() * bound)
 
     def happens(self, probability: float) -> bool:
-        """Tell whether something of this probability happens; certainty draws nothing."""
+        """Return true with this probability; certainty draws nothing."""
         return probability > 0 and self._random() < probability
 
     def pick(self, items: Sequence[T]) -> T:

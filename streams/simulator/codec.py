@@ -1,9 +1,9 @@
-"""Values as bytes and back: real copies, as cheap as the standard library makes them.
+"""Serialize values: real copies, as cheap as the standard library allows.
 
 A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
-what it does not know (GUIDs, enums) is turned into what it knows by the field's type. The bytes are
-compared and hashed but never leave the process, so their format may be Python's own: version 2 of
-it, which says the same about equal values. :class:`Codec` is the envelope as ``node`` asks for it.
+unsupported types (GUIDs, enums) are converted by the field's type. The bytes are compared and
+hashed but never leave the process, so their format may be Python's own: version 2 of it, which is
+the same for equal values. :class:`Codec` is the envelope for ``node``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORMAT = 2
 
 
 class Shape(Generic[T]):
-    """How the values of one class are written; fields that are left out are given again."""
+    """How the values of one class are written; left-out fields are passed to :meth:`loads`."""
 
     def __init__(self, kind: type[T], leave_out: Collection[str] = ()) -> None:
         hints = get_type_hints(kind)
@@ -46,7 +46,7 @@ class Shape(Generic[T]):
         return marshal.dumps(row, _FORMAT)
 
     def loads(self, raw: bytes, **given: Any) -> T:
-        """Return the value of bytes; ``given`` are the fields that were left out."""
+        """Return the value of bytes; ``given`` are the left-out fields."""
         row = marshal.loads(raw)
         for at, _, back in self._turns:
             row[at] = back(row[at])
@@ -58,7 +58,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
-    """Return how a type is turned into what marshal knows, and back; ``None``: it is known."""
+    """Return the conversions of a type to marshal's types and back; ``None`` if not needed."""
     if hint is uuid.UUID:
         return attrgetter("bytes"), _guid
     if isinstance(hint, type) and issubclass(hint, (IntEnum, IntFlag)):
@@ -127,7 +127,7 @@ _HOPS, _EXPIRES, _ATTEMPT, _FIRST_HOP, _PATH = (
 
 
 class Hop:
-    """The journey of one copy (``HopView``)."""
+    """The path of one copy (``HopView``)."""
 
     __slots__ = ("_row", "raw")
 
@@ -137,7 +137,7 @@ class Hop:
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still pass the copy on."""
+        """Return how many forwarders may still forward the copy."""
         return int(self._row[_HOPS])
 
     @property
@@ -152,16 +152,16 @@ class Hop:
 
     @property
     def expires_at(self) -> int:
-        """Return when the time to live is over, epoch milliseconds."""
+        """Return the end of the time to live, epoch milliseconds."""
         return int(self._row[_EXPIRES])
 
     @property
     def visits(self) -> int:
-        """Return how many instances the copy has met."""
+        """Return the number of instances on the path."""
         return len(self._row[_PATH])
 
     def expired(self, now: int) -> bool:
-        """Tell whether the time to live is over."""
+        """Tell whether the time to live has expired."""
         return bool(self._row[_EXPIRES] <= now)
 
     def edited(

@@ -1,8 +1,8 @@
-"""The endpoint worker's process: turns of its loop as transactions that happen, or do not.
+"""The endpoint worker's process: turns of its loop as transactions that commit or do not.
 
-As in ``workers``: a turn applies what it has read and the timers that are due to an overlay; then
-all of it is committed at one instant, or aborted and read again. That no crash falls between is no
-loss: until the commit nothing can be seen of a turn.
+As in ``workers``: a turn applies the records read and due timers to an overlay; then all of it is
+committed at one instant, or aborted and read again. Crashes in between need no simulation: until
+the commit a turn has no visible effect.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from streams.simulator.storage import (
 from streams.topology import Role
 
 POLL = 2 * MILLISECOND
-"""A process looks at what has come within this time."""
+"""Maximum time before a process checks for new records."""
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
 def start(instance: Instance) -> None:
-    """Start an instance's endpoint workers: its own, and one for every pair that it has."""
+    """Start an instance's endpoint workers: its own, and one per pair that it is principal of."""
     EndpointProcess(instance, instance.own)
     follow_roles(instance)
 
 
 def crash(instance: Instance) -> None:
-    """End all of them."""
+    """Crash all of them."""
     for store in (instance.own, *instance.pairs.values()):
         if store.endpoint is not None and store.endpoint.at == instance.name:
             store.endpoint.crash()
 
 
 def follow_roles(instance: Instance) -> None:
-    """Take over the pairs whose principal is here, as far as the instance knows; leave the others.
+    """Start workers for pairs whose principal is here, as far as the instance knows; stop others.
 
-    A newer epoch ends the process of an older one wherever that runs: what it had not committed
-    by then it never will. Under an older epoch than the pair has seen nobody begins.
+    A newer epoch ends the process of an older one wherever that runs: its uncommitted work is lost.
+    A process with an older epoch than the pair's cannot start.
     """
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
@@ -63,7 +63,7 @@ def follow_roles(instance: Instance) -> None:
 
 
 class EndpointProcess:
-    """One endpoint worker, from its start to its crash; it begins by restoring what is durable."""
+    """One endpoint worker, from start to crash; it starts by restoring the durable state."""
 
     def __init__(self, instance: Instance, store: Store) -> None:
         self.instance = instance
@@ -97,11 +97,11 @@ class EndpointProcess:
         self.store.endpoint = None
 
     def wake(self) -> None:
-        """Look soon at what is to be done."""
+        """Schedule a turn."""
         self._alarm.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def switch(self) -> None:
-        """Take over the instance's version of the catalog, and the roles in it."""
+        """Switch to the instance's version of the catalog, with its roles."""
         if self.store is self.instance.own:
             follow_roles(self.instance)
         self.node.switch(self._seen())
@@ -128,7 +128,7 @@ class EndpointProcess:
 
     @property
     def _caught_up(self) -> bool:
-        """Tell whether the backlog of the start is applied: timers must wait for that."""
+        """Tell whether the backlog at the start is applied: timers must wait for that."""
         return all(p >= end for p, end in zip(self._positions, self._backlog, strict=True))
 
     def _turn(self) -> None:
@@ -158,12 +158,12 @@ class EndpointProcess:
         self._sleep()
 
     def _applied_until(self, now: int) -> int:
-        """Return up to when everything is applied that was appended to ``in``."""
+        """Return up to when everything appended to ``in`` is applied."""
         inbox, position = self._topics[1], self._positions[1]
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Return how far this turn reads: everything, or a part as if the rest came later."""
+        """Choose how far this turn reads: everything, or a part as if the rest came later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -240,12 +240,12 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Let the beginnings of the inputs go at once, which is the most that workers may do."""
+        """Trim the inputs at once, the most that workers may do."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 
     def _sleep(self) -> None:
-        """Wake up when there is more to read or to look at, or when the next timer is due."""
+        """Wake up when there is more to read or to check, or when the next timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
         if unread or (self._caught_up and (self.node.has_probes or self.node.has_turn)):
             self.wake()

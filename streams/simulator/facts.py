@@ -1,7 +1,7 @@
-"""What happened in a run, as it was seen: what was accepted, what came into a queue, which events.
+"""The observed facts of a run: accepted messages, queue contents, events.
 
 The invariants are checked against these facts, and the summary is computed from them; nothing here
-asks a dialog what it believes.
+uses a dialog's own state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streams.routing import Origin
 
 
 class Direction(NamedTuple):
-    """One direction of a dialog: its conversation, and the side and broker id that send."""
+    """One direction of a dialog: its conversation, and the sender's side and broker id."""
 
     conversation: uuid.UUID
     from_initiator: bool
@@ -27,7 +27,7 @@ class Direction(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A message that an application handed over and its endpoint did not refuse."""
+    """A message that an application sent and its endpoint did not reject."""
 
     message_id: uuid.UUID
     kind: CommandKind
@@ -38,7 +38,7 @@ class Accepted(NamedTuple):
 class Queued(NamedTuple):
     """A message in a queue; ``at`` in virtual microseconds.
 
-    ``home`` is whose queue it is: the instance's, or its mirrored pair's.
+    ``home`` is the queue's owner: the instance, or its mirrored pair.
     """
 
     instance: str
@@ -48,14 +48,14 @@ class Queued(NamedTuple):
 
     @property
     def direction(self) -> Direction:
-        """Return which direction of which dialog it came by."""
+        """Return its dialog and direction."""
         parties = self.message.parties
         conversation = self.message.conversation
         return Direction(conversation, parties.from_initiator, parties.from_broker)
 
 
 class EmittedEvent(NamedTuple):
-    """An event, and when it was emitted (virtual microseconds)."""
+    """An event, with its time (virtual microseconds)."""
 
     at: int
     event: Event
@@ -63,10 +63,10 @@ class EmittedEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """All of it; ``senders`` says where the endpoint of a direction lives.
+    """All facts; ``senders`` has the place of the endpoint of a direction.
 
-    ``let_go`` has when a message left its transmission queue (virtual microseconds), ``longest``
-    is the size of the largest body that was accepted.
+    ``let_go`` has when a message left its transmission queue (virtual microseconds), ``longest`` is
+    the size of the largest accepted body.
     """
 
     accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Facts:
     discarded: dict[Direction, dict[int, str]] = field(default_factory=dict)
 
     def discard(self, direction: Direction, numbers: range, why: str) -> None:
-        """Note the documented reason why messages will be in no queue."""
+        """Record the documented reason why messages will be in no queue."""
         reasons = self.discarded.setdefault(direction, {})
         for number in numbers:
             reasons.setdefault(number, why)
@@ -90,7 +90,7 @@ class Facts:
     def accept(
         self, instance: str, key: DialogKey, broker: str, sequence: int, command: Command, at: int
     ) -> None:
-        """Note that an endpoint gave a message this number."""
+        """Record that an endpoint gave a message this number."""
         conversation = key[1]
         direction = Direction(conversation, command.from_initiator, broker)
         self.senders[direction] = (instance, key)
@@ -100,7 +100,7 @@ class Facts:
         )
 
     def note_event(self, at: int, event: Event) -> None:
-        """Note an event of an endpoint worker or a forwarder."""
+        """Record an event of an endpoint worker or a forwarder."""
         self.events.append(EmittedEvent(at, event))
         if event["event"] == EventKind.MESSAGE_UNDELIVERABLE and "message_id" in event:
             if event["error"] == Number.DUPLICATE:
@@ -109,7 +109,7 @@ class Facts:
                 self.dropped[int(event["error"])] += 1
 
     def refused(self, record: Record, event: Event) -> None:
-        """Note that a forwarder lets a copy from outside go; one begun here is only delayed."""
+        """Record that a forwarder drops a copy from outside; a local one is only delayed."""
         is_copy = record.origin is Origin.OUTSIDE and record.message is not None
         if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted with its event
             self.dropped[int(event["error"])] += 1

@@ -1,10 +1,10 @@
 """Invariant 5: when faults stop and a route exists, every dialog finishes within a bound.
 
-*Finishes* means: no message waits in a transmission queue any more. The bound follows from the
-ceiling of the retries: the next one comes within it, and every retry tries the next address, there
-and back (``streams/node/forwarder/turn.py``). What was acknowledged meanwhile was ahead in the
-line, and gives the time that its path takes. It is judged once, at the end of a run, and only what
-has had that much calm time.
+*Finishes* means: the transmission queue is empty. The bound follows from the ceiling of the
+retries: the next one comes within it, and every retry tries the next address, in both directions
+(``streams/node/forwarder/turn.py``). Messages acknowledged meanwhile were ahead in line, and extend
+the bound by the time of their path. It is checked once, at the end of a run, and only for messages
+that had so much calm time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from streams.simulator.system import System
 from streams.topology import Topology
 
 SLACK = 10 * SECOND
-"""For everything that is no retry: the path itself, turns, commits, a catalog's propagation."""
+"""Allowance for everything but retries: the path itself, turns, commits, catalog propagation."""
 
 
 def judge_finish(run: System) -> None:
-    """Break invariant 5 for the first dialog that has had time and did not finish."""
+    """Report invariant 5 for the first dialog that had enough time and did not finish."""
     calm = calm_at(run.scenario)
     if calm is None or not _is_mended(run):
         return
@@ -46,7 +46,7 @@ def judge_finish(run: System) -> None:
         waits = dialog.send_sequence - dialog.acknowledged[0]
         run.invariants.broken(
             5,
-            f"{waits} messages wait since {since / SECOND:g} s, when faults had stopped; "
+            f"{waits} messages have waited since {since / SECOND:g} s, when the faults ended; "
             f"attempt {dialog.attempt}, status {dialog.status or 'none'}",
             instance,
             dialog.conversation,
@@ -55,7 +55,7 @@ def judge_finish(run: System) -> None:
 
 
 def calm_at(scenario: Scenario) -> int | None:
-    """Return when the last fault, change and chance is over; ``None``: chance never ends."""
+    """Return when the last fault, change and random event is over; ``None``: never."""
     links = (scenario.network.link, *scenario.network.links.values())
     rough = (
         scenario.aborts
@@ -68,15 +68,15 @@ def calm_at(scenario: Scenario) -> int | None:
 
 
 def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
-    """Return how long a message may wait when nothing is wrong any more (microseconds).
+    """Return how long a message may wait without faults (microseconds).
 
-    ``there`` and ``back`` are the services that it and its acknowledgement are for.
+    ``there`` and ``back`` are the services of the message and its acknowledgement.
     """
     return _bound(scenario, _attempts(_addresses(topology, there), _addresses(topology, back)))
 
 
 def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
-    """Return how long a run must go on for every dialog between services to be judged.
+    """Return how long a run must continue so that every dialog between services can be checked.
 
     A route may be created meanwhile that the topology does not have yet.
     """
@@ -91,7 +91,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return how many attempts try every pair of addresses, of so many or fewer at either end."""
+    """Return how many attempts try every pair of addresses, with at most so many at either end."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 
@@ -117,7 +117,8 @@ def _addresses(topology: Topology, service: str) -> int:
 
 
 def _is_mended(run: System) -> bool:
-    # Clocks so far apart make copies expire on their way; workers say then that they are not ready.
+    # Clocks so far apart make copies expire in transit; workers then report that they are not
+    # ready.
     most = run.scenario.limits.time_to_live * MILLISECOND // 4
     return run.network.is_whole and all(
         i.endpoint and i.forwarder and abs(i.skew) <= most for i in run.instances.values()
@@ -127,20 +128,20 @@ def _is_mended(run: System) -> bool:
 def _waiting(run: System) -> Iterator[tuple[str, Dialog]]:
     for instance, store in run.stores():
         for dialog in store.state.restore().values():
-            # After the other side's end or error nothing is sent: it is the application's turn.
+            # After the other side's end or error nothing is sent: the application must act.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance, dialog
 
 
 def _oldest(run: System, dialog: Dialog) -> int:
-    """Return when the oldest message that waits was accepted."""
+    """Return when the oldest waiting message was accepted."""
     return run.facts.accepted[_direction(dialog)][dialog.acknowledged[0]].at
 
 
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
-    """Return the time that fragments took which were acknowledged since then (microseconds).
+    """Return the time of fragments that were acknowledged since then (microseconds).
 
-    A window of them is in flight at a time, there and back over every instance at most.
+    A window of them is in flight at a time, in both directions over every instance at most.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -162,7 +163,7 @@ def _direction(dialog: Dialog) -> Direction:
 
 
 def _has_route(run: System, dialog: Dialog) -> bool:
-    """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
+    """Tell whether a message of the dialog arrives, and its acknowledgement returns."""
     place, initiator, target = None, None, None
     targets: set[tuple[str, str]] = set()
     queue_off = False
@@ -172,7 +173,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
                 continue
             database = run.topology.instances[instance].database(key[0])
             if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
-                return False  # NEW_BROKER: that side is dead, and does not say so
+                return False  # NEW_BROKER: that side is dead, and does not report it
             if found.is_initiator:
                 place, initiator = f"{instance}/{key[0]}/{found.service}", found
             else:
@@ -184,11 +185,11 @@ def _has_route(run: System, dialog: Dialog) -> bool:
                 queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):
-        return False  # nobody is there who could finish it
+        return False  # no endpoint is left that could finish it
     if queue_off:
-        return False  # there may be no room for more of what is parked
+        return False  # there may be no room for more parked messages
     if not dialog.is_initiator and not _is_peer(dialog, initiator):
-        return False  # the initiator converses with another target
+        return False  # the initiator is locked to another target
     now = (START + run.clock.now // MILLISECOND) / 1000
     try:
         paths = find_paths(
@@ -199,7 +200,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
             broker=initiator.far_broker,
             conversation=dialog.conversation,
         )
-    except UsageError:  # the service is gone
+    except UsageError:  # the service was dropped
         return False
     return any(
         _arrives(outcome) and _is_taken(run.topology, outcome.way, targets)
@@ -208,16 +209,16 @@ def _has_route(run: System, dialog: Dialog) -> bool:
 
 
 def _arrives(outcome: Outcome) -> bool:
-    """Tell whether a path leads there, and a return path."""
+    """Tell whether there is a path, and a return path."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
 
 def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
-    """Tell whether the end of a dialog's path takes its copies; ``targets`` have its endpoints.
+    """Tell whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
 
-    Without a broker id it stays with the first database here that has one, whatever the order in
-    which databases are searched (R7.2). A mirrored database has a worker of its own.
+    Without a broker id it stays with the first database here that has one, whatever the search
+    order (R7.2). A mirrored database has its own worker.
     """
     ending, decision = path.ending, path.hops[-1][1].decision
     here = topology.instances[ending.instance].databases

@@ -1,7 +1,7 @@
-"""The forwarder's process: hand on first, commit the position later, hold what cannot leave.
+"""The forwarder's process: write first, commit the position later, buffer what cannot be sent.
 
-A crash loses what is held and the positions that were not committed: what lies behind those is
-read and handed on once more.
+A crash loses buffered copies and uncommitted positions: records behind those are read and forwarded
+again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from streams.simulator.storage import Entry, Store, status_entry
 from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
-"""Positions are committed within this time."""
+"""Maximum time until positions are committed."""
 
 STALL = 5
-"""A replica stalls for so many times to live at most."""
+"""Maximum stall of a replica, in times to live."""
 
 
 class _Held(NamedTuple):
@@ -46,7 +46,7 @@ class _Held(NamedTuple):
 
 
 class _Known:
-    """Which principals are known, for a forwarder that decides without asking (``Roles``)."""
+    """The known principals, for a forwarder that decides without asking (``Roles``)."""
 
     def __init__(self, principals: Principals) -> None:
         self._principals = principals
@@ -56,7 +56,7 @@ class _Known:
 
 
 class ForwarderProcess:
-    """One forwarder, from its start to its crash; it begins at the committed positions."""
+    """One forwarder, from start to crash; it starts at the committed positions."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -85,7 +85,7 @@ class ForwarderProcess:
         self.wake()
 
     def stranger(self) -> Forwarder:
-        """Return a forwarder that has seen nothing yet but who is the principal of which pair."""
+        """Return a forwarder without history that knows only the principal of each pair."""
         known = _Known(self._principals)
         return Forwarder(self.instance.name, self.instance.catalog, Codec, self.reachable, known)
 
@@ -97,16 +97,16 @@ class ForwarderProcess:
         self.instance.forwarder = None
 
     def wake(self) -> None:
-        """Look soon at what has come."""
+        """Schedule a turn."""
         self._turn_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def look_again(self) -> None:
-        """Look soon whether held copies can leave: somebody has come back."""
+        """Retry buffered copies soon: an instance is reachable again."""
         if self.holding:
             self._release_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a version of the catalog."""
+        """Switch to a version of the catalog."""
         self.node.switch(catalog)
         self._claimed = claims_of(catalog, self.instance.name)
         self._set_limit()
@@ -120,15 +120,15 @@ class ForwarderProcess:
 
     @property
     def catalog(self) -> CatalogView:
-        """Return the version of the catalog that it decides by (``Peers``)."""
+        """Return the version of the catalog in use (``Peers``)."""
         return self.instance.catalog
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return what an instance has claimed last (``Peers``)."""
+        """Return an instance's last claims (``Peers``)."""
         return self.instance.around.heartbeats.claims(self.instance.name, instance)
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether an instance may be written to (``Peers``)."""
+        """Tell whether an instance is reachable (``Peers``)."""
         return self.instance.around.heartbeats.reachable(self.instance.name, instance)
 
     # --- records ---------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class ForwarderProcess:
         store.wake()
 
     def _stall(self, store: Store, entry: Entry) -> None:
-        """Let a replica that has decided the same write it too, when it goes on (chance)."""
+        """Let a stalled replica with the same decision write it too, later (random)."""
         around, chance = self.instance.around, self.instance.chance
         if not around.network.calm and chance.happens(around.scenario.stalls):
             longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
@@ -210,7 +210,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward what the pairs send whose principal is here, as far as the instance knows."""
+        """Forward messages of the pairs whose principal is here, as far as the instance knows."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:
@@ -223,7 +223,7 @@ class ForwarderProcess:
                 self.wake()
 
     def _look_at_partners(self) -> None:
-        """Take what the partners of mirrored pairs claim now, and report what has changed."""
+        """Evaluate the claims of mirrored pairs' partners, and report changes."""
         for event in self._principals.look(self.instance.now):
             self.instance.write_event(event)
         if self._principals.are_asked_for:
@@ -242,7 +242,7 @@ class ForwarderProcess:
         return HELD
 
     def _release(self) -> None:
-        """Let go what can leave or is too old; the rest waits for a heartbeat, or its end."""
+        """Send or drop buffered copies that are ready or expired; the rest waits."""
         now = self.instance.now
         for key, held in self.holding.items():
             outcome = self.node.release(held.record, now)

@@ -1,10 +1,9 @@
-"""Heartbeats: which of an instance's a reader has read by now, computed when it is asked for.
+"""Heartbeats: which ones a reader has read by now, computed on demand.
 
-A forwarder writes its presence once a second, and at once when the catalog gives it another role
-in a mirrored pair. One event per second and pair would be most of a run, so nothing happens here
-while time passes: :meth:`Heartbeats.reachable` shows ``node.Presence`` the last heartbeats that
-its reader could have read, and every change (a crash, a link that goes down) first brings the
-readers up to date that it concerns.
+A forwarder writes its presence once a second, and at once when the catalog changes its role in a
+mirrored pair. One event per second and pair would be most of a run, so nothing is scheduled:
+:meth:`Heartbeats.reachable` shows ``node.Presence`` the last heartbeats that its reader could have
+read, and every change (a crash, a link failure) first updates the affected readers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Claims = tuple[Claim, ...]
 
 
 class Heartbeats:
-    """The presence of all instances, and what each claims, as each of them has read it."""
+    """The presence of all instances, and their claims, as each of them has read them."""
 
     def __init__(
         self, instances: Iterable[str], clock: Clock, is_up: Callable[[str, str], bool]
@@ -38,9 +37,9 @@ class Heartbeats:
         self._claims: dict[str, dict[str, Claims]] = {}
 
     def start(self, instance: str, claims: Callable[[], Claims]) -> None:
-        """Let an instance's forwarder begin to write heartbeats, and to read those of others.
+        """Start an instance's heartbeats, and its reading of others'.
 
-        ``claims``: what it claims at any time.
+        ``claims``: its claims at any time.
         """
         now = self._clock.now
         self._claiming[instance], self._claims[instance] = claims, {}
@@ -52,26 +51,26 @@ class Heartbeats:
             self._look(reader, instance)
 
     def stop(self, instance: str) -> None:
-        """Let an instance's forwarder fall silent; what it has read is forgotten."""
+        """Stop an instance's heartbeats; what it has read is forgotten."""
         for reader in self._all:
             self._look(reader, instance)
         for each in (self._since, self._views, self._claims, self._claiming):
             each.pop(instance, None)
 
     def before_cut(self, a: str, b: str) -> None:
-        """Bring the two up to date: from now on they see nothing of each other."""
+        """Update the two: from now on they do not see each other."""
         self._look(a, b)
         self._look(b, a)
 
     def reachable(self, reader: str, instance: str) -> bool:
-        """Tell whether an instance may be written to, as its reader sees it."""
+        """Tell whether an instance is reachable, as its reader sees it."""
         view = self._views[reader]
         self._look(reader, instance)
         view.end_read(self._clock.now / SECOND)
         return view.reachable(instance, self._clock.now / SECOND)
 
     def claims(self, reader: str, instance: str) -> Claims | None:
-        """Return what an instance has claimed last; ``None``: its reader has read nothing yet."""
+        """Return an instance's last claims; ``None``: its reader has read nothing yet."""
         self._look(reader, instance)
         return self._claims[reader].get(instance)
 
@@ -90,7 +89,7 @@ class Heartbeats:
         self._claims[reader][instance] = self._claiming[instance]()
 
     def _read_own(self, reader: str, view: Presence) -> None:
-        """Let a reader read each heartbeat of its own since the last time: they move its clock."""
+        """Let a reader read each of its own new heartbeats: they advance its clock."""
         since, life = self._since[reader], str(self._lives[reader])
         last = (self._clock.now - since) // BEAT
         for beat in range(self._own_read.get(reader, -1) + 1, last + 1):

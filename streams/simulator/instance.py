@@ -1,4 +1,4 @@
-"""An instance: what of it survives (topics, state), its clock, and the two processes in it."""
+"""An instance: its durable part (topics, state), its clock, and its two processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.topology import Topology
 
 @dataclass(slots=True)
 class Surroundings:
-    """What all instances of a run share."""
+    """The shared objects of all instances of a run."""
 
     scenario: Scenario
     clock: Clock
@@ -37,9 +37,9 @@ class Surroundings:
 
 @dataclass(slots=True)
 class Instance:
-    """One SQL Server process of the topology; ``skew`` is by how much its clock is off (us).
+    """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
-    ``pairs`` are the mirrored databases that it is a partner of, whoever is the principal.
+    ``pairs`` are the mirrored databases that it is a partner of, in any role.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Instance:
     # --- what survives ---------------------------------------------------------------------------
 
     def store(self, database: str | None) -> Store:
-        """Return where a database's dialogs live."""
+        """Return the store of a database's dialogs."""
         return self.own if database is None else self.pairs.get(database, self.own)
 
     @property
@@ -80,16 +80,16 @@ class Instance:
 
     @property
     def now(self) -> int:
-        """Return what the instance's clock shows, epoch milliseconds."""
+        """Return the instance's clock, epoch milliseconds."""
         return START + (self.around.clock.now + self.skew) // MILLISECOND
 
     @property
     def appended_at(self) -> int:
-        """Return by which time a topic stamps what it appends now: the broker's clock is right."""
+        """Return the timestamp for an append now: the broker's clock is right."""
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:
-        """Set the clock off by so much; whoever waits for an instant looks again."""
+        """Set the clock's error; whoever waits for a time checks again."""
         self.skew = skew
         for store in (self.own, *self.pairs.values()):
             store.wake()
@@ -103,23 +103,23 @@ class Instance:
     # --- its topics ------------------------------------------------------------------------------
 
     def command(self, command: Command) -> None:
-        """Take a statement of an application: it is stored, whoever is running."""
+        """Store a statement, whichever processes are running."""
         store = self.store(command.database)
         store.topics.cmd.append(command_entry(command, self.now))
         store.wake()
 
     def arrive(self, entry: Entry) -> None:
-        """Take a copy from the network into the transmission queue."""
+        """Put a copy from the network into the transmission queue."""
         self.topics.txq.append(entry)
         self.wake_forwarder()
 
     def wake_forwarder(self) -> None:
-        """Tell the forwarder, if it runs, that there is something to read."""
+        """Wake the forwarder, if it runs, to read."""
         if self.forwarder is not None:
             self.forwarder.wake()
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a version of the catalog, unless a newer one has come before it."""
+        """Switch to a version of the catalog, unless a newer one was read before."""
         if catalog.version <= self.catalog.version:
             return
         self.catalog = catalog

@@ -33,7 +33,7 @@ _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that does not hold; ``at`` in virtual microseconds, 0 is "no input may fail"."""
+    """A violated invariant; ``at`` in virtual microseconds, 0 is "no input may fail"."""
 
     invariant: int
     why: str
@@ -51,7 +51,7 @@ class Violation:
 class _Received:
     """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``.
 
-    ``peer`` is the broker id that it comes from.
+    ``peer`` is the sender's broker id.
     """
 
     next: int = 0
@@ -61,7 +61,7 @@ class _Received:
 
 @dataclass(slots=True)
 class Invariants:
-    """The checks of one run; ``violation`` is the first thing that was broken.
+    """The checks of one run; ``violation`` is the first one.
 
     ``fresh`` is the share of a forwarder's decisions that are compared with a new one's (6).
     """
@@ -80,12 +80,12 @@ class Invariants:
     def broken(
         self, number: int, why: str, instance: str = "", conversation: uuid.UUID | None = None
     ) -> None:
-        """Note that an invariant does not hold; only the first time counts."""
+        """Report a violated invariant; only the first one counts."""
         if self.violation is None:
             self.violation = Violation(number, why, self.clock.now, instance, conversation)
 
     def failed(self, instance: str, error: Exception) -> None:
-        """Note that an input made the code that workers run raise."""
+        """Report that an input made the workers' code raise."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno} ({frame.name})"
         self.broken(0, f"{type(error).__name__}: {error} in {where}", instance)
@@ -93,13 +93,13 @@ class Invariants:
     # --- an endpoint worker has committed --------------------------------------------------------
 
     def committed(self, at: Store, node: Endpoint, tx: Transaction, batch: Batch) -> None:
-        """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
+        """Check a transaction: ``node`` is the state before, ``tx`` the change."""
         for key, machine in tx.machines.items():
             self._locked(at.name, key, machine.dialog)
         for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
-            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)
+            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged anyway (5.3)
                 self._refused[uuid.UUID(event["conversation"])] = None
             if (event["event"], event["error"]) == _EXPIRED:
                 self._expired(at.name, tx, uuid.UUID(event["conversation"]))
@@ -115,7 +115,7 @@ class Invariants:
             self.broken(7, why, at.name)
 
     def _in_order(self, instance: str, message: QueueMessage) -> None:
-        """Invariant 1: each message once, in order, and as it was accepted."""
+        """Invariant 1: each message once, in order, and as accepted."""
         header, parties = message.header, message.parties
         if not header.sequenced:
             return
@@ -141,21 +141,21 @@ class Invariants:
             self.broken(1, why, instance, message.conversation)
 
     def _stored(self, instance: str, key: DialogKey, old: Dialog | None, new: Dialog) -> None:
-        """Invariant 2, the receiver: what it says to have stored is in its queue."""
+        """Invariant 2, the receiver: what it reports as stored is in its queue."""
         seen = self._received.setdefault((instance, key), _Received())
         stored = new.receive_sequence
         if old is not None and stored < old.receive_sequence:
-            why = f"the number received went back from {old.receive_sequence} to {stored}"
+            why = f"the receive sequence went back from {old.receive_sequence} to {stored}"
             self.broken(1, why, instance, key[1])
-        # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
+        # Parked messages wait for their queue; those from `deaf_from` on are never received.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
-        if new.far_broker is not None:  # an Error skips what its sender has given up
+        if new.far_broker is not None:  # an Error skips what its sender has discarded
             parked |= self.facts.discarded.get(
                 Direction(key[1], not key[2], new.far_broker), {}
             ).keys()
         if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
-            why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
+            why = f"messages below {stored} count as stored, but the queue ends at {seen.shown}"
             self.broken(2, why, instance, key[1])
         if stored > deaf and new.far_broker is not None:
             direction = Direction(key[1], not key[2], new.far_broker)
@@ -174,11 +174,11 @@ class Invariants:
         tx: Transaction,
         batch: Batch,
     ) -> None:
-        """Invariant 2, the sender: it lets go only what is stored, or what may be discarded."""
+        """Invariant 2, the sender: it removes only what is stored, or may be discarded."""
         past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
         before, after = past[0], place[0]
         if place > (new.send_sequence, 0) or place < past:
-            why = f"acknowledged went from {past} to {place} of {new.send_sequence}"
+            why = f"the acknowledged sequence went from {past} to {place} of {new.send_sequence}"
             self.broken(2, why, instance, key[1])
         waiting = new.send_sequence - after
         kept = sum(_kept(number, chunk, after) for number, chunk in new.chunks.items())
@@ -186,19 +186,19 @@ class Invariants:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
         if new.state is State.CD and waiting:
-            self.broken(2, f"it is closed, and {waiting} messages wait", instance, key[1])
+            self.broken(2, f"it is closed, but {waiting} messages wait", instance, key[1])
         if after == before:
             return
         gone = self.facts.let_go.setdefault(Direction(key[1], key[2], new.broker_id), {})
         gone.update(dict.fromkeys(range(before, after), self.clock.now))
         stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
         if stored and reason is None and not new.locked:
-            why = "its messages were acknowledged, and it is not locked"
+            why = "its messages were acknowledged, but it is not locked"
             self.broken(3, why, instance, key[1])
         if stored:
             return
         if reason is None:
-            why = f"messages below {after} left the transmission queue, not stored"
+            why = f"messages below {after} left the transmission queue without being stored"
             self.broken(2, why, instance, key[1])
         else:
             direction = Direction(key[1], key[2], new.broker_id)
@@ -221,11 +221,11 @@ class Invariants:
         """Return why a dialog may discard messages in this transaction (4.8), or ``None``."""
         over = new.state in (State.ER, State.CD)
         if over and new.expires_at <= tx.now:
-            return "the dialog's lifetime was over"
+            return "the dialog's lifetime had expired"
         if over and old is not None and not tx.endpoint.is_alive(old):
             return "the database has another broker id"
         if old is not None and old.error_epoch != new.error_epoch:
-            return "the database was told to end its conversations"
+            return "the database was set to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
             # Without an error END discards only where the other side is gone.
@@ -239,14 +239,14 @@ class Invariants:
             to_me = (message.conversation, message.parties.from_initiator) == (key[1], not key[2])
             if over and to_me and message.header.flags & Flag.ERROR:
                 return "the other side sent an Error"
-        return "the target refused the contract" if key[1] in self._refused else None
+        return "the target rejected the contract" if key[1] in self._refused else None
 
     def _expired(self, instance: str, tx: Transaction, conversation: uuid.UUID) -> None:
-        """Invariant 2: messages are given up when the lifetime is over, and not before."""
+        """Invariant 2: messages are discarded when the lifetime has expired, and not before."""
         for key, machine in tx.machines.items():
             left = machine.dialog.expires_at - tx.now
             if key[1] == conversation and left > 0:
-                why = f"its lifetime counts as over {left} ms before it is"
+                why = f"its lifetime expired {left} ms early"
                 self.broken(2, why, instance, conversation)
 
     def _locked(self, instance: str, key: DialogKey, new: Dialog) -> None:
@@ -256,7 +256,7 @@ class Invariants:
         if known is None and now is not None:
             self._locks[instance, key] = now
         elif known is not None and now != known:
-            why = f"the dialog was locked to {known} and is to {now or 'nobody'} now"
+            why = f"the dialog was locked to {known}, and is now locked to {now or 'none'}"
             self.broken(3, why, instance, key[1])
 
     # --- a forwarder has decided -----------------------------------------------------------------
@@ -264,18 +264,18 @@ class Invariants:
     def decided(
         self, instance: str, record: Record, outcome: Outcome, anew: Callable[[], Outcome]
     ) -> None:
-        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same.
+        """Invariant 6: a forwarder that knows only the principals has the same decision.
 
-        ``anew``: what such a forwarder decides.
+        ``anew``: its decision.
         """
         if self.chance.happens(self.fresh) and anew() != outcome:
-            why = "a forwarder started anew decides otherwise than the one that has run"
+            why = "a restarted forwarder decides differently from the running one"
             self.broken(6, why, instance, uuid.UUID(bytes=record.key))
 
     def holds(self, instance: str, held: int, limit: int) -> None:
-        """Invariant 7, of a forwarder: it holds no more bytes than MESSAGE_FORWARD_SIZE."""
+        """Invariant 7, of a forwarder: it buffers no more bytes than MESSAGE_FORWARD_SIZE."""
         if held > limit:
-            why = f"a forwarder holds {held} bytes and may hold {limit}"
+            why = f"a forwarder buffers {held} bytes; the limit is {limit}"
             self.broken(7, why, instance)
 
     def forwarded(self, instance: str, record: Record, copy: Copy, now: int) -> None:

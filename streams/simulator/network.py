@@ -1,8 +1,8 @@
-"""Links between instances: what a copy meets between two forwarders.
+"""Links between instances.
 
-Within an instance nothing is lost. A link that is down takes every copy and loses it silently, also
-what is on it when it goes down. Copies keep their order as they do in a partition of Kafka, but for
-those that the scenario reorders: they are as late as a second copy would be.
+Within an instance nothing is lost. A link that is down loses every copy silently, including those
+in transit when it fails. Copies keep their order as in a partition of Kafka, except for those that
+the scenario reorders: they are as late as a duplicate would be.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
 LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
-"""How much later than usual a reordered or second copy is, on average: one of these."""
+"""Average extra delays of a reordered or second copy; one is picked for each."""
 
 
 @dataclass(slots=True)
 class _Direction:
-    """One direction of a link: when its last copy in order arrives."""
+    """One direction of a link: the arrival time of its last copy in order."""
 
     link: scenario.Link
     last: int = 0
@@ -28,7 +28,7 @@ class _Direction:
 
 @dataclass(slots=True)
 class Passage:
-    """A copy between two instances; ``arrived`` stays ``None`` where it was lost on its way."""
+    """A copy between two instances; ``arrived`` stays ``None`` if it was lost."""
 
     sent: int
     sender: str
@@ -38,9 +38,9 @@ class Passage:
 
 
 class Network:
-    """All links; ``arrive(instance, entry)`` is called when a copy is there.
+    """All links; ``arrive(instance, entry)`` is called when a copy arrives.
 
-    ``passages`` is every copy of the run, in the order in which they were sent.
+    ``passages`` is every copy of the run, in send order.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Network:
 
     @property
     def calm(self) -> bool:
-        """Tell whether chance has ended."""
+        """Tell whether random faults have ended."""
         until = self._settings.until
         return until is not None and self._clock.now >= until
 
@@ -71,7 +71,7 @@ class Network:
         return not self._down
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Take a link down, or mend it."""
+        """Take a link down, or restore it."""
         ends = _ends(a, b)
         if up:
             self._down.pop(ends, None)
@@ -84,7 +84,7 @@ class Network:
         return not self._down or _ends(a, b) not in self._down
 
     def send(self, sender: str, receiver: str, entry: Entry) -> None:
-        """Take a copy that a forwarder hands over; it sees no error, whatever becomes of it."""
+        """Send a forwarder's copy; the forwarder sees no error, whatever happens to it."""
         copy = self._sent(sender, receiver, entry)
         if not self.is_up(sender, receiver):
             return
@@ -118,7 +118,7 @@ class Network:
             return self._clock.now + usual
         due = self._clock.now + usual + self._chance.heavy(latency.heavy)
         until = self._settings.until
-        # One draw in many millions is minutes, and all behind it wait: chance ends for it too.
+        # One draw in many millions is minutes, and all behind it wait: randomness ends for it too.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:
@@ -129,7 +129,7 @@ class Network:
         self._clock.at(at, self._deliver, copy, ends, self._cuts.get(ends, 0))
 
     def _deliver(self, copy: Passage, ends: tuple[str, str], cuts: int) -> None:
-        if self._cuts.get(ends, 0) == cuts:  # else it was on the link when that went down
+        if self._cuts.get(ends, 0) == cuts:  # otherwise it was in transit when the link went down
             copy.arrived = self._clock.now
             self._arrive(copy.receiver, copy.entry)
 

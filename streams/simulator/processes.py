@@ -1,4 +1,4 @@
-"""The two processes of an instance, as those see them that wake, switch or end them."""
+"""The interfaces of an instance's two processes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from streams.node import CatalogView
 
 
 class Forwarding(Protocol):
-    """A forwarder that runs."""
+    """A running forwarder."""
 
     def wake(self) -> None:
-        """Look soon at what has come."""
+        """Schedule a turn."""
 
     def look_again(self) -> None:
-        """Look soon whether held copies can leave."""
+        """Retry buffered copies soon."""
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a version of the catalog."""
+        """Switch to a version of the catalog."""
 
     def crash(self) -> None:
         """Lose everything that is not durable."""
 
 
 class Applying(Protocol):
-    """An endpoint worker that runs; ``aborts`` of its next transactions fail."""
+    """A running endpoint worker; ``aborts`` of its next transactions fail."""
 
     aborts: int
 
@@ -33,10 +33,10 @@ class Applying(Protocol):
         """Return the name of its instance."""
 
     def wake(self) -> None:
-        """Look soon at what is to be done."""
+        """Schedule a turn."""
 
     def switch(self) -> None:
-        """Take over the instance's version of the catalog."""
+        """Switch to the instance's version of the catalog."""
 
     def crash(self) -> None:
         """Lose everything that is not durable."""

@@ -1,4 +1,4 @@
-"""Read a scenario's file; whatever is wrong with it has a line, a column and a remedy."""
+"""Read a scenario's file; errors have a line, a column and a remedy."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MOST = 1 << 40
 
 
 def read_scenario(path: Path) -> tuple[Topology, Scenario]:
-    """Read a scenario and the topology that it names; raises InputError or UsageError."""
+    """Read a scenario and its topology; raise InputError or UsageError."""
     if not path.is_file():
-        raise UsageError(f"There is no scenario at {path}.", "Name a scenario's .yaml file.")
+        raise UsageError(f"There is no scenario at {path}.", "Give a scenario's .yaml file.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
-            "This is no UTF-8.", file=str(path), remedy="Save the file as UTF-8."
+            "The file is not UTF-8.", file=str(path), remedy="Save the file as UTF-8."
         ) from error
     return parse_scenario(text, path)
 
@@ -38,7 +38,7 @@ def read_scenario(path: Path) -> tuple[Topology, Scenario]:
 def parse_scenario(
     text: str, path: Path, topology: Topology | None = None
 ) -> tuple[Topology, Scenario]:
-    """Read a scenario's text; ``path`` is where it stands, ``topology`` spares loading one."""
+    """Parse a scenario; ``path`` is its file, ``topology`` replaces the one in the file."""
     root = parse_yaml(text, str(path))
     if root is None:
         raise InputError(
@@ -46,7 +46,7 @@ def parse_scenario(
         )
     given = root.fields("a scenario", KEYS)
     if "topology" not in given:
-        raise root.error("the scenario names no topology", "Add 'topology: FOLDER'.")
+        raise root.error("the scenario has no topology", "Add 'topology: FOLDER'.")
     named = word(given["topology"], "the topology's folder")
     if topology is None:
         topology = _load(given["topology"], path.parent / named)
@@ -111,7 +111,7 @@ def _latency(node: Node) -> Latency:
     if node.is_list:
         ends = [duration(item) for item in node.items("two durations")]
         if len(ends) != 2 or ends[0] > ends[1]:
-            raise node.error("a range has a least and a most", "Write it like [1ms, 20ms].")
+            raise node.error("a range has a minimum and a maximum", "Write it like [1ms, 20ms].")
         return Latency(*ends)
     if not isinstance(node.raw.value, str):
         given = node.fields("a latency", ("least", "heavy"))

@@ -38,7 +38,7 @@ _BEGIN = (
 
 @dataclass(slots=True)
 class Reading:
-    """When the dialogs of the steps read so far begin, and when the step at hand happens."""
+    """When the dialogs of the steps read so far begin, and when the current step happens."""
 
     names: Names
     dialogs: dict[str, int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def _begin(node: Node, reading: Reading) -> Action:
     _demand(node, given, "dialog", "from", "to")
     name = word(given["dialog"], "a dialog's name")
     if name in reading.dialogs:
-        raise given["dialog"].error(f"'{name}' is begun twice", "Give each dialog its own name.")
+        raise given["dialog"].error(f"'{name}' begins twice", "Give each dialog its own name.")
     reading.dialogs[name] = reading.at
     count = given["count"].integer("how many dialogs", 1, 100_000) if "count" in given else 1
     if count > 1 and "conversation" in given:
@@ -93,7 +93,7 @@ def _related(given: Mapping[str, Node], name: str, reading: Reading) -> str | No
     related = _maybe(given, "related")
     if related is not None and (related == name or related not in reading.dialogs):
         raise given["related"].error(
-            f"no dialog '{related}' was begun", "Begin it in an earlier step."
+            f"dialog '{related}' has not begun", "Begin it in an earlier step."
         )
     return related
 
@@ -116,11 +116,11 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
     name = word(given["dialog"], "a dialog's name")
     if name not in reading.dialogs:
         known = ", ".join(reading.dialogs) or "none"
-        remedy = f"Begin it in an earlier step; begun so far: {known}."
-        raise given["dialog"].error(f"no dialog '{name}' was begun", remedy)
+        remedy = f"Begin it in an earlier step; dialogs so far: {known}."
+        raise given["dialog"].error(f"dialog '{name}' has not begun", remedy)
     if reading.at < reading.dialogs[name]:
         time = f"{reading.dialogs[name] / SECOND:g} s"
-        raise given["dialog"].error(f"'{name}' is begun at {time} only", "Say it later than that.")
+        raise given["dialog"].error(f"'{name}' begins only at {time}", "Use a later time.")
     return name
 
 
@@ -203,7 +203,7 @@ def _fault(node: Node, reading: Reading) -> Action:
     given = node.fields("a fault", (*what, "state", "skew", "aborts"))
     named = [key for key in what if key in given]
     if len(named) != 1:
-        raise node.error("a fault is about one thing", f"Name one of: {', '.join(what)}.")
+        raise node.error("a fault has one subject", f"Give one of: {', '.join(what)}.")
     about = given[named[0]]
     if named[0] == "link":
         _demand(node, given, "state")

@@ -1,4 +1,4 @@
-"""The values of a scenario's file: durations, fractions, and names that the topology must have."""
+"""The values of a scenario's file: durations, fractions, and names of the topology."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
 def word(node: Node, what: str) -> str:
-    """Return a text however YAML would read it: ``no`` is a word here, and so is ``1``."""
+    """Return a text whatever YAML's type: ``no`` is a word here, and so is ``1``."""
     raw = node.raw
     if node.is_null or not isinstance(raw.value, str):
         node.fail(what)
@@ -51,7 +51,7 @@ def fraction(node: Node) -> float:
 
 
 class Names:
-    """What the topology has, asked by the nodes of a scenario."""
+    """The names of the topology, for the nodes of a scenario."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -89,18 +89,18 @@ class Names:
         return instance.name, database.name, queue
 
     def partner(self, pair: Node, to: Node) -> tuple[str, str]:
-        """Return a mirrored pair and the instance that is to be its principal."""
+        """Return a mirrored pair and the instance that becomes its principal."""
         name, instance = word(pair, "a pair"), self.instance(to)
         _found(to, lambda: failover(self._topology, name, instance))
         return name, instance
 
     def message_type(self, node: Node) -> str:
-        """Return a message type that some database declares."""
+        """Return a message type that any database declares."""
         name = word(node, "a message type")
         return _demand(node, "message type", name, self._types, "The topology")
 
     def contract(self, node: Node) -> str:
-        """Return a contract that some database declares."""
+        """Return a contract that any database declares."""
         name = word(node, "a contract")
         return _demand(node, "contract", name, self._contracts, "The topology")
 
@@ -112,7 +112,7 @@ class Names:
 
 
 def _found(node: Node, find: Callable[[], T]) -> T:
-    """Return what is found; that there is no such thing is an error at the node's place."""
+    """Return what is found, or raise an error at the node's place."""
     try:
         return find()
     except UsageError as error:
@@ -120,7 +120,7 @@ def _found(node: Node, find: Callable[[], T]) -> T:
 
 
 def _demand(node: Node, what: str, name: str, known: Iterable[str], where: str) -> str:
-    """Return the name of something that is there."""
+    """Return an existing name."""
     names = sorted(known)
     if name not in names:
         error = unknown(what, name, names, where)

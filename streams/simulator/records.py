@@ -1,4 +1,4 @@
-"""What the topics hold after a run, record by record: values that somebody else may encode."""
+"""The content of the topics after a run, record by record, as values to be encoded."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ Value = Command | OutFrame | Status | QueueMessage | Event
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """A record: which kind of topic of which instance, where in it, and what it says.
+    """A record: its topic, its position, and its content.
 
-    ``timestamp`` is epoch milliseconds as the worker that wrote it would have stamped it, in ``in``
-    when it was appended;
-    ``inside`` says of a frame in ``in`` whether it was begun in the same instance.
+    ``timestamp`` is epoch milliseconds as a real worker would have written it, in ``in`` the append
+    time; ``inside`` tells for a frame in ``in`` whether it was sent from the same instance.
     """
 
     kind: str
@@ -37,10 +36,10 @@ class TopicRecord:
 
 
 def topic_records(run: Simulation) -> Iterator[TopicRecord]:
-    """Yield the records of all topics of a run that was played, topic by topic.
+    """Yield the records of all topics of a played run, topic by topic.
 
-    The order is that of the topics: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance;
-    then those of all queues, mixed, and of ``event``.
+    The order of the topics: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance; then those
+    of all queues, mixed, and of ``event``.
     """
     for instance in run.instances.values():
         yield from _inputs(instance)

@@ -1,4 +1,4 @@
-"""What a run has shown, by the contract's keys."""
+"""The result of a run, with the contract's keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run. Rows have plain values; ``facts`` are what they were made from.
+    """A finished run. Rows have plain values; ``facts`` are their source.
 
     ``summary`` is the account of messages: ``sent`` = ``delivered`` + ``waiting`` + ``discarded`` +
     ``lost``. ``notes`` are about steps that had no effect.
@@ -43,7 +43,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing was lost or came twice, and no invariant was broken."""
+        """Tell whether nothing was lost or duplicated, and no invariant was violated."""
         bad = self.summary["lost"] or self.summary["delivered_twice"]
         return self.violation is None and not bad
 
@@ -72,7 +72,7 @@ class Result:
 
 
 def result_of(run: System) -> Result:
-    """Collect what a run has shown; the views are read from what is durable."""
+    """Collect the result of a run; the views are computed from the durable state."""
     endpoints: list[Row] = []
     waiting: list[Row] = []
     ids: set[uuid.UUID] = set()
@@ -101,7 +101,7 @@ def result_of(run: System) -> Result:
 
 
 def account(run: System) -> Row:
-    """Return the account of messages alone: what every :class:`Result` has as its summary."""
+    """Return only the account of messages, the ``summary`` of a :class:`Result`."""
     ids: set[uuid.UUID] = set()
     for instance, store in run.stores():
         for dialog in store.state.restore().values():
@@ -150,14 +150,14 @@ def _transmission_queue(
 
 
 def _parked(store: Store, dialog: Dialog) -> Iterator[uuid.UUID]:
-    """Yield what waits at its target, for a queue that is off (4.6)."""
+    """Yield parked messages at their target, for a queue that is off (4.6)."""
     for number, position in dialog.parked:
         if number >= 0:
             yield read_message(store.topics.inbox[position]).header.message_id
 
 
 def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:
-    """Account for every accepted message; what nothing explains is lost."""
+    """Account for every accepted message; unexplained ones are lost."""
     copies = Counter(
         (q.home, q.message.database, q.message.header.message_id) for q in facts.queued
     )

@@ -1,4 +1,4 @@
-"""One run of a scenario: let everything happen, judge the end, and say what was seen."""
+"""Run a scenario, check the end, and return the result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Simulation(System):
     """A topology and a scenario under one seed; :meth:`run` gives the same result every time."""
 
     def run(self) -> Result:
-        """Let everything happen up to the scenario's end, or to the first violation."""
+        """Run up to the scenario's end, or to the first violation."""
         self.play()
         return result_of(self)
 
     def play(self) -> Violation | None:
-        """Run as :meth:`run` does, but make no rows of what was seen."""
+        """Run like :meth:`run`, but create no rows."""
         self.start()
         until, invariants = self.scenario.until, self.invariants
         while invariants.violation is None and self.clock.step(until):

@@ -1,7 +1,7 @@
-"""What a scenario says, as values: the network, who does what when, and what goes wrong.
+"""A scenario as values: the network, the steps, and the faults.
 
-Times and durations are whole microseconds of virtual time. :mod:`streams.simulator.read` makes
-scenarios of files, :mod:`streams.simulator.write` files of scenarios.
+Times and durations are whole microseconds of virtual time. :mod:`streams.simulator.read` reads
+scenarios from files, :mod:`streams.simulator.write` writes them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from streams.topology import NOWHERE, Source
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long a copy is on its way: from ``least`` to ``most``, evenly spread.
+    """The transit time of a copy: from ``least`` to ``most``, uniformly distributed.
 
-    ``heavy`` is the mean of what a heavy tail (Pareto, exponent 2) adds.
+    ``heavy`` is the mean of an additional heavy tail (Pareto, exponent 2).
     """
 
     least: int = 5 * MILLISECOND
@@ -30,7 +30,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a link behaves; the numbers are probabilities of one copy."""
+    """The behaviour of a link; the numbers are probabilities per copy."""
 
     latency: Latency = Latency()
     loss: float = 0.0
@@ -40,10 +40,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links, those that differ by their two ends in order, and when chance ends.
+    """All links, exceptions by their two ends in order, and when random faults end.
 
-    ``until``: from then on nothing is lost, doubled, reordered, aborted or unusually late by chance
-    any more.
+    ``until``: from then on nothing is randomly lost, duplicated, reordered, aborted or unusually
+    late.
     """
 
     link: Link = Link()
@@ -52,7 +52,7 @@ class Network:
 
 
 class Side(Enum):
-    """Whose statement it is."""
+    """The side that issues a statement."""
 
     INITIATOR = "initiator"
     TARGET = "target"
@@ -62,8 +62,8 @@ class Side(Enum):
 class Begin:
     """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds.
 
-    With a ``count`` there are so many dialogs of this name, and what the name says all of them say.
-    ``related`` is the name of a dialog whose group this one joins.
+    With a ``count`` there are so many dialogs of this name, and its statements are issued on all of
+    them. ``related`` is the name of a dialog whose group this one joins.
     """
 
     dialog: str
@@ -125,7 +125,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """RECEIVE from a queue: ``count`` messages, all if ``None``. The result names them."""
+    """RECEIVE from a queue: ``count`` messages, all if ``None``. The result has them."""
 
     instance: str
     database: str
@@ -143,7 +143,7 @@ class Sql:
 
 
 class Part(Enum):
-    """What of an instance has crashed."""
+    """What part of an instance has crashed."""
 
     INSTANCE = "instance"
     ENDPOINT = "endpoint"
@@ -152,7 +152,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A process ends, or (``up``) starts anew from what is durable."""
+    """A process ends, or (``up``) restarts from the durable state."""
 
     part: Part
     instance: str
@@ -169,7 +169,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """An instance's clock is set off by this much from now on."""
+    """An instance's clock is off by this much from now on."""
 
     instance: str
     by: int
@@ -192,13 +192,13 @@ class Abort:
 
 
 Statement = Send | End | Timer | Move
-"""What one side of a dialog says."""
+"""A statement of one side of a dialog."""
 Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort | Failover
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action and when it happens; steps of one instant happen in the list's order."""
+    """An action with its time; steps with equal times happen in list order."""
 
     at: int
     action: Action
@@ -206,15 +206,15 @@ class Step:
 
 
 class Does(Enum):
-    """What an application does with what arrives."""
+    """What an application does with received messages."""
 
     REPLY = "reply"  # answers every message
-    ACT = "act"  # does something outside that must happen once
-    HANDSHAKE = "handshake"  # answers the first message, acts on what a confirmed dialog brings
+    ACT = "act"  # does something external that must happen once
+    HANDSHAKE = "handshake"  # answers the first message, acts on those of a confirmed dialog
     END = "end"  # ends the dialog when the other side has, or when it failed
     CLOSE = "close"  # ends the dialog itself, when it has received its first message
     ROUTE = "route"  # the data-dependent router, by /message/toServiceName of the body
-    CONFIGURE = "configure"  # the configuration service: makes the route that is asked for
+    CONFIGURE = "configure"  # the configuration service: creates the requested route
     REDIRECT = "redirect"  # its alternative: answers with the name of that service, and ends
 
 
@@ -238,12 +238,12 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A run, but for its topology and its seed.
+    """A run, without its topology and its seed.
 
     ``aborts`` is the probability that a transaction is aborted, ``stalls`` that a copy is written
     to ``in`` a second time, by a replica of the forwarder that stalled before its write; ``skew``
-    is by how much an instance's clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes,
-    ``batch`` is how many records a process takes at most at a time.
+    is an instance's clock error, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes, ``batch`` is
+    the most records that a process takes at a time.
     """
 
     steps: tuple[Step, ...] = ()

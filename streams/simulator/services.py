@@ -1,7 +1,7 @@
 """Services of the documentation as applications: ``does: route``, ``redirect`` and ``configure``.
 
-The rows of a router are durable together with its reading position and its commands, as everything
-of an application is.
+The rows of a router are durable together with its reading position and its commands, like
+everything of an application.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DataDependent:
         self.rows: dict[Handle, Handle] = {}
 
     def route(self, message: QueueMessage) -> None:
-        """Pass a message on, to the service that the dialog's first one names."""
+        """Forward a message to the service selected by the dialog's first one."""
         router = Router(self._application.service, self._broker_id, to_service_name)
         self._take(message, lambda received: router.route(self.rows, received))
 
@@ -63,7 +63,7 @@ class DataDependent:
 
 
 class ConfigurationService:
-    """Make the routes that databases ask for (reference 2.5), where the address is known."""
+    """Create the routes that databases request (reference 2.5), if the address is known."""
 
     def __init__(
         self, application: Application, instance: Instance, statements: Statements
@@ -73,7 +73,7 @@ class ConfigurationService:
         self._statements = statements
 
     def configure(self, message: QueueMessage) -> None:
-        """Create the route in the database that asks, and END; WITH ERROR where none is known."""
+        """Create the route in the requesting database, and END; WITH ERROR if unknown."""
         asked = parse_missing_route(message.body)
         if asked is None:
             return

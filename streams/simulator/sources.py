@@ -1,4 +1,4 @@
-"""How far a forwarder has come in the topics that it reads."""
+"""A forwarder's progress in its topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.simulator.storage import Entry
 
 @dataclass(slots=True)
 class Source:
-    """A topic, read from ``position`` on; ``committed[at]`` is where a new process begins."""
+    """A topic, read from ``position`` on; ``committed[at]`` is where a new process starts."""
 
     topic: list[Entry]
     origin: Origin
@@ -32,5 +32,5 @@ class Source:
         return self.position <= self.committed[self.at]
 
     def commit(self) -> None:
-        """Commit, unless somebody else has come further."""
+        """Commit, unless another process has committed more."""
         self.committed[self.at] = max(self.committed[self.at], self.position)

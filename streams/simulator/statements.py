@@ -1,4 +1,4 @@
-"""From the steps of a scenario to the commands of ``protocol``: the only place that makes any."""
+"""From the steps of a scenario to the commands of ``protocol``; no other module creates any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Statements:
         self._numbers = count(1)
 
     def begin(self, step: Begin, now: int, related: uuid.UUID | None = None) -> Iterator[Command]:
-        """BEGIN DIALOG CONVERSATION, as often as the step says; ``now`` is the instance's clock."""
+        """BEGIN DIALOG CONVERSATION, one or more times; ``now`` is the instance's clock."""
         for number in range(step.count):
             yield self._begin(step, number, now, related)
 
@@ -47,7 +47,7 @@ class Statements:
     def commands(
         self, step: Statement, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
-        """Return what a step says on a conversation."""
+        """Return the commands of a step on a conversation."""
         about = (conversation, database, initiator, now)
         match step:
             case Send():
@@ -62,7 +62,7 @@ class Statements:
     def send(
         self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
-        """SEND ON CONVERSATION, as often as the step says."""
+        """SEND ON CONVERSATION, as often as the step demands."""
         for number in range(step.count):
             yield Command(
                 conversation,

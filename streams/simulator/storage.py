@@ -40,8 +40,10 @@ from streams.topology import Topology
 
 
 class Entry(NamedTuple):
-    """A record of a topic; its offset is its place. ``route`` is ``None`` in ``cmd`` and for a
-    Status, ``message`` for an acknowledgement."""
+    """A record of a topic; its offset is its place.
+
+    ``route`` is ``None`` in ``cmd`` and for a Status, ``message`` for an acknowledgement.
+    """
 
     key: bytes
     value: bytes
@@ -73,7 +75,7 @@ class Positions:
 
 
 class State:
-    """The compacted topic ``dialog``: what an endpoint worker finds again after a crash."""
+    """The compacted topic ``dialog``: an endpoint worker's state after a crash."""
 
     def __init__(self) -> None:
         self.dialogs: dict[DialogKey, bytes] = {}
@@ -83,7 +85,7 @@ class State:
         self.positions = Positions()
 
     def write(self, tx: Transaction) -> None:
-        """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
+        """Store a transaction's dialogs, changed chunks, and requests."""
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
@@ -102,7 +104,7 @@ class State:
                     records[number] = marshal.dumps(stored, 2)
 
     def restore(self, out_end: int = 0) -> dict[DialogKey, Dialog]:
-        """Return the dialogs; ``out_end`` is how long ``out`` is now."""
+        """Return the dialogs; ``out_end`` is the current length of ``out``."""
         return {key: self.dialog(key, out_end) for key in self.dialogs}
 
     def restore_requests(self) -> dict[str, dict[str, Request]]:
@@ -119,13 +121,13 @@ class State:
             self.dialogs[key],
             conversation=key[1],
             chunks={number: Chunk(*marshal.loads(raw)) for number, raw in chunks.items()},
-            last_copy=out_end - 1,  # unknown which: at or before the end of out
+            last_copy=out_end - 1,  # unknown: at or before the end of out
         )
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one turn has read: what it accepted, and the statements and messages that it applied.
+    """What one turn has read: accepted messages, and the applied statements and messages.
 
     ``accepted`` has (endpoint, number, command).
     """
@@ -137,12 +139,12 @@ class Batch:
 
 @dataclass(slots=True)
 class Store:
-    """All that survives of an instance, or of a mirrored pair, which has no ``txq``.
+    """The durable part of an instance, or of a mirrored pair, which has no ``txq``.
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` are the committed
-    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is who consumes the rest. It was
-    started under ``epoch``: nobody can be any more under a lower one. ``trim_point`` is where the
-    logs of its inputs begin: what was before is trimmed, and nobody may ask for it.
+    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the rest. It
+    was started under ``epoch``: a lower one is no longer possible. ``trim_point`` is where the logs
+    of its inputs begin: earlier records are trimmed, and must not be read.
     """
 
     name: str
@@ -156,13 +158,13 @@ class Store:
     trim_point: TrimPoint = field(default_factory=TrimPoint)
 
     def wake(self) -> None:
-        """Tell the endpoint worker, if one runs, that there is something to read."""
+        """Wake the endpoint worker, if one runs, to read."""
         if self.endpoint is not None:
             self.endpoint.wake()
 
 
 def pairs_of(topology: Topology) -> dict[str, dict[str, Store]]:
-    """Return for every instance what survives of its mirrored databases, shared by the partners."""
+    """Return for every instance the stores of its mirrored databases, shared by the partners."""
     stores: dict[str, tuple[Store, str]] = {}
     found: dict[str, dict[str, Store]] = {name: {} for name in topology.instances}
     for instance in topology.instances.values():
@@ -216,7 +218,7 @@ def read_message(entry: Entry) -> Message:
 
 
 def status_entry(status: Status, at: int) -> Entry:
-    """Return the record of ``ack`` by which the local forwarder says why it could not send."""
+    """Return the record of ``ack`` for the local forwarder's report of an unsent copy."""
     return Entry(status.conversation.bytes, STATUS.dumps(status), at)
 
 

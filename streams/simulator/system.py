@@ -1,4 +1,4 @@
-"""A simulated system: instances, a network between them, and a scenario that happens to them."""
+"""A simulated system: instances, a network, and a scenario."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from streams.simulator.storage import Entry, Store, pairs_of
 from streams.topology import Role, Topology, apply_sql, failover, queue_of
 
 PROPAGATION = 500 * MILLISECOND
-"""A new version of the catalog reaches every instance within this time."""
+"""Maximum time until a new catalog version reaches every instance."""
 
 
 @dataclass(slots=True)
 class _Handle:
-    """A dialog that the scenario began, by the name that the scenario gave it."""
+    """A dialog that the scenario began, by its name there."""
 
     conversation: uuid.UUID
     instance: str
@@ -55,7 +55,7 @@ class _Handle:
 
 
 class System:
-    """A topology and a scenario under one seed, which decides all that is chance.
+    """A topology and a scenario under one seed, which determines all randomness.
 
     ``fresh`` is the share of a forwarder's decisions that invariant 6 checks.
     """
@@ -92,18 +92,18 @@ class System:
 
     @property
     def dialogs(self) -> dict[str, tuple[uuid.UUID, ...]]:
-        """Return the conversations that the scenario has begun, by the names that it gave them."""
+        """Return the scenario's conversations, by name."""
         return {name: tuple(h.conversation for h in self._dialogs[name]) for name in self._dialogs}
 
     def start(self) -> None:
-        """Start every instance, and put the scenario's steps on the clock."""
+        """Start every instance, and schedule the scenario's steps."""
         for instance in self.instances.values():
             self._start(instance, Part.INSTANCE)
         for step in self.scenario.steps:
             self.clock.at(step.at, self._perform, step)
 
     def stores(self) -> Iterator[tuple[str, Store]]:
-        """Iterate over all that survives, each with its instance; a pair's is its principal."""
+        """Iterate over all stores, each with its instance; a pair's is its principal."""
         for name, instance in self.instances.items():
             yield name, instance.own
             for database, store in instance.pairs.items():
@@ -188,7 +188,7 @@ class System:
         if place is None:
             self.notes.append(
                 f"{self.clock.now / SECOND:g} s: {action.dialog} has no target endpoint yet: "
-                f"its {type(action).__name__.upper()} was not said"
+                f"its {type(action).__name__.upper()} was not executed"
             )
             return
         instance = self.instances[place[0]]
@@ -197,7 +197,7 @@ class System:
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
-        """Return where a dialog's target endpoint is: the locked one, else the first there is."""
+        """Return the place of a dialog's target endpoint: the locked one, else the first."""
         home = self.instances[handle.instance].store(handle.database).state
         mine = (handle.database, handle.conversation, True)
         initiator = home.dialog(mine) if mine in home.dialogs else None
@@ -232,7 +232,7 @@ class System:
         except InputError as error:
             s = step.source
             raise InputError(
-                f"the T-SQL of this step cannot be read: {error.message}",
+                f"the T-SQL of this step cannot be parsed: {error.message}",
                 file=s.file, line=s.line, column=s.column, remedy=error.remedy,
             ) from error  # fmt: skip
 

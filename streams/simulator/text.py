@@ -1,4 +1,4 @@
-"""A run's result as a person reads it: what fits a terminal, whatever the number of dialogs."""
+"""A run's result for a terminal, whatever the number of dialogs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.simulator.result import Result, Row
 
 
 def result_text(result: Result) -> str:
-    """Return the account of messages, the queues, the endpoints in groups, and what went wrong."""
+    """Return the account of messages, the queues, the endpoints in groups, and errors."""
     parts = (
         _account(result),
         _queues(result),

@@ -1,4 +1,4 @@
-"""A scenario as the text of its file, a line per step: what :mod:`streams.simulator.read` reads."""
+"""Write a scenario as a file, one line per step, for :mod:`streams.simulator.read`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def scenario_text(scenario: Scenario, comment: str = "") -> str:
-    """Return the file's text; ``comment`` stands above it."""
+    """Return the file's text; ``comment`` is at its top."""
     settings: dict[str, Any] = {
         "topology": scenario.topology,
         "until": _time(scenario.until),

@@ -1,4 +1,4 @@
-"""The monitor's figures in a SQL database: SQLite, which needs nothing, or PostgreSQL."""
+"""The monitor's figures in a SQL database: SQLite, which needs no setup, or PostgreSQL."""
 
 from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE

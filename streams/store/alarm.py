@@ -1,4 +1,4 @@
-"""What an alarm is, and what alarms go by: values. :mod:`streams.store.judge` decides."""
+"""Alarms and their input, as values. :mod:`streams.store.judge` decides."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
 
 
 class Severity(IntEnum):
-    """How bad it is; the larger the worse."""
+    """The severity of an alarm; larger is worse."""
 
     INFO = 1
-    """Worth knowing."""
+    """For information; no action needed."""
     WARNING = 2
-    """Somebody should look at it today."""
+    """To be checked today."""
     ERROR = 3
-    """Messages do not arrive, or arrive wrongly."""
+    """Messages are not delivered, or are delivered wrongly."""
 
 
 class AlarmKind(Enum):
-    """What can be wrong."""
+    """The kinds of alarms."""
 
     REPEAT = "repeat"
     GAP = "gap"
@@ -47,10 +47,10 @@ class AlarmKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One thing that is wrong. ``what`` and ``remedy`` are sentences; ``where`` names a place.
+    """One problem. ``what`` and ``remedy`` are sentences; ``where`` is a place.
 
-    ``count`` is how often (messages, dialogs, records: ``what`` says it), ``since`` from which
-    instant on it is known, ``conversations`` some of the dialogs, to look at.
+    ``count`` is the number (messages, dialogs, records, as in ``what``), ``since`` when it was
+    first known, ``conversations`` some of the dialogs, for inspection.
     """
 
     severity: Severity
@@ -65,7 +65,7 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an alarm can be about."""
+    """The input for alarms."""
 
     now: int
     looked_at: int | None
@@ -73,14 +73,14 @@ class Facts:
     refused: Sequence[Trouble]
     """Copies that came from second targets (11224)."""
     refusing: Mapping[str, DialogSide]
-    """The initiators that have refused them, by conversation."""
+    """The initiators that refused them, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
-    """A few of each kind, to be looked at."""
+    """A few examples of each kind."""
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]
-    """Of the last minute, by subject and oldest first."""
+    """Samples of the last minute, by subject, oldest first."""
     malformed: Sequence[MalformedWindow]
     late: Mapping[str, int]
     missing: Sequence[Missing] = ()

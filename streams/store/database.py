@@ -1,4 +1,4 @@
-"""Connections: which databases are possible, and what SQLite needs."""
+"""Database connections: supported databases, and SQLite's settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from streams.errors import SurroundingsError, UsageError
 from streams.private import make_folder
 
 MONITOR_STORE = "sqlite:///.hopline/monitor/monitor.sqlite"
-"""The default place of the monitor's figures."""
+"""Default location of the monitor's database."""
 READING = "hopline_reading"
-"""Execution option of a connection that only reads."""
+"""Execution option of a read-only connection."""
 
 _BACKENDS = ("sqlite", "postgresql")
 _BUSY_S = 30
@@ -25,7 +25,7 @@ _CONNECT_S = 5
 
 
 def engine_for(
-    url: str, *, create: bool = True, remedy: str = "The monitor makes one: hopline monitor."
+    url: str, *, create: bool = True, remedy: str = "The monitor creates one: hopline monitor."
 ) -> Engine:
     """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
 
@@ -41,37 +41,37 @@ def engine_for(
 
 
 def reading_engine_for(url: str) -> Engine:
-    """Return an engine that only reads, for a database that may go away and come back meanwhile.
+    """Return an engine that only reads, for a database that may be temporarily unavailable.
 
-    What is not there is not made: an SQLite file that does not exist is a UsageError now, and an
-    error of whoever connects later.
+    Nothing is created: a missing SQLite file is a UsageError now, and an error of later
+    connections.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
         patience = {"connect_timeout": _CONNECT_S}
         return _engine(address, pool_pre_ping=True, connect_args=patience)
-    _prepare_file(address, False, "The monitor makes one: hopline monitor.")
+    _prepare_file(address, False, "The monitor creates one: hopline monitor.")
     file = Path(str(address.database)).absolute()
 
     def connect() -> sqlite3.Connection:
-        # What a killed writer left half done can be undone by who may write ("rw"), only.
+        # A killed writer's unfinished transaction can only be undone with write access ("rw").
         connection = sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True, timeout=_BUSY_S)
         connection.execute("PRAGMA query_only = on")
         return connection
 
-    # A connection that is kept goes on reading a file that is gone.
+    # A kept connection would continue to read a deleted file.
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
 
 
 def shown(url: URL) -> str:
-    """Return an address as a user may see it: without the password."""
+    """Return an address for users: without the password."""
     return url.render_as_string(hide_password=True)
 
 
 def _without_password(text: str) -> str:
-    """Return what somebody took for an address, without what may be a password in it."""
+    """Return an invalid address without what may be a password in it."""
     before, at, host = text.rpartition("@")
     scheme, slashes, _ = before.partition("//")
     return f"{scheme if slashes else ''}{slashes}***@{host}" if at else text
@@ -82,12 +82,12 @@ def _address(url: str) -> URL:
         address = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise UsageError(
-            f"{_without_password(url)!r} is no address of a store.",
+            f"{_without_password(url)!r} is not a store URL.",
             "For example sqlite:///monitor.sqlite.",
         ) from error
     if address.get_backend_name() not in _BACKENDS:
         raise UsageError(
-            f"A store cannot be kept in {address.get_backend_name()}.",
+            f"{address.get_backend_name()} is not supported as a store.",
             "SQLite (sqlite:///FILE) and PostgreSQL (postgresql+psycopg://...) are possible.",
         )
     if address.get_backend_name() == "sqlite" and address.database in (None, "", ":memory:"):
@@ -114,11 +114,11 @@ def _prepare_file(address: URL, create: bool, remedy: str) -> None:
 
 
 def _set_up_sqlite(engine: Engine) -> None:
-    """Let transactions begin when they say so, and writers wait for each other.
+    """Start transactions explicitly, and let writers wait for each other.
 
-    A deferred transaction that reads first and then writes fails at once, without waiting, when
-    another one does the same; so every writer takes the lock at its beginning. There is no
-    write-ahead log: switching to it fails, without waiting too, where several open a new file.
+    A deferred transaction that reads first and then writes fails at once, without waiting, if
+    another one does the same; so every writer takes the lock at its start. There is no write-ahead
+    log: switching to it fails, also without waiting, if several processes open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")

@@ -1,4 +1,4 @@
-"""Questions about dialogs: which ones are in trouble, and how many there are of each kind.
+"""Query dialogs: which have problems, and how many of each kind.
 
 The database counts and sorts; there may be millions of dialogs.
 """
@@ -17,43 +17,43 @@ from streams.store.state_tables import DIALOGS
 from streams.store.store import Store
 
 RETRY_CEILING = 64_000
-"""The longest time between two attempts (U-27): who is silent for longer does not get through."""
+"""Longest time between two attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
-"""A side whose other side has ended or failed, and that says nothing for so long, is leaked."""
+"""Milliseconds without a statement after the other side ended or failed: the side is leaked."""
 IDLE = 3_600_000
-"""A dialog without a statement for this long is perhaps open by mistake, too."""
+"""Milliseconds without a statement after which a dialog is idle: possibly left open by mistake."""
 
 _D = DIALOGS.c
 
 
 class Which(Enum):
-    """Dialogs that somebody may look for."""
+    """The kinds of dialogs to look for."""
 
     OPEN = "open"
     """Neither closed nor forgotten."""
     WAITING = "waiting"
-    """Messages are in its transmission queue, or wait for a queue that is off."""
+    """Messages are in its transmission queue or wait for a disabled queue."""
     STUCK = "stuck"
-    """The same message is the oldest one for longer than the retry ceiling."""
+    """The same message has been the oldest for longer than the retry ceiling."""
     UNLOCKED = "unlocked"
     """The initiator has sent, and no target has answered for longer than the retry ceiling."""
     FAILED = "failed"
-    """It came into the state ERROR less than ten minutes ago, and has not ended: later it leaks."""
+    """In the state ERROR for less than ten minutes and not ended; after that it is leaked."""
     LEAKED = "leaked"
-    """The other side has ended or failed, and this one says nothing, for ten minutes or more."""
+    """The other side ended or failed at least ten minutes ago, without a statement here since."""
     IDLE = "idle"
-    """Nothing waits, nothing has failed, and no statement was issued for an hour or more."""
+    """Nothing waits, nothing failed, and no statement was issued for an hour or more."""
     SLOW = "slow"
-    """The initiators that waited longest until they knew who answers."""
+    """The initiators that waited longest until a target answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class DialogCounts:
-    """How many sides of dialogs there are of each kind.
+    """The number of dialog sides of each kind.
 
-    ``begun``, ``locked``, ``failed``, ``ended`` count what happened in a window: initiators that
-    began, initiators that learned who answers, sides that came into ERROR, sides that were closed.
-    All others count what is so now.
+    ``begun``, ``locked``, ``failed``, ``ended`` count events in a window: initiators that began,
+    initiators that were locked, sides that came into ERROR, sides that were closed. All others
+    count the present state.
     """
 
     begun: int
@@ -70,7 +70,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """How long initiators waited for a target, in milliseconds, over those locked in a window."""
+    """How long initiators waited for their lock, in milliseconds, over those locked in a window."""
 
     count: int
     mean: float
@@ -116,7 +116,7 @@ _FIRST: dict[Which, sa.ColumnElement[Any]] = {
 def find_dialogs(
     store: Store, which: Which, now: int, *, instance: str | None = None, limit: int = 100
 ) -> tuple[DialogSide, ...]:
-    """Return dialogs of a kind, those first that need to be looked at most."""
+    """Return dialogs of a kind, the most urgent first."""
     found = sa.select(DIALOGS).where(where(which, now))
     if instance is not None:
         found = found.where(_D.instance == instance)
@@ -125,9 +125,9 @@ def find_dialogs(
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Open dialogs of one kind at one instance that show one transmission status.
+    """Open dialogs of one kind at one instance with one transmission status.
 
-    ``since``: the oldest instant at which one of them last got on.
+    ``since``: the oldest time of last progress of any of them.
     """
 
     instance: str
@@ -170,7 +170,7 @@ def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
 
 
 def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
-    """Return how many there are of each kind; what happened is counted in [start, end)."""
+    """Return the number of each kind; events are counted in [start, end)."""
 
     def within(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
         return (column >= start) & (column < end)
@@ -189,7 +189,7 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
 
 
 def lock_time(store: Store, start: int, end: int) -> LockTime:
-    """Return how long the initiators had waited for a target that learned of one in a window."""
+    """Return how long initiators had waited for the lock that they got in a window."""
     took = _D.locked_at - _D.begun_at
     mean = sa.func.avg(took)
     figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))
@@ -200,7 +200,7 @@ def lock_time(store: Store, start: int, end: int) -> LockTime:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits at an instance with one transmission status; ``oldest_at`` as in QueueSample."""
+    """An instance's waiting messages with one status; ``oldest_at`` as in QueueSample."""
 
     instance: str
     status: int
@@ -211,7 +211,7 @@ class Waiting:
 
 
 def find_waiting(store: Store) -> dict[str, tuple[Waiting, ...]]:
-    """Return what waits, by instance."""
+    """Return the waiting messages, by instance."""
     figures = (
         sa.func.sum(_D.depth).label("messages"),
         sa.func.count().label("dialogs"),

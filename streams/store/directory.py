@@ -1,4 +1,4 @@
-"""A directory of services in somebody's database: a table, or a view, that is only read."""
+"""A directory of services in a database: a table, or a view, that is only read."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _REMEDY = "docs/writing_a_service.md has the table that a directory is."
 
 
 class SqlDirectory:
-    """The directory in the database at an SQLAlchemy URL, asked anew for each service."""
+    """The directory in the database at an SQLAlchemy URL, queried for each service."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @classmethod
     def open(cls, url: str) -> SqlDirectory:
-        """Return the directory at a URL; raises UsageError where no such address can be."""
+        """Return the directory at a URL; raise UsageError if it is invalid."""
         return cls(engine_for(url, create=False, remedy=_REMEDY))
 
     @property
     def address(self) -> str:
-        """Return the URL as a user may see it: without the password."""
+        """Return the URL for users: without the password."""
         return shown(self._engine.url)
 
     def find(self, service: str) -> tuple[Offer, ...]:
@@ -58,7 +58,7 @@ class SqlDirectory:
                 f"The directory in {self.address} cannot be read: {reason}.", _REMEDY
             ) from error
         finally:
-            self._engine.dispose()  # questions are rare, and a connection that is kept goes stale
+            self._engine.dispose()  # queries are rare, and a kept connection goes stale
 
     def _offer(self, row: Any) -> Offer:
         """Return a row as it is; in a view anything may be NULL."""

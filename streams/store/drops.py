@@ -1,4 +1,4 @@
-"""Drops and delays: events with a number, by instance, route and the services between."""
+"""Drops and delays: events with a number, by instance, route and services."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """How often copies went no further for one reason, and when it was last so (a window's end).
+    """How often copies were not forwarded for one reason, and when last (a window's end).
 
-    ``what`` is dropped, delayed, undeliverable or corrupted; ``text`` says what ``error`` means.
-    ``route``: the names of the routes that were chosen there, joined by ``, ``; None if none was.
+    ``what`` is dropped, delayed, undeliverable or corrupted; ``text`` explains ``error``.
+    ``route``: the names of the chosen routes, joined by ``, ``; None if there was none.
     """
 
     what: str

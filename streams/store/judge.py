@@ -1,6 +1,6 @@
-"""What is wrong, how bad it is, where, and what to do: the one place that decides it.
+"""Decide what is wrong, how severe it is, where, and what to do.
 
-Everything it goes by is given to it as values; :mod:`streams.store.situation` reads them.
+The input are values; :mod:`streams.store.situation` reads them.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ Row = TypeVar("Row")
 Key = TypeVar("Key")
 
 LAG_LEAST = 100
-"""So many records behind is nothing to speak of."""
+"""Records of lag up to which it is ignored."""
 LAG_LOOKS = 60_000
-"""A lag that has not shrunk in any look of so many milliseconds is not worked off."""
+"""Milliseconds without a decrease after which a lag counts as not being worked off."""
 SILENT = 60_000
-"""Figures that are older than so many milliseconds say nothing about now."""
+"""Milliseconds after which figures are too old to describe the present."""
 
 REMEDIES: Mapping[int, str] = {
-    Number.NO_ROUTE: "Make a route to the service; 'hopline explain' says which ones are asked.",
-    Number.TARGET_UNREACHABLE: "Start the worker of the next hop, or let the route lead elsewhere.",
-    Number.QUEUE_DISABLED: "Turn the queue on (hopline queue), when its reader is mended.",
-    Number.WAITING_FOR_CONFIGURATION: "Let the broker configuration service answer, or make the "
-    "route yourself.",
-    Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER where the message comes from.",
-    Number.FORWARDING_DISABLED: "Let the endpoint of the gateway forward: "
-    "MESSAGE_FORWARDING = ENABLED.",
-    Number.SERVICE_NOT_HERE: "Create the service there, or let the route lead to where it is.",
-    Number.BROKER_NOT_HERE: "ALTER ROUTE with the broker id that the target's database has now.",
+    Number.NO_ROUTE: "Create a route to the service; 'hopline explain' shows which routes match.",
+    Number.TARGET_UNREACHABLE: "Start the worker of the next hop, or change the route.",
+    Number.QUEUE_DISABLED: "Fix the queue's reader, then enable the queue (hopline queue).",
+    Number.WAITING_FOR_CONFIGURATION: "Start the broker configuration service, or create the "
+    "route.",
+    Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER in the sender's database.",
+    Number.FORWARDING_DISABLED: "Enable forwarding at the gateway's endpoint: MESSAGE_FORWARDING "
+    "= ENABLED.",
+    Number.SERVICE_NOT_HERE: "Create the service there, or change the route to where it is.",
+    Number.BROKER_NOT_HERE: "ALTER ROUTE with the current broker id of the target's database.",
 }
-"""What to do about a transmission status."""
-_LOOK = "Ask 'hopline trace' how far a probe comes, and 'hopline query sys.transmission_queue'."
+"""The remedy for each transmission status."""
+_LOOK = (
+    "Run 'hopline trace' to see how far a probe gets, and 'hopline query sys.transmission_queue'."
+)
 
 
 def decide(facts: Facts) -> tuple[Alarm, ...]:
-    """Return everything that is wrong, the worst first."""
+    """Return all alarms, the worst first."""
     found = [alarm for rule in _RULES for alarm in rule(facts)]
     return tuple(sorted(found, key=lambda a: (-a.severity, -a.count, a.kind.value, a.where)))
 
@@ -54,10 +56,10 @@ def _repeats(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.ERROR,
             AlarmKind.REPEAT,
-            f"{counted(len(rows), 'message')} came into this queue more than once.",
+            f"{counted(len(rows), 'message')} arrived in this queue more than once.",
             topic,
             "Exactly-once is broken: keep the topics and 'hopline tail' of the dialog, and look "
-            "for a producer that writes into the queue by itself.",
+            "for a producer that writes directly into the queue.",
             len(rows),
             min(r.first_at for r in rows),
             _some(r.conversation for r in rows),
@@ -70,11 +72,10 @@ def _several_targets(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.ERROR,
             AlarmKind.SEVERAL_TARGETS,
-            f"Copies{whom} reach several targets: a second one has answered "
+            f"Copies{whom} reach several targets: a second target answered "
             f"{counted(len(dialogs), 'dialog')}.",
             where,
-            "Let routes lead to one target: 'hopline check' finds those that send to several "
-            "(TA-12).",
+            "Route to one target only: 'hopline check' finds routes that send to several (TA-12).",
             len(dialogs),
             min(row.first_at for row in rows),
             _some(dialogs),
@@ -82,7 +83,7 @@ def _several_targets(facts: Facts) -> Iterator[Alarm]:
 
 
 def _towards(trouble: Trouble, facts: Facts) -> tuple[str, str]:
-    """Return where a dialog that two targets answered began, and its far service, if known."""
+    """Return the initiator's place of a dialog with two targets, and its far service, if known."""
     side = facts.refusing.get(trouble.conversation)
     if side is None:
         return trouble.instance, ""
@@ -93,15 +94,18 @@ def _links(facts: Facts) -> Iterator[Alarm]:
     down = [link for link in facts.links if link.up is False]
     for instance, links in _by(down, lambda link: link.other):
         held = sum(link.held_copies for link in links)
-        waits = f" {counted(held, 'copy').replace('copys', 'copies')} are held for what is down."
+        waits = (
+            f" {counted(held, 'copy').replace('copys', 'copies')} are buffered for instances "
+            "that are down."
+        )
         yield Alarm(
             Severity.ERROR,
             AlarmKind.LINK_DOWN,
             f"{instance} sends no heartbeat; {listed([link.instance for link in links])} "
             f"send{'s' if len(links) == 1 else ''} to it.{waits if held else ''}",
             instance,
-            "See whether its worker runs and reaches Kafka (hopline status); until then let routes "
-            "lead around it.",
+            "Check that its worker runs and reaches Kafka (hopline status); until then route "
+            "around it.",
             len(links),
             links[0].seen_at,
         )
@@ -111,7 +115,7 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
     for group in facts.dialogs.get(Which.STUCK, ()):
         number = group.status
         if number == Number.QUEUE_DISABLED or not group.messages:
-            continue  # what is parked has an alarm of its own
+            continue  # parked messages have their own alarm
         why = f"{number}: {text_of(number)}" if number else "no acknowledgement comes back"
         yield Alarm(
             Severity.ERROR,
@@ -161,14 +165,14 @@ _DIALOGS = (
         Which.UNLOCKED,
         AlarmKind.UNLOCKED,
         Severity.WARNING,
-        "the initiator has sent, and no target has answered.",
+        "the initiator has sent messages, and no target has answered.",
         _LOOK,
     ),
     (
         Which.FAILED,
         AlarmKind.FAILED,
         Severity.WARNING,
-        "they have just failed and are in the state ERROR.",
+        "they failed recently and are in the state ERROR.",
         "'hopline tail' shows why (event 124); their applications find an Error in their queues.",
     ),
     (
@@ -182,14 +186,14 @@ _DIALOGS = (
         Which.IDLE,
         AlarmKind.IDLE,
         Severity.INFO,
-        "nothing was said for an hour, and nobody has ended them.",
-        "Find out which application forgets END CONVERSATION; give dialogs a lifetime.",
+        "no message for an hour, and not ended.",
+        "Find the application that does not call END CONVERSATION; set a dialog lifetime.",
     ),
 )
 
 
 ALARMING = (Which.STUCK, *(row[0] for row in _DIALOGS))
-"""The kinds of dialogs that are an alarm."""
+"""The kinds of dialogs that raise an alarm."""
 
 
 def _lags(facts: Facts) -> Iterator[Alarm]:
@@ -201,11 +205,11 @@ def _lags(facts: Facts) -> Iterator[Alarm]:
             yield Alarm(
                 Severity.WARNING,
                 AlarmKind.LAG,
-                f"The {role} is {counted(counts[-1], 'record')} behind in {topic}, and it does not "
-                "become less.",
+                f"The {role} is {counted(counts[-1], 'record')} behind in {topic}, and the lag "
+                "does not decrease.",
                 instance,
-                "See whether the worker runs (hopline status); give it another slot or a machine "
-                "of its own.",
+                "Check that the worker runs (hopline status); add a slot or move it to its own "
+                "machine.",
                 counts[-1],
                 rows[0].at,
             )
@@ -222,7 +226,7 @@ def _malformed(facts: Facts) -> Iterator[Alarm]:
             AlarmKind.MALFORMED,
             f"{counted(total, 'record')} cannot be read: {listed(sorted(reasons))}.",
             topic,
-            "'hopline tail' shows them; find out who else writes into this topic.",
+            "'hopline tail' shows them; find the other producer that writes into this topic.",
             total,
             min(row.window_start for row in rows),
         )
@@ -234,9 +238,9 @@ def _late(facts: Facts) -> Iterator[Alarm]:
             yield Alarm(
                 Severity.INFO,
                 AlarmKind.LATE,
-                f"{counted(rows, 'row')} came too late and are in no window.",
+                f"{counted(rows, 'row')} arrived too late and are in no window.",
                 query,
-                "The figures of their windows are too low; 'hopline verify' counts everything.",
+                "The counts of their windows are too low; 'hopline verify' counts everything.",
                 rows,
             )
 
@@ -246,9 +250,9 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.WARNING,
             AlarmKind.STALE,
-            "Nobody looks: these figures are of the past.",
+            "No monitor is running: these figures are outdated.",
             "monitor",
-            "Start 'hopline monitor' again; it goes on where it was.",
+            "Start 'hopline monitor' again; it resumes at its checkpoint.",
             since=facts.looked_at,
         )
 

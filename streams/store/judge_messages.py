@@ -1,4 +1,4 @@
-"""What is wrong with single messages: those that got lost, and numbers that queues lack."""
+"""Alarms about single messages: lost ones, and numbers that queues lack."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def gaps(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.ERROR,
             AlarmKind.GAP,
-            f"{counted(absent, 'message')} at least should stand between others of their dialogs "
-            "in this queue, and do not.",
+            f"{counted(absent, 'message')} at least should be between others of their dialogs "
+            "in this queue, but are missing.",
             topic,
-            "Exactly-once is broken, or somebody has deleted records: keep the topics and run "
-            "'hopline verify'.",
+            "Exactly-once is broken, or records were deleted: keep the topics and run 'hopline "
+            "verify'.",
             absent,
             min(gap.first_at for gap in found.values()),
             tuple(dict.fromkeys(conversation for conversation, _ in found))[:5],

@@ -1,4 +1,4 @@
-"""Every kind of row, and the statement that writes rows of it."""
+"""The kinds of rows, and the statements that write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: dict[type, RowKind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
 
 
 def upsert(kind: RowKind, dialect: str) -> sa.Executable:
-    """Return the statement that writes rows of a kind, unless the known ones count more."""
+    """Return the statement that writes rows of a kind, unless stored ones count more."""
     if kind.forgets:
         return _forget(kind)
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
@@ -40,7 +40,7 @@ def _kept(table: sa.Table, new: Any, name: str, unless: tuple[str, ...]) -> Any:
 
 
 def _forget(kind: RowKind) -> sa.Executable:
-    """Return the statement that notes of rows that nothing is kept of them any more."""
+    """Return the statement that marks rows as removed."""
     table = kind.table
     gone = sa.bindparam("b_gone_at", type_=table.c.gone_at.type)
     place = sa.bindparam("b_position", type_=table.c.position.type)

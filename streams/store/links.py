@@ -1,4 +1,4 @@
-"""Links: what is known of each ordered pair of instances of which one sends to the other."""
+"""Links: figures of each ordered pair of instances of which one sends to the other."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as it was in a window of time, and at its end.
+    """A link in a window of time, and at its end.
 
-    ``up`` tells whether the receiving instance sent heartbeats at the end (None: nobody looked),
-    ``up_share`` in which part of the time in which somebody looked, ``seen_at`` when the last one
-    came. ``count`` messages were delivered in the window that had passed it, ``rate`` a second;
-    p50, p95, p99 and max are their milliseconds on it, None where there were none.
-    ``held_copies`` and ``held_bytes`` (of bodies) are what the sending instance holds for all next
-    hops that are down; told of each link that is. ``routed``: its routes lead there.
+    ``up`` tells whether the receiving instance sent heartbeats at the end (None: no samples),
+    ``up_share`` in which part of the sampled time, ``seen_at`` when the last one arrived. ``count``
+    messages were delivered over it in the window, ``rate`` a second; p50, p95, p99 and max are
+    their milliseconds on it, None without any. ``held_copies`` and ``held_bytes`` (of bodies) are
+    what the sending instance buffers for all next hops that are down; reported for each such link.
+    ``routed``: its routes lead there.
     """
 
     instance: str
@@ -51,10 +51,10 @@ class Link:
 def find_links(
     store: Store, start: int, end: int, *, of: str | None = None, latency: bool = True
 ) -> tuple[Link, ...]:
-    """Return all links that were there in [start, end), epoch milliseconds.
+    """Return all links that existed in [start, end), epoch milliseconds.
 
     ``of`` keeps those from and to one instance. Without ``latency`` there are no percentiles, and
-    the database alone counts: of thousands of links that is the difference between 0.1 and 10 s.
+    the database alone counts: for thousands of links 0.1 s instead of 10 s.
     """
     at = min(end, looked_at(store) or end)
     heartbeats = {
@@ -80,7 +80,7 @@ def find_links(
 
 
 class _Legs(NamedTuple):
-    """What has passed a link within so many seconds; it may be counted beyond what was timed."""
+    """What has used a link within so many seconds; it may be counted beyond what was timed."""
 
     passed: Histogram
     counted: int
@@ -142,7 +142,7 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
 
 
 def _legs(of: str | None, end: int, columns: Columns) -> sa.ColumnElement[bool]:
-    """Return the condition of windows that are over by ``end`` and are about links, maybe of one.
+    """Return the condition for windows that are over by ``end``, of links, perhaps of one.
 
     The first leg is from the command to the sender's own forwarder.
     """

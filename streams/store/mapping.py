@@ -1,4 +1,4 @@
-"""Between the rows of :mod:`streams.store.rows` and the columns of their tables."""
+"""Convert the rows of :mod:`streams.store.rows` to and from columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.store.rows import Cause, Row
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 _LISTS = {"histogram", "statuses"}
-"""Columns that hold pairs of a value and its count, as JSON."""
+"""Columns that hold pairs of value and count, as JSON."""
 
 
 def to_columns(row: Row) -> dict[str, Any]:
@@ -24,14 +24,14 @@ def to_columns(row: Row) -> dict[str, Any]:
 
 
 def as_columns(row: Row) -> tuple[str, str, dict[str, Any]]:
-    """Return a row as table, key and values by column: for whoever writes it elsewhere."""
+    """Return a row as table, key and values by column, for other writers."""
     kind = KINDS[type(row)]
     values = _values(row)
     return kind.table.name, kind.key(values), values
 
 
 def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
-    """Return the row of a kind that a result of its table holds."""
+    """Return the row of a kind from a result of its table."""
     values = {field.name: columns[field.name] for field in fields(kind)}
     if values.get("cause") is not None:
         values["cause"] = Cause(values["cause"])

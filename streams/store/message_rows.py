@@ -1,4 +1,4 @@
-"""What single messages tell: that one is missing, was found after all, or came more than once.
+"""Single messages with problems: missing, found later, or duplicated.
 
 Times are epoch milliseconds.
 """
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 class MissingMessage:
     """A message that was transmitted and had not arrived a horizon later.
 
-    ``sender`` is after whom the topic is named that it was transmitted into: an instance, or a
-    mirrored pair. ``error`` is why a copy was dropped or refused, by the last event that says so
-    (at ``error_at``, by ``error_by``); 0 where none does. ``seen_at`` is its last heartbeat.
+    ``sender`` is the owner of the topic that it was transmitted into: an instance, or a mirrored
+    pair. ``error`` is why a copy was dropped or rejected, by the last such event (at ``error_at``,
+    by ``error_by``); 0 without one. ``seen_at`` is the last sighting.
     """
 
     conversation: str
@@ -36,7 +36,7 @@ class MissingMessage:
 class FoundMessage:
     """A message that arrived longer after its first transmission than the horizon.
 
-    If it was missing, it is no more. ``places`` are ``instance/database``.
+    If it was missing, it no longer is. ``places`` are ``instance/database``.
     """
 
     conversation: str
@@ -47,11 +47,11 @@ class FoundMessage:
 
 @dataclass(frozen=True, slots=True)
 class CopiedMessage:
-    """A message of which more than one copy came to an endpoint, all within the horizon.
+    """A message of which several copies reached an endpoint, all within the horizon.
 
-    ``copies`` came from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
-    ``places``: ``instance/database``), the others were removed. The rest says how many were
-    superfluous and why (see :class:`streams.store.Cause`).
+    ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
+    ``places``: ``instance/database``), the others were removed. The rest are the numbers of
+    duplicates by cause (see :class:`streams.store.Cause`).
     """
 
     conversation: str
@@ -78,8 +78,8 @@ class Gap:
     """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
 
     Seen in a stretch of time, from ``first_at`` to ``last_at``: ``count`` messages have numbers
-    from ``first`` to ``last``, so at least ``missing`` are not there. None are where as many came
-    twice: that is an alarm of its own, and takes this one back.
+    from ``first`` to ``last``, so at least ``missing`` are absent. None are if as many are
+    duplicated: that is a separate alarm, and cancels this one.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Messages that did not arrive: which ones, what is known of each, and what to do about it."""
+"""Missing messages: which ones, what is known of each, and what to do about it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from streams.store.store import Store
 
 Item = TypeVar("Item")
 _AT_ONCE = 500
-"""So many values may stand in one condition, and fewer than any database allows."""
+"""Maximum values in one SQL condition; every database allows more."""
 
 
 class Whereabouts(Enum):
-    """Where a message is that is in no queue, as far as its dialog's state tells."""
+    """Where a missing message is, according to its dialog's state."""
 
     LOST = "lost"
-    """It was acknowledged, and nothing says why no application was shown it."""
+    """Acknowledged, but no event explains why no application received it."""
     WAITING = "waiting"
-    """It is in the sender's transmission queue and is still tried, or waits for a queue."""
+    """In the sender's transmission queue and still retried, or waiting for a queue."""
     DISCARDED = "discarded"
     """Its dialog was over before it arrived: expired, in error, or ended by an application."""
     UNKNOWN = "unknown"
-    """Nothing is known of its dialog."""
+    """Nothing is known about its dialog."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A missing message, where it is, why (a sentence), and the remedy (another one)."""
+    """A missing message, its location, the reason (a sentence), and the remedy (another one)."""
 
     message: MissingMessage
     whereabouts: Whereabouts
@@ -47,17 +47,17 @@ class Missing:
 
 _REMEDIES: Mapping[Whereabouts, str] = {
     Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
-    "--conversation' of it; the application must send it again.",
-    Whereabouts.WAITING: "Nothing, if what it waits for comes back; 'hopline query "
-    "sys.transmission_queue' says what that is.",
-    Whereabouts.DISCARDED: "Begin a new dialog and send it again, if it is still wanted.",
-    Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it came; 'hopline verify' "
-    "holds it against the state of its dialog.",
+    "--conversation'; the application must send the message again.",
+    Whereabouts.WAITING: "Nothing, if the cause goes away; 'hopline query "
+    "sys.transmission_queue' shows the cause.",
+    Whereabouts.DISCARDED: "Begin a new dialog and send the message again, if it is still needed.",
+    Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it got; 'hopline verify' "
+    "compares it with the dialog's state.",
 }
 
 
 def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-    """Return the messages that are missing still, the newest first."""
+    """Return the messages that are still missing, the newest first."""
     wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
     rows = store.select(MissingMessage, wanted)
     sides = _sides(store, sorted({row.conversation for row in rows}))
@@ -65,7 +65,7 @@ def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing
 
 
 def count_missing(store: Store) -> int:
-    """Return how many messages are missing still."""
+    """Return the number of messages that are still missing."""
     (row,) = store.ask(_missing(sa.select(sa.func.count().label("n")).select_from(MISSING)))
     return int(row["n"])
 
@@ -73,19 +73,19 @@ def count_missing(store: Store) -> int:
 def locate(
     message: MissingMessage, sides: Sequence[DialogSide], now: int
 ) -> tuple[Whereabouts, str]:
-    """Tell where a message is by what both sides of its dialog say; and why, in a sentence.
+    """Locate a message by the state of both sides of its dialog; return the reason too.
 
-    The rules in this order: expired, a side in error, waiting, refused with an acknowledgement,
+    The rules in this order: expired, a side in error, waiting, rejected with an acknowledgement,
     ended, lost.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
     if message.expires_at <= now:
-        return Whereabouts.DISCARDED, "The lifetime of its dialog is over."
+        return Whereabouts.DISCARDED, "The lifetime of its dialog has expired."
     if any(side.error_at is not None for side in sides):
         return Whereabouts.DISCARDED, "Its dialog has ended in error."
     if sender is None:
-        return Whereabouts.UNKNOWN, "Nothing is known of its sender's side."
+        return Whereabouts.UNKNOWN, "The sender's side is unknown."
     if sender.ended_at is None and message.sequence >= sender.acknowledged:
         why = f" ({sender.status}: {text_of(sender.status)})" if sender.status else ""
         return Whereabouts.WAITING, f"It is in the transmission queue of {sender.instance}{why}."
@@ -95,7 +95,7 @@ def locate(
         return Whereabouts.DISCARDED, "Its target does not accept the contract."
     if any(side.ended_at is not None or side.state in _ENDING for side in sides):
         return Whereabouts.DISCARDED, "An application has ended its dialog."
-    return Whereabouts.LOST, "It was acknowledged, and is in no queue."
+    return Whereabouts.LOST, "It was acknowledged, but is in no queue."
 
 
 _ENDING = ("DI", "DO", "CD")

@@ -1,4 +1,4 @@
-"""What the store lets go: rows that are about a time long past."""
+"""Delete rows about times long past."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DATED: Mapping[type, str] = {
     FoundMessage: "delivered_at",
     CopiedMessage: "last_at",
     Gap: "last_at",
-    DialogSide: "gone_at",  # null while anything is kept of it
+    DialogSide: "gone_at",  # null while it exists
     Trouble: "last_at",
     **dict.fromkeys(SAMPLES, "until"),
 }
-"""Which column says what time a row is about."""
+"""The column that holds the time of a row, by table."""
 
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:
-    """Return the statements that delete what is about a time before an instant (epoch ms)."""
+    """Return the statements that delete rows about times before an instant (epoch ms)."""
     tables = ((KINDS[kind].table, column) for kind, column in _DATED.items())
     return tuple(sa.delete(table).where(table.c[column] < before) for table, column in tables)

@@ -1,6 +1,6 @@
-"""Percentiles of values that are given with their frequencies.
+"""Percentiles of values with frequencies.
 
-Percentiles of windows cannot be combined; their histograms can. That is why every window keeps one.
+Percentiles of windows cannot be combined; their histograms can. So every window has one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 Histogram = tuple[tuple[float, int], ...]
-"""Values in ascending order, each with how often it occurred."""
+"""Values in ascending order, each with its number of occurrences."""
 
 
 def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
-    """Return the histogram of everything that the given ones count."""
+    """Return the sum of histograms."""
     total: Counter[float] = Counter()
     for histogram in histograms:
         for value, count in histogram:
@@ -25,9 +25,9 @@ def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
 
 
 def percentile(histogram: Histogram, share: float) -> float:
-    """Return the value below which ``share`` (0 to 1) of all lie; linear between two ranks.
+    """Return the value below which ``share`` (0 to 1) of all are; linear between two ranks.
 
-    The same definition as Spark's ``percentile``. Raises ValueError where nothing was counted.
+    The same definition as Spark's ``percentile``. Raises ValueError for an empty histogram.
     """
     ends = list(accumulate(count for _, count in histogram))
     if not ends or not ends[-1]:

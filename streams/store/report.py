@@ -1,4 +1,4 @@
-"""What a report asks the store: percentiles over everything, duplicates by cause."""
+"""Queries of reports: percentiles over everything, duplicates by cause."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from"
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """Latency in milliseconds over all windows; ``key`` has one value per dimension asked for."""
+    """Latency in milliseconds over all windows; ``key`` has one value per dimension."""
 
     key: tuple[str, ...]
     count: int
@@ -59,7 +59,7 @@ class EventTotal:
 
 
 class Report:
-    """Questions to a store. Everything is computed anew by each call.
+    """Queries on a store. Every call computes the result again.
 
     With ``between`` two instants (epoch milliseconds) they are about the windows that begin then.
     """
@@ -68,11 +68,11 @@ class Report:
         self._store, self._between = store, between
 
     def as_of(self) -> int | None:
-        """Return as of when the figures are, in epoch milliseconds; None where nobody knows."""
+        """Return the time of the figures, in epoch milliseconds; None if unknown."""
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
-        """Return the end-to-end latencies by window and path, oldest first; of None all legs."""
+        """Return the end-to-end latencies by window and path, oldest first; for None all legs."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
@@ -100,10 +100,10 @@ class Report:
         return tuple(row for row in self.event_windows() if row.cause)
 
     def duplicates_by_cause(self) -> dict[Cause, int]:
-        """Return how many duplicates there were, as soon as they are; all causes are keys.
+        """Return the number of duplicates so far by cause; all causes are keys.
 
-        What an event alone tells: by its attempt (:meth:`copies_by_cause` tells more, later).
-        SEVERAL_TARGETS are copies at refused targets (11224), the others copies that the target's
+        Based on single events: by the attempt (:meth:`copies_by_cause` is exact, but later).
+        SEVERAL_TARGETS are copies at rejected targets (11224), the others copies that the target's
         endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
@@ -124,8 +124,8 @@ class Report:
     def event_counts(self) -> tuple[EventWindow, ...]:
         """Return all trace events by window, instance, route and cause.
 
-        The database adds them up, whatever services they name: a writer of hostile frames can name
-        another one in each.
+        The database adds them up, whatever services they name: a hostile producer can name another
+        one in each frame.
         """
         columns = EVENTS.c
         keys = [columns[name] for name in _COUNTED_BY]
@@ -145,15 +145,15 @@ class Report:
         return tuple(EventTotal(*key, count) for key, count in sorted(total.items()))
 
     def malformed(self) -> tuple[MalformedWindow, ...]:
-        """Return the records that could not be read, by window, topic and reason."""
+        """Return the records that could not be decoded, by window, topic and reason."""
         return self._store.read(MalformedWindow, between=self._between)
 
     def repeats(self) -> tuple[Repeat, ...]:
-        """Return the alarms: messages that one queue holds twice. There must be none."""
+        """Return the alarms: messages that one queue has twice. Must be empty."""
         return self._store.read(Repeat)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """Return the alarms: numbers that a dialog's messages in a queue lack. There must be none.
+        """Return the alarms: numbers that a dialog's messages in a queue lack. Must be empty.
 
         One gap may be seen in two windows, which overlap.
         """
@@ -162,7 +162,7 @@ class Report:
     def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
         """Return messages that have not arrived, the newest first, with what is known of each.
 
-        ``now`` is in epoch milliseconds: it says which dialogs have expired.
+        ``now`` is in epoch milliseconds: it determines which dialogs have expired.
         """
         return find_missing(self._store, now, limit=limit)
 
@@ -179,8 +179,8 @@ class Report:
     def copies_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates by cause; every cause is a key.
 
-        Each message's copies were held against each other, so this is exact, and says it when the
-        message's session is over: :meth:`duplicates_by_cause` says at once what the attempt tells.
+        Each message's copies were compared, so this is exact, and available when the message's
+        session is over: :meth:`duplicates_by_cause` is immediate, and based on the attempt.
         """
         columns = KINDS[CopiedMessage].table.c
         sums = [
@@ -190,7 +190,7 @@ class Report:
         return {cause: int(row[name]) for name, cause in COPY_COLUMNS.items()}
 
     def late(self) -> dict[str, int]:
-        """Return by query how many rows came too late to be counted; all 0 means complete."""
+        """Return by query how many rows were too late to be counted; all 0 means complete."""
         total: Counter[str] = Counter()
         for row in self._store.progress():
             total[row.query] += row.late

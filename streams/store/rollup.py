@@ -1,12 +1,12 @@
-"""Windows of latency put together to longer ones, for questions about days.
+"""Merge windows of latency into longer ones, for queries over days.
 
-A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. Of
-stretches that are over, the same figures are kept once more by ten minutes. They are exact as well:
-histograms are added, nothing is averaged.
+A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. Past
+figures are also stored by ten minutes. They are exact as well: histograms are added, nothing is
+averaged.
 
-Stretches are put together in the order of time, so that what lies before the end of the last one is
-there, and what lies behind it is in the windows alone. Whoever writes a window that lies before it
-takes those back that it makes untrue (:meth:`streams.store.Store.write`).
+Stretches are merged in time order, so that everything before the end of the last one is there, and
+everything later is in the windows alone. Writing an earlier window deletes the stretches that it
+invalidates (:meth:`streams.store.Store.write`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streams.store.store import Store
 from streams.store.tables import LATENCY, STRETCH, STRETCHES
 
 LONG = 3 * 3_600_000
-"""Questions about a time that is shorter are answered from the windows, in milliseconds."""
+"""Shortest period in milliseconds answered from the roll-up; shorter ones use the windows."""
 
 FOREVER = 1 << 62
 Between = tuple[int, int] | None
@@ -43,9 +43,9 @@ _GROUP = tuple(
 
 
 def roll_up(store: Store, now: int, most: int = 12) -> int:
-    """Sum up windows that are over and not summed up yet; return the number of stretches.
+    """Merge windows that are over and not merged yet; return the number of stretches.
 
-    ``most`` limits how long that takes. ``now`` is epoch milliseconds.
+    ``most`` limits the duration. ``now`` is epoch milliseconds.
     """
     for done in range(most):
         start = _next(store)
@@ -65,7 +65,7 @@ def stretches_of(windows: Iterable[LatencyWindow]) -> tuple[LatencyStretch, ...]
 
 
 def read_latencies(store: Store, between: Between, which: Condition) -> tuple[LatencyWindow, ...]:
-    """Return the latencies of the windows that begin in a time, by stretches where it is long.
+    """Return the latencies of the windows that begin in a time, by stretches if it is long.
 
     ``between`` are two instants, [start, end) in epoch milliseconds, or None for all windows;
     ``which`` is a condition on columns of the table.
@@ -95,7 +95,7 @@ def _beginning_in(
 
 
 def _next(store: Store) -> int | None:
-    """Return the beginning of the stretch that comes next; None where nothing is to be done."""
+    """Return the start of the next stretch; None if nothing is to be done."""
     columns = LATENCY.c
     first = (
         sa.select(columns.window_start, columns.window_end)

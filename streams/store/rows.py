@@ -16,22 +16,22 @@ class Cause(Enum):
     RETRY = "retry"
     """The sender transmitted again (attempt above 0): an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
-    """One transmission arrived twice: a forwarder passed it on again, after a crash say."""
+    """One transmission arrived twice: a forwarder passed it on again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"
     """The sender's forwarder sent it over several routes at once (transport ALL)."""
     SEVERAL_TARGETS = "several targets"
-    """It reached a second target, which another one's acknowledgement had excluded (11224)."""
+    """It reached a second target, which the acknowledgement of another one had excluded (11224)."""
     REPLAY = "application replay"
     """The application issued it again under the same id, and it was accepted again."""
     UNKNOWN = "unknown"
-    """Nothing tells; what it is a copy of came longer ago than the duplicate horizon, say."""
+    """No evidence, for example because the original is older than the duplicate horizon."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyWindow:
-    """How long the messages took that were delivered in one window over one path.
+    """Latency of the messages that were delivered in one window over one path.
 
-    ``leg`` 0 is the whole path, from the application's command to the queue. Leg 1 lasts from the
+    ``leg`` 0 is the whole path, from the application's command to the queue. Leg 1 is from the
     command to the first visit (``leg_from`` is empty), leg n from visit n - 1 to visit n; the legs
     of a message add up to its leg 0. ``target`` is ``instance/database``, ``path`` is like
     ``ServerA>GatewayA>ServerB/DatabaseB`` with ``hops`` 2. ``attempts`` counts the transmissions
@@ -60,14 +60,14 @@ class LatencyWindow:
 
 @dataclass(frozen=True, slots=True)
 class LatencyStretch(LatencyWindow):
-    """What the windows of a longer time say together (:mod:`streams.store.rollup`)."""
+    """The merged windows of a longer time (:mod:`streams.store.rollup`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """How often one trace event happened in a window; ``cause`` where it removed a copy.
+    """How often one trace event happened in a window; ``cause`` if it removed a copy.
 
-    ``route``: by which routes a copy would have gone that went no further, joined by ``, ``.
+    ``route``: the routes of a copy that was not forwarded, joined by ``, ``.
     """
 
     window_start: int
@@ -85,7 +85,7 @@ class EventWindow:
 
 @dataclass(frozen=True, slots=True)
 class MalformedWindow:
-    """How many records of a topic could not be read, and why."""
+    """How many records of a topic could not be decoded, and why."""
 
     window_start: int
     window_end: int
@@ -96,7 +96,7 @@ class MalformedWindow:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """An alarm: the same message was put into the same queue more than once.
+    """An alarm: the same message was enqueued more than once.
 
     ``first_at`` and ``last_at`` are when its copies arrived there.
     """
@@ -113,7 +113,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a query has come: its last batch, and the rows that came too late to be counted."""
+    """The progress of a query: its last batch, and the rows that were too late to be counted."""
 
     query: str
     run: str

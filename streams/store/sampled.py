@@ -1,4 +1,4 @@
-"""What samples say: how things are now, were at an instant, or went in a window of time."""
+"""Query samples: now, at an instant, or in a window of time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ AnySample = TypeVar("AnySample", bound=Sample)
 
 
 def looked_at(store: Store) -> int | None:
-    """Return when somebody looked last, epoch milliseconds; None where nobody ever has."""
+    """Return the time of the last samples, epoch milliseconds; None if there are none."""
     lasts = [sa.select(sa.func.max(KINDS[kind].table.c.until)) for kind in SAMPLES]
     found = [value for one in lasts for row in store.ask(one) for value in row.values()]
     return max((value for value in found if value is not None), default=None)
 
 
 def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[AnySample, ...]:
-    """Return how each subject was at an instant; with None, at the last look of all."""
+    """Return the sample of each subject at an instant; for None, the last ones."""
     if at is None:
         at = looked_at(store)
     if at is None:
@@ -39,7 +39,7 @@ def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[Any
 def samples_in(
     store: Store, kind: type[AnySample], start: int, end: int, instance: str | None = None
 ) -> tuple[AnySample, ...]:
-    """Return what was so at some time of [start, end), by subject and oldest first."""
+    """Return the samples valid at some time of [start, end), by subject and oldest first."""
     table = KINDS[kind].table
     within = sa.select(table).where(table.c.at < end, table.c.until >= start)
     if instance is not None:

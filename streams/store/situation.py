@@ -1,4 +1,4 @@
-"""How a cluster is, now or at an instant: dialogs, transmission queues, links, lag, alarms."""
+"""The state of a cluster, now or at an instant: dialogs, queues, links, lag, alarms."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from streams.store.store import Store
 from streams.store.tables import MALFORMED
 
 RECENT = 600_000
-"""What happened so many milliseconds ago or less is an alarm."""
+"""Maximum age in milliseconds of an occurrence that still raises an alarm."""
 _SOME, _REFUSED = 500, 1_000
 
 
 class Situation:
-    """Questions to a store about a cluster. Everything is read anew by each call.
+    """Queries on a store about a cluster. Every call reads again.
 
-    Instants are epoch milliseconds; windows of time are [start, end). Where ``at`` is None the
-    answer is of the last look, which :meth:`looked_at` tells.
+    Instants are epoch milliseconds; windows of time are [start, end). If ``at`` is None the answer
+    is of the last samples, whose time is :meth:`looked_at`.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def looked_at(self) -> int | None:
-        """Return when the cluster was last looked at: "figures as of"; None where it never was."""
+        """Return the time of the last samples: "figures as of"; None if there are none."""
         return looked_at(self._store)
 
     def dialog(self, conversation: str) -> tuple[DialogSide, ...]:
@@ -57,15 +57,15 @@ class Situation:
     def dialogs(
         self, which: Which, now: int, *, instance: str | None = None, limit: int = 100
     ) -> tuple[DialogSide, ...]:
-        """Return dialogs of a kind, those first that need to be looked at most."""
+        """Return dialogs of a kind, the most urgent first."""
         return find_dialogs(self._store, which, now, instance=instance, limit=limit)
 
     def dialog_counts(self, now: int, start: int, end: int) -> DialogCounts:
-        """Return how many dialogs are of each kind, and what happened to dialogs in a window."""
+        """Return the number of dialogs of each kind, and of dialog events in a window."""
         return count_dialogs(self._store, now, start, end)
 
     def lock_time(self, start: int, end: int) -> LockTime:
-        """Return how long initiators that learned who answers in a window had waited for it."""
+        """Return how long initiators that were locked in a window had waited for it."""
         return lock_time(self._store, start, end)
 
     def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
@@ -76,7 +76,7 @@ class Situation:
         return self._store.select(Trouble, found.order_by(TROUBLES.c.last_at.desc()).limit(1_000))
 
     def waiting(self) -> dict[str, tuple[Waiting, ...]]:
-        """Return what dialogs say that waits now, by instance and transmission status."""
+        """Return what waits now according to dialogs, by instance and transmission status."""
         return find_waiting(self._store)
 
     def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
@@ -86,7 +86,7 @@ class Situation:
     def queues_over_time(
         self, start: int, end: int, instance: str | None = None
     ) -> tuple[QueueSample, ...]:
-        """Return how the transmission queues were: by instance, each row as long as it held."""
+        """Return the transmission queues over time: by instance, each row while it was valid."""
         return samples_in(self._store, QueueSample, start, end, instance)
 
     def lags(self, at: int | None = None) -> tuple[LagSample, ...]:
@@ -100,10 +100,10 @@ class Situation:
     def links(
         self, start: int, end: int, *, of: str | None = None, latency: bool = True
     ) -> tuple[Link, ...]:
-        """Return the links as they were in a window of time, by their names.
+        """Return the links in a window of time, by name.
 
-        ``of`` keeps those of one instance; without ``latency`` they have no percentiles, and of
-        thousands one does not wait for them.
+        ``of`` keeps those of one instance; without ``latency`` they have no percentiles, which is
+        fast for thousands.
         """
         return find_links(self._store, start, end, of=of, latency=latency)
 
@@ -112,7 +112,7 @@ class Situation:
         return find_drops(self._store, start, end)
 
     def alarms(self, now: int) -> tuple[Alarm, ...]:
-        """Return everything that is wrong now, the worst first."""
+        """Return all current alarms, the worst first."""
         return decide(self._facts(now))
 
     def _facts(self, now: int) -> Facts:

@@ -1,7 +1,7 @@
-"""What a cluster's state is made of: dialogs, their troubles, and samples of everything else.
+"""A cluster's state as rows: dialogs, their errors, and samples of everything else.
 
-Times are epoch milliseconds. A sample is a figure that was the same from ``at`` to ``until``, as
-often as somebody looked; the newest one of a subject is how it is now.
+Times are epoch milliseconds. A sample is a figure that was the same from ``at`` to ``until``, in
+all samples taken; the newest one of a subject is its present state.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DialogSide:
 
 @dataclass(frozen=True, slots=True)
 class DialogGone:
-    """The endpoint worker has forgotten a side of a dialog: its record is deleted."""
+    """The endpoint worker has removed a side of a dialog: its record is a tombstone."""
 
     instance: str
     database: str
@@ -69,9 +69,9 @@ class DialogGone:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An event with an error that names a dialog: why it failed (124), where it is refused (160).
+    """An event with an error about a dialog: why it failed (124), where it is rejected (160).
 
-    ``is_initiator``: of 124 which side the endpoint is, of all others which side has sent.
+    ``is_initiator``: for 124 the endpoint's side, otherwise the sender's.
     """
 
     instance: str
@@ -89,7 +89,7 @@ class Trouble:
 class QueueSample:
     """The transmission queue of an instance (or pair): ``messages`` of ``dialogs`` wait in it.
 
-    ``oldest_at`` is the least ``waiting_since``; ``statuses`` how many messages show which number.
+    ``oldest_at`` is the least ``waiting_since``; ``statuses`` is the number of messages per status.
     """
 
     instance: str
@@ -104,7 +104,7 @@ class QueueSample:
 
 @dataclass(frozen=True, slots=True)
 class LagSample:
-    """How many committed records of ``topic`` a worker has not passed.
+    """How many committed records of ``topic`` a worker has not read.
 
     ``topic`` is a kind: cmd, in, ack, out, txq, or ingress (of all clusters that write to it).
     ``role`` is ``endpoint`` or ``forwarder``.
@@ -131,7 +131,7 @@ class HeartbeatSample:
 
 @dataclass(frozen=True, slots=True)
 class BufferedSample:
-    """What an instance's forwarder holds in memory for next hops that are away; bytes of bodies."""
+    """What an instance's forwarder buffers for next hops that are down; bytes of bodies."""
 
     instance: str
     at: int
@@ -142,7 +142,7 @@ class BufferedSample:
 
 @dataclass(frozen=True, slots=True)
 class LinkSample:
-    """The routes of an instance led to another one."""
+    """The routes of an instance lead to another one."""
 
     instance: str
     other: str

@@ -25,9 +25,9 @@ from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, 
 class Store:
     """The figures of one monitor: of one cluster, one topic prefix, one window length.
 
-    Safe to use from several threads. :meth:`write` is idempotent twice over: a batch that is marked
-    as written is not written again, and a figure never shrinks, so that a monitor which begins
-    anew on topics whose beginning is gone does not spoil windows that are complete.
+    Thread-safe. :meth:`write` is idempotent twice over: a batch that is marked as written is not
+    written again, and a figure never shrinks, so that a restarted monitor on trimmed topics does
+    not spoil complete windows.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -35,9 +35,9 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Self:
-        """Open the database at an SQLAlchemy URL and make sure of its tables.
+        """Open the database at an SQLAlchemy URL and check its tables.
 
-        With ``create`` false an SQLite file that does not exist is a UsageError.
+        With ``create`` false a missing SQLite file is a UsageError.
         """
         store = cls(engine_for(url, create=create))
         with store._writing() as connection:
@@ -46,16 +46,16 @@ class Store:
 
     @classmethod
     def look(cls, url: str) -> Self:
-        """Open the database at an SQLAlchemy URL for reading: nothing is made, not even a table.
+        """Open the database at an SQLAlchemy URL for reading: nothing is created, not even a table.
 
-        It may go away and come back: each call that finds it away raises SurroundingsError. An
-        SQLite file that does not exist now is a UsageError.
+        It may be temporarily unavailable: a call then raises SurroundingsError. A missing SQLite
+        file now is a UsageError.
         """
         return cls(reading_engine_for(url))
 
     @property
     def address(self) -> str:
-        """Return the URL as a user may see it: without the password."""
+        """Return the URL for users: without the password."""
         return shown(self._engine.url)
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Store:
         self.close()
 
     def claim(self, settings: Mapping[str, str]) -> None:
-        """Note what the figures depend on; a store that holds other figures is a UsageError."""
+        """Store what the figures depend on; a store with different settings is a UsageError."""
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
@@ -80,9 +80,9 @@ class Store:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
                 elif known[name] != value:
                     raise UsageError(
-                        f"The store {self.address} holds other figures: "
+                        f"The store {self.address} has different settings: "
                         f"{name} is {known[name]} there, not {value}.",
-                        "Name another store, or remove this one.",
+                        "Choose another store, or remove this one.",
                     )
 
     def settings(self) -> dict[str, str]:
@@ -92,8 +92,8 @@ class Store:
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write a batch and its marker in one transaction; False if it was written before.
 
-        ``run`` names the checkpoint: batch ids begin at 0 in each. A row that is known replaces the
-        one in the store unless its figure is smaller.
+        ``run`` is the checkpoint: batch ids begin at 0 in each. A row replaces a stored one unless
+        its figure is smaller.
         """
         by_kind: dict[type, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
@@ -101,7 +101,7 @@ class Store:
         with self._writing() as connection:
             if not _mark(connection, query, run, batch_id):
                 return False
-            if LatencyWindow in by_kind:  # what they were put together to is not true any more
+            if LatencyWindow in by_kind:  # stretches merged from them are invalid now
                 first = min(values["window_start"] for values in by_kind[LatencyWindow])
                 connection.execute(STRETCHES.delete().where(STRETCHES.c.window_end > first))
             for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
@@ -109,9 +109,9 @@ class Store:
         return True
 
     def sample(self, rows: Iterable[Sample], *, oldest: int) -> None:
-        """Write samples, or how much longer they hold; remove what is older than ``oldest``.
+        """Write samples, or extend their validity; remove those older than ``oldest``.
 
-        That are samples that held before, dialogs that were forgotten before, and troubles.
+        These are outdated samples, removed dialogs, and errors.
         """
         by_kind: dict[type, list[dict[str, Any]]] = {kind: [] for kind in SAMPLES}
         for row in rows:
@@ -140,7 +140,7 @@ class Store:
         end: int,
         together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
     ) -> None:
-        """Put together the windows that begin in [start, end), while nobody writes any."""
+        """Merge the windows that begin in [start, end), while no writer changes any."""
         begins = LATENCY.c.window_start
         asked = sa.select(LATENCY).where(begins >= start, begins < end)
         with self._writing() as connection:
@@ -153,12 +153,12 @@ class Store:
                 connection.execute(STRETCHES.insert(), rows)
 
     def prune(self, before: int) -> int:
-        """Delete what is about a time before an instant (epoch ms); returns how many rows."""
+        """Delete rows about times before an instant (epoch ms); return their number."""
         with self._writing() as connection:
             return sum(connection.execute(deletion).rowcount for deletion in prunings(before))
 
     def progress(self) -> tuple[Progress, ...]:
-        """Return how far every query has come."""
+        """Return the progress of every query."""
         columns = [BATCHES.c[field.name] for field in fields(Progress)]
         rows = self.ask(sa.select(*columns).order_by(BATCHES.c.query, BATCHES.c.run))
         return tuple(Progress(**row) for row in rows)
@@ -166,7 +166,7 @@ class Store:
     def read(
         self, kind: type[AnyRow], *, between: tuple[int, int] | None = None, **equal: str | int
     ) -> tuple[AnyRow, ...]:
-        """Return the rows of a kind, in the order of what identifies them.
+        """Return the rows of a kind, in the order of their identity.
 
         ``equal`` keeps those whose columns have the given values, ``between`` those whose window
         begins at the first instant or later, and before the second one.
@@ -180,9 +180,9 @@ class Store:
         return self.select(kind, statement.order_by(*order))
 
     def reach(self, instants: Mapping[str, int]) -> None:
-        """Note up to when each query has read: all that was there at an instant (epoch ms).
+        """Store up to when each query has read: everything before an instant (epoch ms).
 
-        Other queries than these there are none any more.
+        Other queries are removed.
         """
         rows = [{"query": query, "at": at} for query, at in instants.items()]
         with self._writing() as connection:
@@ -191,7 +191,7 @@ class Store:
                 connection.execute(REACHED.insert(), rows)
 
     def as_of(self) -> int | None:
-        """Return up to when all queries have read; None where that is not known."""
+        """Return up to when all queries have read; None if unknown."""
         (row,) = self.ask(sa.select(sa.func.min(REACHED.c.at).label("at")))
         at: int | None = row["at"]
         return at
@@ -201,7 +201,7 @@ class Store:
         return tuple(from_columns(kind, row) for row in self.ask(statement))
 
     def ask(self, statement: sa.Select[Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return what a statement selects, by column."""
+        """Return the result of a statement, by column."""
         with self._errors(), self._engine.connect() as connection:
             reading = connection.execution_options(**{READING: True})
             rows = reading.execute(statement).mappings()
@@ -218,7 +218,7 @@ class Store:
             yield
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(f"The store {self.address} does not work: {cause}.") from error
+            raise SurroundingsError(f"The store {self.address} failed: {cause}.") from error
 
 
 def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:

@@ -38,7 +38,7 @@ def key_column() -> Column[str]:
 
 
 STRETCH = 600_000
-"""How long the times are for which latencies are put together, in milliseconds."""
+"""Length in milliseconds of the periods for which latencies are rolled up."""
 
 
 def _latencies(name: str) -> Table:
@@ -139,10 +139,10 @@ SETTINGS = Table(
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """Where one kind of row is kept: what identifies it, and the figure that only ever grows.
+    """The table of one kind of row: its identity, and the figure that only grows.
 
-    ``kept`` are the columns that keep the value they have, if any, as long as the columns named
-    beside them stay the same. What ``forgets`` changes a row that is there, and makes none.
+    ``kept`` are columns that keep their value, if any, as long as the columns listed with them stay
+    the same. A row with ``forgets`` only changes an existing one.
     """
 
     table: Table

@@ -1,6 +1,6 @@
-"""What a process says about itself over HTTP: figures for Prometheus, health, readiness.
+"""A process's own HTTP endpoints: metrics for Prometheus, health, readiness.
 
-The only importer of Prometheus's library, which is loaded only where somebody asks for figures.
+The only importer of Prometheus's library, which is loaded on the first request for metrics.
 """
 
 from streams.telemetry.http import Answers, address_of, answering, health_answer

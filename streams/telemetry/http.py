@@ -1,4 +1,4 @@
-"""``/metrics``, ``/healthz`` and ``/readyz`` of a process, answered by a thread of its own."""
+"""Serve ``/metrics``, ``/healthz`` and ``/readyz`` of a process, in a separate thread."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ _PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
 """Status, content type and body."""
 Answers = dict[str, Callable[[], Answer]]
-"""What is answered, by path."""
+"""Answers by path."""
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Read HOST:PORT, or a port alone, which is one on loopback; raises UsageError."""
+    """Parse HOST:PORT, or a port alone, on loopback; raise UsageError."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"'{text}' is no HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for everybody.")
+        raise UsageError(
+            f"'{text}' is not HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for all hosts."
+        )
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @contextmanager
 def answering(address: str, answers: Answers) -> Iterator[int]:
-    """Answer requests while the block runs; yields the port.
+    """Serve requests while the block runs; yield the port.
 
-    Raises UsageError for an address that is none, SurroundingsError where it cannot be had.
+    Raises UsageError for an invalid address, SurroundingsError if it is unavailable.
     """
     server = _server(address_of(address), answers)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="http", daemon=True)
@@ -69,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = self.answers.get(path)
         known = f"There are {', '.join(self.answers)}.\n".encode()
         status, kind, body = (404, _PLAIN, known) if answer is None else answer()
-        with suppress(ConnectionError):  # who asked may not have waited
+        with suppress(ConnectionError):  # the client may have disconnected
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -77,4 +79,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: whoever asks every few seconds is not news."""
+        """Do not log: periodic requests are not news."""

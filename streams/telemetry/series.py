@@ -1,4 +1,4 @@
-"""Figures in Prometheus's text format, read when somebody asks."""
+"""Metrics in Prometheus's text format, read on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Values of the labels, and the figure."""
+"""Label values and the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Reader(Collector):
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        """Read all figures."""
+        """Read all metrics."""
         for series in self._read():
             counts = series.name.endswith("_total")
             family = CounterMetricFamily if counts else GaugeMetricFamily
@@ -49,7 +49,7 @@ class _Reader(Collector):
 
 
 def exposition_of(read: Callable[[], Iterable[Series]]) -> Callable[[], bytes]:
-    """Return what writes these figures, and the process's own, in Prometheus's text format."""
+    """Return a function that writes these metrics, and the process's own, as Prometheus text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Reader(read))
     ProcessCollector(registry=registry)

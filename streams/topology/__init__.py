@@ -1,9 +1,9 @@
-"""What there is: instances, databases, routes, services, read from a folder or from a catalog.
+"""The topology: instances, databases, routes, services, from a folder or a catalog.
 
 :func:`load` reads ``topology.yaml`` and T-SQL; :func:`routing_instances` compiles the result for
-:mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. Pure but
-for the files that :func:`load` reads; time is an argument. The model is in
-:mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (what a database has).
+:mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. Pure
+except for the files that :func:`load` reads; time is an argument. The model is in
+:mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (databases).
 """
 
 from streams.topology.agents import (

@@ -1,8 +1,7 @@
-"""Who answers which service: the agents that a topology states, and that `hopline up` runs.
+"""The agents of a topology, which answer services and are run by `hopline up`.
 
-An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or an
-application of the user's own (``MODULE:APP``). Agents stay out of the catalog: no worker needs to
-know of them.
+An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or a custom
+application (``MODULE:APP``). Agents are not in the catalog: no worker needs them.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ DEFAULT_SERVICES: Mapping[ShippedService, str] = {
     ShippedService.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
     ShippedService.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
 }
-"""The service of each kind for which no other is stated (U-40)."""
+"""Default service of each kind (U-40)."""
 
 
 class Language(Enum):
-    """In what a classifier says where in a body the name is."""
+    """The language of a classifier's expression."""
 
     XPATH = "xpath"
     JMESPATH = "jmespath"
@@ -41,13 +40,13 @@ class Language(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A text of the file, and where it stands."""
+    """A text of the file, with its place."""
 
     text: str
     source: Source = field(default=NOWHERE, compare=False)
 
     def error(self, message: str, remedy: str) -> HoplineError:
-        """Return an error at this place; what is in no file comes from the command line."""
+        """Return an error at this place; without a file it is the command line."""
         s = self.source
         if s == NOWHERE:
             return UsageError(message, remedy)
@@ -56,9 +55,9 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """How a body tells its service: by the text that ``expression`` finds in it.
+    """How a body selects its service: by the text that ``expression`` finds in it.
 
-    The text is the service's name, or the key of it among ``services``, else ``otherwise``.
+    The text is the service's name, or its key among ``services``, else ``otherwise``.
     ``namespaces`` are the prefixes of XPath; ``schema`` is the file of AVRO.
     """
 
@@ -72,7 +71,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A process that answers services; ``settings`` are those of its kind that are texts.
+    """A process that answers services; ``settings`` are the text settings of its kind.
 
     ``runs`` is the value of a :class:`ShippedService`, or MODULE:APP.
     """
@@ -85,15 +84,15 @@ class Agent:
 
     @property
     def service(self) -> str | None:
-        """Return the service that it answers; ``None``: those that its application names."""
+        """Return the service that it answers; ``None``: those of its application."""
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property
     def kind(self) -> ShippedService | None:
-        """Return which of Hopline's services it is; ``None`` for an application of one's own."""
+        """Return which of Hopline's services it is; ``None`` for a custom application."""
         return next((kind for kind in ShippedService if kind.value == self.runs.text), None)
 
     def setting(self, name: str) -> str | None:
-        """Return a setting's text, if it is stated."""
+        """Return a setting's text, if it is given."""
         found = self.settings.get(name)
         return None if found is None else found.text

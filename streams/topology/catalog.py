@@ -1,9 +1,9 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
-Each part of a key is percent-escaped, so that a name may hold anything. The instance itself has an
-empty database part, and so has what another cluster may write to it (``ingress``). Clusters and
-neighbours, which live in other clusters, have an empty instance part too. What a topology expects
-of itself (``expect``) is no object: it is a question to the whole, and stays in its file.
+Each part of a key is percent-escaped, so names may contain anything. The instance itself has an
+empty database part, and so have the ingress topics (``ingress``). Clusters and neighbours, which
+are in other clusters, have an empty instance part too. Expectations (``expect``) are not objects:
+they are checks of the whole, and stay in the file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def catalog_key(instance: str, database: str, kind: str, name: str) -> str:
 
 
 def split_key(key: str) -> tuple[str, str, str, str]:
-    """Return instance, database, kind and name of a key."""
+    """Split a key into instance, database, kind and name."""
     instance, database, kind, name = (unquote(part) for part in key.split("/"))
     return instance, database, kind, name
 
@@ -92,7 +92,7 @@ def _flatten_database(instance: str, database: Database) -> dict[str, dict[str, 
             continue
         for position, item in enumerate(held):
             key = catalog_key(instance, database.name, kind, item.name)
-            if key in found:  # YAML may state two routes of one name (C-06)
+            if key in found:  # YAML may have two routes of one name (C-06)
                 key = f"{key}+{position}"
             found[key] = {**encode(item), "position": position}
     return found
@@ -142,7 +142,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
 def _instance(value: Mapping[str, Any], databases: Iterable[Database]) -> Instance:
     held = {d.name: d for d in databases}
     msdb = held.pop(MSDB, None) or empty_database(str(value["name"]), MSDB)
-    # The one field without a default goes in with the rest, and is put right at once.
+    # The field without a default is replaced right after.
     blank = decode(Instance, {**value, "msdb": encode(msdb)})
     _demand_partitions(blank)
     return replace(blank, msdb=msdb, databases=held)

@@ -1,4 +1,4 @@
-"""Turn a topology into what the routing decision looks at, and find where an address leads."""
+"""Compile a topology for the routing decision, and resolve addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.topology.model import MSDB, Instance, Topology
 from streams.topology.objects import Database, Role, Route
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""Hosts that mean the instance itself, whichever that is."""
+"""Hosts that mean the instance itself."""
 
 
 def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
@@ -20,7 +20,7 @@ def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
 
 
 def routing_instance_of(topology: Topology, name: str) -> routing.Instance:
-    """Compile one instance as it is among the others of a topology."""
+    """Compile one instance in the context of its topology."""
     return _leading(topology.instances[name], directory(topology))
 
 
@@ -32,13 +32,13 @@ def _leading(instance: Instance, leads: Mapping[tuple[str, int], str]) -> routin
 def routing_instance(
     instance: Instance, listeners: tuple[Address, ...] | None = None
 ) -> routing.Instance:
-    """Compile one instance; ``listeners`` are those that lead here, by default all it names."""
+    """Compile one instance; ``listeners`` are those that lead here, by default all of its own."""
     address = instance.address
     if listeners is None:
         listeners = _addresses(instance.listeners)
     hosts = {alias.casefold() for alias in instance.aliases} | LOOPBACK
     hosts |= {a.host.casefold() for a in listeners if a.port == address.port}
-    # msdb is a database like any other to messages that begin in it or find a service there.
+    # msdb is an ordinary database for messages that are sent from it or find a service there.
     every = (*instance.databases.values(), instance.msdb)
     databases = {d.name: _database(d) for d in every}
     return routing.Instance(
@@ -74,7 +74,7 @@ def _route(route: Route) -> routing.Route:
 
 
 def _address(text: str) -> Address:
-    """Return an address; what is none becomes one that leads nowhere (kept by C-06)."""
+    """Return an address; an invalid one becomes one that leads nowhere (kept by C-06)."""
     return parse_address(text) or Address(AddressKind.NETWORK, text, 0)
 
 
@@ -86,10 +86,10 @@ def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
 
 
 def instance_at(topology: Topology, address: Address, seen_from: str | None = None) -> str | None:
-    """Return the instance that an address leads to, or ``None`` where no one listens there.
+    """Return the instance at an address, or ``None`` if there is none.
 
-    An instance's own address comes before aliases, those before listeners. A loopback address
-    leads to the instance that uses it, ``seen_from``.
+    An instance's own address precedes aliases, those precede listeners. A loopback address leads to
+    the instance that uses it, ``seen_from``.
     """
     if address.kind is not AddressKind.NETWORK:
         return None
@@ -100,7 +100,7 @@ def instance_at(topology: Topology, address: Address, seen_from: str | None = No
 
 
 def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
-    """Return (host, port) > instance for every address that leads to one; build it once."""
+    """Return (host, port) > instance for every address of one; build it once."""
     found: dict[tuple[str, int], str] = {}
     instances = tuple(topology.instances.values())
     for instance in instances:
@@ -119,10 +119,10 @@ def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
 
 
 def _primary(replicas: list[Instance]) -> Instance:
-    """Return to which of the instances that name a listener it leads.
+    """Return which of the instances with a listener it leads to.
 
-    Replicas of a group all name its listener, and may take part in other groups as well: what they
-    have in common is the group. Where nothing has roles, the first is meant.
+    Replicas of a group all have its listener, and may be in other groups as well: their common
+    group is meant. Without roles it is the first instance.
     """
     roles = [_roles(i) for i in replicas]
     common = set(roles[0]).intersection(*roles)

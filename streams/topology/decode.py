@@ -1,4 +1,4 @@
-"""In which encoding a script that somebody else saved is written."""
+"""Detect the encoding of a foreign script."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _LOOKED_AT = 4096
 
 
 def marked_encoding(data: bytes) -> str | None:
-    """Return the encoding that a byte order mark tells, if there is one."""
+    """Return the encoding of a byte order mark, if there is one."""
     return next((name for mark, name in _MARKS if data.startswith(mark)), None)
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return a text and the encoding taken: by its mark, UTF-16 by its zeros, UTF-8, else cp1252.
+    """Return a text and its encoding: by its mark, UTF-16 by its zeros, UTF-8, else cp1252.
 
-    Never raises: what the encoding does not know becomes U+FFFD.
+    Never raises: undecodable bytes become U+FFFD.
     """
     encoding = marked_encoding(data) or unmarked_utf_16(data)
     if encoding is not None:
@@ -27,7 +27,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def unmarked_utf_16(data: bytes) -> str | None:
-    """Return the UTF-16 that a text without a mark is in: of Latin, every second byte is zero."""
+    """Return the UTF-16 variant of unmarked text: in Latin text, every second byte is zero."""
     head = data[:_LOOKED_AT]
     for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
         if zeros and zeros.count(0) * 2 > len(zeros):

@@ -1,4 +1,4 @@
-"""Move the role of a mirrored pair, as ``hopline failover`` and the simulator do."""
+"""Fail over a mirrored pair, for ``hopline failover`` and the simulator."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from streams.topology.objects import Database, Role
 
 
 def failover(topology: Topology, pair: str, to: str) -> Topology:
-    """Make an instance the principal of a pair, under a higher epoch; listeners follow it.
+    """Make an instance the principal of a pair, with a higher epoch; listeners follow it.
 
-    Raise UsageError where the instance has no database of the pair.
+    Raise UsageError if the instance has no database of the pair.
     """
     target = topology.instance(to)
     if target is None or not any(_is_of(d, pair) for d in target.databases.values()):
         raise UsageError(
             f"{to} has no database of the pair {pair}.",
-            f"Name one of: {', '.join(_members(topology, pair)) or 'there is no such pair'}.",
+            f"Choose one of: {', '.join(_members(topology, pair)) or 'there is no such pair'}.",
         )
     every = (d.mirror for i in topology.instances.values() for d in i.databases.values())
     newest = max(m.epoch for m in every if m is not None and m.pair == pair)

@@ -1,4 +1,4 @@
-"""The source place of an object, and the findings about it."""
+"""Findings, and source places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Severity(Enum):
-    """How much a finding matters; the order is from the worst to the mildest."""
+    """The severity of a finding, from worst to mildest."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,7 +18,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a file; line and column are 1-based, 0 where there is none."""
+    """A place in a file; line and column are 1-based, 0 if unknown."""
 
     file: str = ""
     line: int = 0
@@ -29,12 +29,12 @@ class Source:
 
 
 NOWHERE = Source()
-"""The source of what nobody wrote: defaults, and objects read back from a catalog."""
+"""The source of objects without one: defaults, and objects read back from a catalog."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-47``."""
+    """A finding of an analysis about a topology; ``code`` is ``TA-01`` to ``TA-47``."""
 
     code: str
     severity: Severity
@@ -48,7 +48,7 @@ class Finding:
 
     @property
     def source(self) -> Source:
-        """Return where what it is about was written."""
+        """Return the place of its subject."""
         return Source(self.file, self.line, self.column)
 
     def to_json(self) -> dict[str, Any]:
@@ -75,17 +75,17 @@ def finding_at(
     source: Source,
     evidence: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Build a finding about what was written somewhere."""
+    """Create a finding about something with a place."""
     place = (source.file, source.line, source.column)
     return Finding(code, severity, message, remedy, subject, *place, evidence or {})
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A statement of a script that was read over: its first words and its place.
+    """A skipped statement of a script: its first words and its place.
 
-    ``why``: what is not known of one that may concern dialogs, so that it stays unresolved; empty
-    for one that does not concern them. ``instance``: whose script it is.
+    ``why``: the unknown part of a statement that may concern dialogs, which stays unresolved; empty
+    if it does not concern them. ``instance``: the script's instance.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a live topology has been through and no folder says: it outlives the next ``apply``."""
+"""State of a live topology that no folder has: it outlives the next ``apply``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from streams.topology.objects import Database
 
 
 def with_history(wanted: Topology, live: Topology) -> Topology:
-    """Return a topology with the epochs of a live one, where those are higher, and its broker ids.
+    """Return a topology with the epochs of a live one, if higher, and its broker ids.
 
     Statements and failovers raise epochs in the catalog, and NEW_BROKER renews a broker id; a
-    folder that is applied again knows nothing of them. Without this, conversations would end with
-    errors once more, and a pair would fail back under an epoch that nobody believes. A folder that
-    states a broker id means that one.
+    folder does not have these. Without this, conversations would end with errors again, and a pair
+    would fail back under an outdated epoch. An explicit broker id in the folder wins.
     """
     instances = {
         name: _instance(instance, live.instances.get(name))

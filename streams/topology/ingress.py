@@ -1,13 +1,13 @@
-"""Who may send what into a cluster: the entrances of its gateways, and the senders expected there.
+"""The ingress topics of a cluster's gateways, and the senders allowed in each.
 
-Every pair of a gateway and another cluster that writes to it has an entrance of its own, so the
-gateway knows which cluster wrote a frame, and can check the sender that the frame names.
+Each other cluster that writes to a gateway has its own topic there, so the gateway knows which
+cluster wrote a frame, and can check the sender in the frame.
 
-Which senders are expected follows from the routes of the topology: a database of another cluster is
-expected where its routes, and those of the gateways on its way, lead to the entrance. Broker ids of
-routes are not looked at, nor which of several routes wins: an entrance expects more than arrives,
-so every path of the topology is open. A path that leaves the cluster and comes back is none:
-nobody outside may name a sender of the cluster's own, unless the topology states it.
+The allowed senders follow from the routes of the topology: a database of another cluster is allowed
+where its routes, and those of gateways on its path, lead to the topic. Broker ids of routes and
+route precedence are ignored: more senders are allowed than actually arrive, so every path of the
+topology works. A path that leaves the cluster and returns does not count: nobody outside may name a
+local sender, unless the topology allows it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNSTATED = Claims()
 
 
 class _Source(NamedTuple):
-    """The database whose route leads somewhere; msdb also passes on what arrives."""
+    """The database whose route leads somewhere; msdb also forwards."""
 
     instance: str
     database: Database
@@ -43,14 +43,14 @@ class _Source(NamedTuple):
 
 
 _Back = Mapping[str, list[_Source]]
-"""Which databases have a route that leads to an instance."""
+"""Databases with a route that leads to an instance."""
 
 
 def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
-    """Return the entrances of a cluster's gateways with the senders that may be named there.
+    """Return the ingress topics of a cluster's gateways with the allowed senders.
 
-    Where the topology has no route by which another cluster answers, it may write to each gateway
-    that leads there. What the topology states (``claims``) replaces what follows from routes.
+    If the topology has no route by which another cluster answers, it may write to each gateway that
+    leads there. ``claims`` in the topology replace what follows from routes.
     """
     border = _Border(topology, cluster)
     senders = border.senders()
@@ -64,7 +64,7 @@ def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
 
 
 class _Border:
-    """What lies on either side of a cluster's border."""
+    """The instances on either side of a cluster's border."""
 
     def __init__(self, topology: Topology, cluster: str) -> None:
         self._topology = topology
@@ -74,15 +74,15 @@ class _Border:
         self._back: dict[str | None, defaultdict[str, list[_Source]]] = {}
         """By the service that a route names, if it does."""
         self._by_name: list[_Source] = []
-        """Instances with a TRANSPORT route: its address is in the name of the service."""
+        """Instances with a TRANSPORT route: the service name is the address."""
         self._outbound = tuple(self._read_outbound())
-        """The routes that lead out, each with its instance and the cluster that it leads to."""
+        """The outbound routes, each with its instance and the cluster it leads to."""
         own, far = self._own.values(), self._far.values()
         self._only_here = _services(own) - _services(far)
         self._brokers_here = {broker_key(d.broker_id) for i in own for d in _databases(i)}
 
     def senders(self) -> dict[Entrance, dict[tuple[str, str], Database]]:
-        """Return by entrance the databases whose frames may arrive there, by instance and name."""
+        """Return by topic the databases whose frames may arrive there, by instance and name."""
         self._read_routes()
         found: dict[Entrance, dict[tuple[str, str], Database]] = defaultdict(dict)
         for service in self._services():
@@ -91,15 +91,15 @@ class _Border:
         return found
 
     def exits(self) -> Iterator[Entrance]:
-        """Yield each instance here whose routes lead to another cluster, with that cluster."""
+        """Yield each local instance whose routes lead to another cluster, with that cluster."""
         yield from ((name, other) for name, _, other in self._outbound)
 
     def ingress(self, entrance: Entrance, databases: dict[tuple[str, str], Database]) -> Ingress:
-        """Return an entrance with its senders: as stated, else the databases and routes to them."""
+        """Return a topic with its senders: from ``claims``, else from databases and routes."""
         gateway, other = entrance
         expected = [route for _, route, to in self._outbound if to == other]
         services = {name for d in databases.values() for name in d.services}
-        # Errors of a service that is gone over there must still arrive, and stubs have no services.
+        # Errors of a removed remote service must still arrive, and stubs have no services.
         services |= {r.service for r in expected if r.service is not None} - self._only_here
         brokers = {d.broker_id for d in databases.values()}
         brokers |= {r.broker for r in expected if r.broker is not None}
@@ -137,7 +137,7 @@ class _Border:
         yield from (_ANY_OTHER, *sorted(named))
 
     def _arrivals(self, service: str) -> Iterator[tuple[Entrance, _Source]]:
-        """Yield who may send to a service by way of which entrance."""
+        """Yield which senders may send to a service through which topic."""
         backs: list[_Back] = [self._back.get(service, {}), self._back.get(None, {})]
         address = address_from_name(service) if service and self._by_name else None
         named_after = None if address is None else self._at(address.host, address.port)
@@ -150,7 +150,7 @@ class _Border:
                 yield from (((gateway, other), source) for source in _behind(last, backs))
 
     def _targets(self, instance: Instance, route: Route) -> Iterator[str]:
-        """Yield where a route leads by its addresses."""
+        """Yield the targets of a route's addresses."""
         for text in (route.address, route.mirror):
             address = parse_address(text) if text is not None else None
             if address is None or address.kind is not AddressKind.NETWORK:
@@ -180,7 +180,7 @@ class _Border:
 
 
 def _behind(last: Iterable[_Source], backs: Sequence[_Back]) -> Iterator[_Source]:
-    """Yield all whose frames come by way of these: they, and who leads to those that pass on."""
+    """Yield all senders behind these instances: they, and those whose routes lead to them."""
     waiting, met = list(last), set[str]()
     while waiting:
         source = waiting.pop()

@@ -1,4 +1,4 @@
-"""Load a topology from its folder, and apply T-SQL to one that is loaded."""
+"""Load a topology from its folder, and apply T-SQL to a loaded one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SCRIPT = ".sql"
 def load(path: Path, now: float) -> Topology:
     """Read a folder with ``topology.yaml``, one of .sql files (an instance each), or a snapshot.
 
-    ``now`` (epoch seconds) is when every LIFETIME begins. Raise InputError for what cannot be
-    parsed; what the engine would refuse is among the findings.
+    ``now`` (epoch seconds) is the start of every LIFETIME. Raise InputError for syntax errors;
+    statements that the engine would reject are among the findings.
     """
     return load_with_notes(path, now)[0]
 
 
 def load_with_notes(path: Path, now: float) -> tuple[Topology, Notes]:
-    """Load a topology, and say besides what was understood of its scripts and what was odd."""
+    """Load a topology, with notes on its scripts."""
     notes = Notes()
     topology = _load(path, now, notes)
     return replace(topology, findings=tuple(notes.findings), skipped=tuple(notes.skipped)), notes
@@ -42,20 +42,20 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         return found
     if path.is_file() and path.suffix.casefold() == SCRIPT:
         raise UsageError(
-            f"{path} is a script and no topology.",
-            f"Make one of it: hopline import NAME={path} --output FOLDER",
+            f"{path} is a script, not a topology.",
+            f"Convert it: hopline import NAME={path} --output FOLDER",
         )
     if not path.is_dir():
         raise UsageError(
-            f"{path} is no topology." if path.exists() else f"There is no topology at {path}.",
-            f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
+            f"{path} is not a topology." if path.exists() else f"There is no topology at {path}.",
+            f"Give a folder with {FILE} or .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now, notes)
     scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
-            f"The folder {path} holds no topology.", f"It has neither {FILE} nor .sql files."
+            f"The folder {path} has no topology.", f"It has neither {FILE} nor .sql files."
         )
     return _from_scripts(scripts, now, notes)
 
@@ -63,13 +63,13 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
 def apply_sql(
     topology: Topology, instance: str, database: str, text: str, now: float, file: str = "<sql>"
 ) -> Topology:
-    """Apply T-SQL at one database; what is new among the findings is at their end.
+    """Apply T-SQL at one database; new findings are at the end.
 
-    ``file`` is what findings call the place of the text.
+    ``file`` is the text's name in findings.
     """
     found = topology.instance(instance)
     if found is None or found.database(database) is None:
-        raise UsageError(f"The topology has no {instance}/{database}.", "Name one that it has.")
+        raise UsageError(f"The topology has no {instance}/{database}.", "Choose an existing one.")
     draft, notes = InstanceDraft(found), Notes()
     apply_script(draft, database, text, file, now, notes)
     return replace(
@@ -107,7 +107,7 @@ def _with_scripts(
 
 
 def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) -> Instance:
-    """Return an instance from its snapshot; what the topology file states takes precedence."""
+    """Return an instance from its snapshot; the topology file takes precedence."""
     stated, named = document.instances[name], document.snapshots.get(name)
     if named is None:
         return stated
@@ -128,7 +128,7 @@ def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) ->
 
 
 def _named(folder: Path, name: str, at: Source) -> Path:
-    """Return a file that the topology names at ``at``; raise InputError where it is not there."""
+    """Return a file named in the topology at ``at``; raise InputError if it does not exist."""
     path = folder / name
     try:
         if path.is_file():
@@ -163,14 +163,14 @@ def _text(path: Path) -> str:
         before = data[: error.start]
         line = before.count(b"\n") + 1
         raise InputError(
-            f"this is no {encoding}: byte {data[error.start]:#04x}",
+            f"the file is not {encoding}: byte {data[error.start]:#04x}",
             file=str(path), line=line, column=len(before) - before.rfind(b"\n"),
             remedy="Save the file as UTF-8.",
         ) from error  # fmt: skip
 
 
 def _text_as_found(path: Path, notes: Notes) -> str:
-    """Return a script's text in the encoding that it most likely has; note which one."""
+    """Return a script's text in its most likely encoding; note which one."""
     text, encoding = decode(path.read_bytes())
     notes.encodings[str(path)] = encoding
     return text

@@ -1,4 +1,4 @@
-"""What an endpoint of a dialog asks its database: contracts, types, queues (reference 1.1)."""
+"""Lookups of a dialog's endpoint in its database: contracts, types, queues (reference 1.1)."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from streams.topology.system import SYSTEM_CONTRACTS
 
 
 def contract_of(database: Database, name: str) -> Contract | None:
-    """Return a contract of the database, its own or one that every database has."""
+    """Return a contract of the database, its own or a system one."""
     return database.contracts.get(name) or SYSTEM_CONTRACTS.get(name)
 
 
 def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:
-    """Return the contracts that a service accepts as a target; none means that it only begins."""
+    """Return the contracts that a service accepts as a target; without any it can only initiate."""
     found = database.services.get(service)
     return () if found is None else found.contracts
 
 
 def accepts(database: Database, service: str, contract: str) -> bool:
-    """Tell whether a dialog under this contract may have the service as its target."""
+    """Tell whether the service accepts this contract as a target."""
     return contract in accepted_contracts(database, service) and (
         contract_of(database, contract) is not None
     )
 
 
 def queue_of(database: Database, service: str) -> Queue | None:
-    """Return the queue behind a service, with default settings where nobody declared it."""
+    """Return the queue of a service, with default settings if it is not declared."""
     found = database.services.get(service)
     return None if found is None else queue_named(database, found.queue) or Queue(found.queue)
 
 
 def queue_named(database: Database, name: str) -> Queue | None:
-    """Return a declared queue; queue names compare without case, as the collation usually does."""
+    """Return a declared queue; queue names are case-insensitive, as with most collations."""
     exact = database.queues.get(name)
     if exact is not None:
         return exact
@@ -40,7 +40,7 @@ def queue_named(database: Database, name: str) -> Queue | None:
 
 
 def schema_of(database: Database, message_type: MessageType) -> str | None:
-    """Return the schema that VALID_XML demands; ``None`` where there is none of the name."""
+    """Return the schema of VALID_XML; ``None`` if it does not exist."""
     if message_type.schema is None:
         return None
     exact = database.schemas.get(message_type.schema)
@@ -53,7 +53,7 @@ def schema_of(database: Database, message_type: MessageType) -> str | None:
 
 
 def queues_of(database: Database) -> tuple[Queue, ...]:
-    """Return every queue of a database, declared or only named by a service, in name order."""
+    """Return every queue of a database, declared or only used by a service, by name."""
     found = {queue.name.casefold(): queue for queue in database.queues.values()}
     for service in database.services.values():
         found.setdefault(service.queue.casefold(), Queue(service.queue))

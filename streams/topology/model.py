@@ -1,4 +1,4 @@
-"""A topology: instances, their databases, the clusters they use, and what is expected of it."""
+"""A topology: instances, their databases, their clusters, and expectations."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Transport(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
+    """An instance's endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
 
-    ``algorithms`` and ``authentication`` are the words of the statement, in its order.
-    ``hide_path``: what leaves its Kafka cluster here tells this instance alone of the path so far.
+    ``algorithms`` and ``authentication`` are the words of the statement, in order. ``hide_path``:
+    copies that leave its Kafka cluster here have only this instance in their path.
     """
 
     state: EndpointState = EndpointState.STARTED
@@ -59,7 +59,7 @@ class Endpoint:
 class Instance:
     """A SQL Server process. ``stated_address`` is the explicit one; see :attr:`address`.
 
-    ``partitions``: of its topics on Kafka, for good; a dialog lives in one of them.
+    ``partitions``: the number of its dialogs' partitions on Kafka.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Instance:
 
     @property
     def address(self) -> Address:
-        """Return where the instance is reached: as stated, else by its name and its port."""
+        """Return the instance's address: explicit, else its name and port."""
         stated = parse_address(self.stated_address) if self.stated_address else None
         if stated is not None:
             return stated
@@ -86,11 +86,11 @@ class Instance:
 
     @property
     def started(self) -> bool:
-        """Tell whether anything can leave or enter by network."""
+        """Tell whether the network is available to it."""
         return self.endpoint.state is EndpointState.STARTED
 
     def database(self, name: str) -> Database | None:
-        """Return a database by its name, ``msdb`` included; names compare without case."""
+        """Return a database by its name, ``msdb`` included; names are case-insensitive."""
         folded = name.casefold()
         if folded == MSDB:
             return self.msdb
@@ -102,9 +102,9 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Which senders a cluster may name in the frames that it writes into other clusters.
+    """The senders that a cluster may name in frames for other clusters.
 
-    ``None``: not stated, so it follows from the topology (:mod:`streams.topology.ingress`).
+    ``None``: follows from the topology (:mod:`streams.topology.ingress`).
     """
 
     services: tuple[str, ...] | None = None
@@ -115,9 +115,9 @@ class Claims:
 class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
-    ``prefix`` is that of its topics, by default the same as elsewhere; ``credentials`` what the
-    settings call those with which other clusters write into it, by default its own name.
-    ``claims`` is what the topology states about the senders that the cluster may name elsewhere.
+    ``prefix`` is that of its topics, by default the same everywhere; ``credentials`` is the name in
+    the settings of the credentials for writing into it, by default its own name. ``claims`` are the
+    senders that it may name elsewhere.
     """
 
     name: str
@@ -130,9 +130,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An instance of another cluster that routes lead to: all that is known of it over there.
+    """An instance of another cluster that routes lead to, with the little that is known of it.
 
-    ``addresses`` are those by which routes name it.
+    ``addresses`` are those in routes.
     """
 
     name: str
@@ -142,10 +142,9 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Ingress:
-    """An entrance for another cluster: a topic of ``gateway`` that only ``cluster`` writes.
+    """A topic of ``gateway`` that only the other ``cluster`` writes.
 
-    A frame that arrives there must name one of the ``services`` and one of the ``broker_ids`` as
-    its sender.
+    A frame in it must have one of the ``services`` and one of the ``broker_ids`` as its sender.
     """
 
     gateway: str
@@ -168,12 +167,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it.
+    """The content of a folder. ``findings`` and ``skipped`` are about the files.
 
-    ``cuts`` are pairs of instances between which nothing passes: a what-if, which no folder says.
-    ``neighbours`` and ``ingress`` are in no folder either, but in the share of it that one cluster
-    gets: whom its instances write to elsewhere, and which clusters write to its instances.
-    ``agents`` answer services; only who runs them asks for them.
+    ``cuts`` are pairs of instances without a connection: a what-if, which no folder has.
+    ``neighbours`` and ``ingress`` are only in one cluster's share: the remote instances that its
+    own write to, and the clusters that write to its instances. ``agents`` answer services; only the
+    process that runs them needs them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -187,7 +186,7 @@ class Topology:
     ingress: tuple[Ingress, ...] = ()
 
     def instance(self, name: str) -> Instance | None:
-        """Return an instance by its name; names compare without case."""
+        """Return an instance by its name; names are case-insensitive."""
         exact = self.instances.get(name)
         if exact is not None:
             return exact
@@ -196,17 +195,17 @@ class Topology:
 
 
 def bare_endpoint(like: Endpoint, **changes: Any) -> Endpoint:
-    """Return an endpoint with nothing of another one but what T-SQL has no word for."""
+    """Return an endpoint with only those settings of another one that T-SQL cannot express."""
     return Endpoint(transport=like.transport, hide_path=like.hide_path, **changes)
 
 
 def default_broker_id(instance: str, database: str) -> str:
-    """Return the stable GUID of a database for which nobody stated one."""
+    """Return the stable GUID of a database without an explicit one."""
     return str(uuid.uuid5(_BROKER_IDS, f"{len(instance)}:{instance}/{database}"))
 
 
 def renewed_broker_id(broker_id: str) -> str:
-    """Return what NEW_BROKER makes of a broker id: another one, and the same one every time."""
+    """Return the broker id after NEW_BROKER: a different one, and the same every time."""
     return str(uuid.uuid5(_BROKER_IDS, f"NEW_BROKER {broker_id}"))
 
 

@@ -1,7 +1,7 @@
-"""What lives in one database: message types, contracts, queues, services, routes and rules.
+"""The objects of one database: message types, contracts, queues, services, routes and rules.
 
-Values as somebody stated them: a route here may break the rules of ``CREATE ROUTE`` (C-06); what is
-wrong with it is a finding. Sources take no part in comparisons.
+Values as written: a route here may break the rules of ``CREATE ROUTE`` (C-06), which is a finding.
+Sources do not affect comparisons.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Sender(Enum):
 
 
 class Role(Enum):
-    """The part of a mirrored pair that a database plays (reference 2.4)."""
+    """A database's role in a mirrored pair (reference 2.4)."""
 
     PRINCIPAL = "principal"
     MIRROR = "mirror"
@@ -67,7 +67,7 @@ _LONGEST_GROUP = 255
 def is_group(name: str) -> bool:
     """Tell whether a consumer group may have this name.
 
-    Kafka has none without a name, and in its access control lists ``*`` means every group.
+    Kafka has none without a name, and in ACLs ``*`` means every group.
     """
     return 0 < len(name) <= _LONGEST_GROUP and name != "*" and min(name) >= " "
 
@@ -77,9 +77,9 @@ class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
 
     ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
-    is off. ``max_readers``: how many of it run at a time at most (MAX_QUEUE_READERS).
-    ``group`` names the consumer group whose progress lets the queue's topic be trimmed, and
-    ``partitions`` is how many the topic has, for good: so many processes can share it.
+    is off. ``max_readers``: the limit of its instances (MAX_QUEUE_READERS). ``group`` is the
+    consumer group behind which the queue's topic is trimmed, and ``partitions`` the permanent
+    number of its partitions, which limits the number of readers.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Queue:
 
     @property
     def reading_group(self) -> str | None:
-        """Return the group, if it can be one: whoever writes the catalog may write any text."""
+        """Return the group, if its name is valid: the catalog may have any text."""
         return self.group if self.group is not None and is_group(self.group) else None
 
     @property
@@ -116,9 +116,9 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A row of ``sys.routes`` as it was written; ``expires`` is in epoch seconds, UTC.
+    """A row of ``sys.routes`` as written; ``expires`` is in epoch seconds, UTC.
 
-    ``None`` stands for "any" and for "never". ``route_id`` is the order of creation in its table.
+    ``None`` means "any" and "never". ``route_id`` is the order of creation in its table.
     """
 
     name: str
@@ -156,9 +156,9 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """The mirrored pair that a database belongs to, and its part in it.
+    """A database's mirrored pair, and its role in it.
 
-    ``epoch`` counts the pair's failovers: of two claims of the role the one with the higher counts.
+    ``epoch`` counts the pair's failovers: of two claims of the role the higher one counts.
     """
 
     pair: str
@@ -170,9 +170,9 @@ class Mirror:
 class Database:
     """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``.
 
-    ``honor_priority``: transmission goes by priority too (4.12). ``schemas``: the text of each XML
-    schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation begun under
-    a lower one ends with an error. ``procedures``: what the scripts' code says about dialogs.
+    ``honor_priority``: transmission follows priorities too (4.12). ``schemas``: the text of each
+    XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation begun
+    under a lower one ends with an error. ``procedures``: what the scripts' code does with dialogs.
     """
 
     name: str
@@ -196,7 +196,7 @@ class Database:
 
 
 def queue_name(schema: str, name: str) -> str:
-    """Return the name under which a queue or a schema collection is kept.
+    """Return the stored name of a queue or a schema collection.
 
     ``Orders`` (of dbo), ``sales.Orders``, ``[a.b].c``.
     """

@@ -1,7 +1,7 @@
-"""What a directory of services knows: routes that somebody may ask for (reference 2.5).
+"""The entries of a directory of services: routes on request (reference 2.5).
 
-A directory is data of somebody else, so an offer may break the rules of CREATE ROUTE; what asks for
-it is told.
+A directory is foreign data, so an offer may break the rules of CREATE ROUTE, which is reported to
+the requester.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from streams.topology.objects import Route
 from streams.topology.validate import Breach, Proposal, breaches
 
 OFFER_LIFETIME = 3600
-"""Seconds for which a route is created where its directory says nothing else."""
+"""Default lifetime in seconds of a route that a directory offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The path to a service, to a broker id of it or to any; ``lifetime`` in seconds."""
+    """A route to a service, for one broker id or any; ``lifetime`` in seconds."""
 
     service: str
     address: str
@@ -37,7 +37,7 @@ class Offer:
 
     @property
     def key(self) -> RouteKey:
-        """Return what the offer has in common with routes that lead to the same address."""
+        """Return the key that the offer shares with routes to the same address."""
         return _key(self.service, self.broker, self.address, self.mirror)
 
 
@@ -45,7 +45,7 @@ RouteKey = tuple[object, ...]
 
 
 def route_key(route: Route) -> RouteKey:
-    """Return what a route has in common with the offer that it could have come from."""
+    """Return the key that a route shares with the offer that it may come from."""
     return _key(route.service, route.broker, route.address, route.mirror)
 
 

@@ -1,7 +1,7 @@
-"""Mirrored pairs and availability groups: where their databases live, and who the partners are.
+"""Mirrored pairs and availability groups: their topics and partners.
 
-The topics of a pair's databases are named after the pair, as if it were an instance, and whoever is
-the principal consumes them. So applications address the pair, and a failover copies nothing.
+The topics of a pair's databases are named after the pair, as if it were an instance, and the
+principal consumes them. So applications address the pair, and a failover copies nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streams.topology.objects import Database, Role
 
 @dataclass(frozen=True, slots=True)
 class MirroredPair:
-    """A pair or group: its name, and its partners by instance name, the principal among them."""
+    """A pair or group: its name, and its partners by instance name, including the principal."""
 
     name: str
     partners: tuple[Instance, ...]
@@ -34,14 +34,14 @@ class MirroredPair:
 
     @property
     def queues(self) -> tuple[tuple[str, str, int], ...]:
-        """Return (database, queue, partitions) of all its queues; one partner may know of more."""
+        """Return (database, queue, partitions) of its queues, merged from all partners."""
         every: dict[tuple[str, str], int] = {}
         for partner in self.partners:
             every |= self.counts_at(partner)
         return tuple((*place, count) for place, count in every.items())
 
     def counts_at(self, instance: Instance) -> dict[tuple[str, str], int]:
-        """Return the numbers of partitions by (database, queue), as a partner knows them."""
+        """Return the numbers of partitions by (database, queue), at a partner."""
         here = self.databases_of(instance)
         return {(d.name, q.name): q.partitions for d in here for q in queues_of(d)}
 
@@ -52,12 +52,12 @@ class MirroredPair:
 
 
 def home_of(instance: str, database: Database) -> str:
-    """Return after whom a database's topics are named: its instance, or its pair."""
+    """Return the instance or pair that a database's topics are named after."""
     return instance if database.mirror is None else database.mirror.pair
 
 
 def hosts_of(topology: Topology, home: str) -> tuple[str, ...]:
-    """Return the instances that ``home`` stands for: itself, or a pair's, the principal first."""
+    """Return the instances of ``home``: itself, or a pair's, the principal first."""
     if home in topology.instances:
         return (home,)
     pair = pairs_of(topology).get(home)
@@ -68,13 +68,13 @@ def hosts_of(topology: Topology, home: str) -> tuple[str, ...]:
 
 
 def pair_names(topology: Topology) -> frozenset[str]:
-    """Return the names of all pairs, whether they are well-formed or not."""
+    """Return the names of all pairs, valid or not."""
     every = (d.mirror for i in topology.instances.values() for d in i.databases.values())
     return frozenset(m.pair for m in every if m is not None)
 
 
 def principal_of(topology: Topology, pair: str) -> Instance | None:
-    """Return the instance that has the role of a pair, in any case; ``None`` where nobody has."""
+    """Return the principal of a pair, by its name in any case; ``None`` if there is none."""
     for instance in topology.instances.values():
         mirrors = (d.mirror for d in instance.databases.values() if d.mirror is not None)
         if any(m.role is Role.PRINCIPAL and m.pair.casefold() == pair.casefold() for m in mirrors):
@@ -83,7 +83,7 @@ def principal_of(topology: Topology, pair: str) -> Instance | None:
 
 
 def homes_of(topology: Topology) -> dict[str, str]:
-    """Return after whom topics are named, and which instance serves them by what the roles say."""
+    """Return the homes, with the instance that serves each by its role."""
     homes = {name: name for name in topology.instances}
     for pair in sorted(pair_names(topology)):
         principal = principal_of(topology, pair)
@@ -93,7 +93,7 @@ def homes_of(topology: Topology) -> dict[str, str]:
 
 
 def pairs_of(topology: Topology) -> dict[str, MirroredPair]:
-    """Return all pairs by name; raises UsageError where their topics would not be one pair's."""
+    """Return all pairs by name; raise UsageError if partners contradict each other."""
     partners: dict[str, dict[str, Instance]] = {}
     for instance in topology.instances.values():
         for database in instance.databases.values():
@@ -108,16 +108,17 @@ def pairs_of(topology: Topology) -> dict[str, MirroredPair]:
 def _demand_one(pair: MirroredPair, topology: Topology) -> None:
     if pair.name in topology.instances:
         raise UsageError(
-            f"The pair {pair.name} is called like an instance, and topics are named after both.",
+            f"The pair {pair.name} has the name of an instance, and topics are named after both.",
             "Give the pair another name.",
         )
     first = pair.partners[0]
     for other in pair.partners[1:]:
         if (other.cluster, other.partitions) != (first.cluster, first.partitions):
             raise UsageError(
-                f"{first.name} and {other.name} are partners of the pair {pair.name}, whose topics "
-                "they share, and differ in their cluster or their number of partitions.",
-                "Give both the same.",
+                f"{first.name} and {other.name} are partners of the pair {pair.name}, which "
+                "shares its topics, they share, and differ in their cluster or their number of "
+                "partitions.",
+                "Set both to the same values.",
             )
         mine, theirs = pair.counts_at(first), pair.counts_at(other)
         differs = sorted(q for q in mine.keys() & theirs.keys() if mine[q] != theirs[q])
@@ -126,5 +127,5 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
                 f"The queue {'/'.join(differs[0])} of the pair {pair.name} has "
                 f"{mine[differs[0]]} partitions at {first.name} and {theirs[differs[0]]} at "
                 f"{other.name}, and there is one topic.",
-                "Give both the same.",
+                "Set both to the same number.",
             )

@@ -1,7 +1,7 @@
-"""What a script's code says about dialogs: who begins them with whom, and who ends them.
+"""What a script's code does with dialogs: BEGIN, RECEIVE and END.
 
-Evidence read from procedures, triggers and loose batches; nothing runs it. A value that the text
-does not settle (a parameter, a concatenation) is ``None`` and the begin says so in ``unresolved``.
+Evidence from procedures, triggers and loose batches, without executing them. A value that depends
+on run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from streams.topology.findings import NOWHERE, Source
 class BeginDialog:
     """BEGIN DIALOG CONVERSATION in code.
 
-    ``broker``: the id that it names, ``CURRENT DATABASE`` already resolved; ``None`` for none.
-    ``related``: it joins a conversation group. ``unresolved``: clauses whose values are unknown.
+    ``broker``: the given id, ``CURRENT DATABASE`` already resolved; ``None`` without one.
+    ``related``: it joins a conversation group. ``unresolved``: clauses with unknown values.
     ``asks_encryption``: ENCRYPTION = ON is written, and not only the default.
     """
 
@@ -32,7 +32,7 @@ class BeginDialog:
 
     @property
     def unknown_broker(self) -> bool:
-        """Tell whether it names a broker id, and only a run would tell which."""
+        """Tell whether it has a broker id that depends on run time."""
         return any("broker" in clause.casefold() for clause in self.unresolved)
 
 
@@ -40,8 +40,8 @@ class BeginDialog:
 class Procedure:
     """A module, or the loose statements of a script (``name`` is then the script's).
 
-    ``ends``: where END CONVERSATION stands. ``receives``: the queues of RECEIVE and
-    GET CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of others.
+    ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
+    CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of others.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Frozen dataclasses to plain dictionaries and back, by their annotations.
+"""Convert frozen dataclasses to plain dictionaries and back, by their annotations.
 
-Absent keys take the field's default and unknown keys are ignored, so that an older or a newer
-version can read what this one wrote.
+Missing keys get the field's default and unknown keys are ignored, so that older and newer versions
+can read each other.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
-    """Return the dataclass that :func:`encode` made ``data`` from.
+    """Return the dataclass of :func:`encode`.
 
-    Raises ValueError where a value is not of its field's type: whoever may write the catalog may
-    write anything, and a number where a text belongs would fail much later, in a worker's thread.
+    Raises ValueError if a value does not have its field's type: the catalog may have anything, and
+    a number instead of a text would fail much later, in a worker's thread.
     """
     hints = _hints(cls)
     known = {name: _decode(hints[name], value) for name, value in data.items() if name in hints}
@@ -84,11 +84,11 @@ def _plain(hint: Any, value: Any) -> Any:
             return float(value)
         if hint is int and isinstance(value, int) and abs(value) < _LARGEST:
             return value
-    raise ValueError(f"{str(value)[:40]!r} is no {hint.__name__}, or none that can be meant")
+    raise ValueError(f"{str(value)[:40]!r} is not a valid {hint.__name__}")
 
 
 def _text(value: Any) -> str:
-    """Return a text that UTF-8 can hold: JSON can say half of a surrogate pair, too."""
+    """Return a text that UTF-8 can encode: JSON can contain half of a surrogate pair."""
     text: str = _of(str, value)
     text.encode("utf-8")
     return text
@@ -96,5 +96,5 @@ def _text(value: Any) -> str:
 
 def _of(kind: type[Any], value: Any) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{str(value)[:40]!r} is no {kind.__name__}")
+        raise ValueError(f"{str(value)[:40]!r} is not a {kind.__name__}")
     return value

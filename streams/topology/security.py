@@ -1,7 +1,7 @@
-"""What secures dialogs and transport: certificates, permissions, an endpoint's encryption.
+"""Security of dialogs and transport: certificates, permissions, an endpoint's encryption.
 
-Nothing here decides where a message goes; it decides whether the path can be used at all
-(reference 4.14, 8.2). Workers do not need it, so it is no part of the catalog.
+It does not affect where a message goes, only whether the path works at all (reference 4.14, 8.2).
+Workers do not need it, so it is not in the catalog.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streams.topology.findings import NOWHERE, Source
 
 
 class Encryption(Enum):
-    """What an endpoint demands of a connection; REQUIRED is the engine's default."""
+    """What an endpoint requires of a connection; REQUIRED is the engine's default."""
 
     REQUIRED = "required"
     SUPPORTED = "supported"
@@ -21,7 +21,7 @@ class Encryption(Enum):
 
 
 class Securable(Enum):
-    """What a permission is about."""
+    """The object of a permission."""
 
     SERVICE = "service"
     ENDPOINT = "endpoint"
@@ -29,9 +29,9 @@ class Securable(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate; dates are in epoch seconds, UTC, ``None`` where nobody stated them.
+    """A certificate; dates are in epoch seconds, UTC, ``None`` if unknown.
 
-    ``user`` is its owner (AUTHORIZATION): the user whom a remote service binding names.
+    ``user`` is its owner (AUTHORIZATION): the user in a remote service binding.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""What each of several Kafka clusters gets of a topology.
+"""The share of each Kafka cluster in a topology.
 
-Its own instances whole; of others only those that its routes lead to, and of these nothing but
-address and cluster: who runs one trust domain need not know the routes of another. Of services and
-broker ids of others it gets the names that may arrive as senders (:mod:`streams.topology.ingress`).
+Its own instances as a whole; of others only those that its routes lead to, with address and
+cluster: an operator of one trust domain need not know the routes of another. Of other clusters'
+services and broker ids it gets the names of allowed senders (:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from streams.topology.pairs import pairs_of
 
 
 def clusters_of(topology: Topology) -> tuple[str, ...]:
-    """Return the clusters among which the instances are divided, in their order; () for one.
+    """Return the clusters of the instances, in order; () for one.
 
-    Raises UsageError where some instances say which cluster is theirs and others do not.
+    Raises UsageError if some instances have a cluster and others do not.
     """
     named = dict.fromkeys(i.cluster for i in topology.instances.values())
     if len(named) < 2:
@@ -30,19 +30,19 @@ def clusters_of(topology: Topology) -> tuple[str, ...]:
     if None in named:
         silent = next(i.name for i in topology.instances.values() if i.cluster is None)
         raise UsageError(
-            f"{silent} does not say its cluster, and others do.",
-            f"Write cluster: {next(n for n in named if n)}, say, into the topology.",
+            f"{silent} has no cluster, but other instances have one.",
+            f"Set its cluster in the topology, such as cluster: {next(n for n in named if n)}.",
         )
     return tuple(n for n in named if n is not None)
 
 
 def share_of(topology: Topology, cluster: str) -> Topology:
-    """Return what a cluster gets; raises UsageError where no instance lives there."""
+    """Return a cluster's share; raise UsageError if it has no instances."""
     own = {name: i for name, i in topology.instances.items() if i.cluster == cluster}
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
-        raise UsageError(f"No instance lives in the cluster {cluster}.", f"They say: {there}.")
-    pairs_of(topology)  # refuses partners of different clusters: their topics are in one
+        raise UsageError(f"No instance is in the cluster {cluster}.", f"Clusters: {there}.")
+    pairs_of(topology)  # rejects partners in different clusters: they share topics
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}
@@ -58,7 +58,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
 
 
 def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:
-    """Tell whether an agent has work among instances; only an application knows its own places."""
+    """Tell whether an agent has work among instances; a custom application may have any."""
     databases = (d for instance in own for d in instance.databases.values())
     return agent.service is None or any(agent.service in d.services for d in databases)
 
@@ -78,7 +78,7 @@ def _neighbours(topology: Topology, own: Iterable[Instance]) -> dict[str, Neighb
 
 
 def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
-    """Return the instances that an instance's routes lead to, those of other clusters too."""
+    """Return the instances that an instance's routes lead to, in all clusters."""
     far = {text: n.name for n in topology.neighbours.values() for text in n.addresses}
     found: dict[str, None] = {}
     for text in _next_hops(topology, instance):
@@ -91,7 +91,7 @@ def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
 
 
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
-    """Yield the addresses of its routes; TRANSPORT stands for all that services are named after."""
+    """Yield the addresses of its routes; TRANSPORT stands for all services named by address."""
     for database in (*instance.databases.values(), instance.msdb):
         for route in database.routes:
             address = parse_address(route.address)

@@ -1,4 +1,4 @@
-"""Findings that somebody has looked at and lives with: which ones, why, and until when."""
+"""Suppressed findings: which ones, why, and until when."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SUPPRESSIONS_FILE = "suppressions.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """One entry of a suppressions file; ``until`` is the last day, in UTC, on which it counts.
+    """One entry of a suppressions file; ``until`` is the last valid day, in UTC.
 
-    ``subject`` is a pattern (``ServerA/*``) for a finding's subject; names compare without case.
+    ``subject`` is a pattern (``ServerA/*``) for a finding's subject; names are case-insensitive.
     """
 
     code: str
@@ -25,7 +25,7 @@ class Suppression:
     source: Source = field(default=NOWHERE, compare=False)
 
     def covers(self, finding: Finding) -> bool:
-        """Tell whether the finding is one of those that are meant, expired or not."""
+        """Tell whether the entry matches a finding, expired or not."""
         return finding.code.casefold() == self.code.casefold() and fnmatchcase(
             finding.subject.casefold(), self.subject.casefold()
         )

@@ -1,4 +1,4 @@
-"""The message types and contracts that every database has without anybody creating them."""
+"""The message types and contracts that every database has."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The rules that CREATE and ALTER ROUTE check: V1 to V14 of the reference (1.4), as a table.
+"""The rules of CREATE and ALTER ROUTE: V1 to V14 of the reference (1.4), as a table.
 
-A rule looks at the route as it would become, so ALTER is checked on the result. T-SQL that breaks a
-rule is left out, as the engine would; YAML states records as they are (C-06). Both become TA-20.
+A rule checks the resulting route, so ALTER is checked on the result. T-SQL that breaks a rule is
+left out, as in the engine; YAML defines records as they are (C-06). Both become TA-20.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from streams.topology.objects import Route
 
 LIFETIME_MAX = 2_147_483_647  # U-05
 LIMITS = {"SERVICE_NAME": 256, "BROKER_INSTANCE": 128, "ADDRESS": 256, "MIRROR_ADDRESS": 256}
-"""The longest value of each clause, in UTF-16 units (reference 1.2)."""
+"""Maximum length of each clause in UTF-16 units (reference 1.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A route as it would become, and what else the statement states."""
+    """A resulting route, and the other clauses of the statement."""
 
     route: Route
     lifetime: int | None = None
@@ -37,7 +37,7 @@ class Proposal:
 
     @property
     def addresses(self) -> tuple[Address | None, Address | None]:
-        """Return both addresses, parsed; ``None`` where there is none or it is none."""
+        """Return both addresses, parsed; ``None`` if missing or invalid."""
         mirror = self.route.mirror
         return parse_address(self.route.address), parse_address(mirror) if mirror else None
 
@@ -76,7 +76,7 @@ def _units(text: str) -> int:
 
 def _broker_alone(p: Proposal) -> str | None:
     alone = p.route.broker is not None and p.route.service is None
-    return "BROKER_INSTANCE is given and SERVICE_NAME is not" if alone else None
+    return "BROKER_INSTANCE is given without SERVICE_NAME" if alone else None
 
 
 def _mirror_alone(p: Proposal) -> str | None:
@@ -96,7 +96,7 @@ def _mirror_keyword(p: Proposal) -> str | None:
 def _no_address(p: Proposal) -> str | None:
     written = (p.route.address, p.route.mirror)
     bad = [w for w, a in zip(written, p.addresses, strict=True) if w and a is None]
-    return f"'{bad[0]}' is no address" if bad else None
+    return f"'{bad[0]}' is not a valid address" if bad else None
 
 
 def _transport_named(p: Proposal) -> str | None:
@@ -129,14 +129,14 @@ def _service_syntax(p: Proposal) -> str | None:
     service = p.route.service
     if not service or (service.strip() and service.isprintable()):
         return None
-    return "SERVICE_NAME is blank or holds control characters"
+    return "SERVICE_NAME is blank or has control characters"
 
 
 def _broker_syntax(p: Proposal) -> str | None:
     broker = p.route.broker
     if not broker or (broker == broker.strip() and broker.isprintable()):
         return None
-    return "BROKER_INSTANCE begins or ends with a blank or holds control characters"
+    return "BROKER_INSTANCE begins or ends with a blank or has control characters"
 
 
 def _prefixed(p: Proposal) -> str | None:
@@ -144,15 +144,15 @@ def _prefixed(p: Proposal) -> str | None:
 
 
 def _taken(p: Proposal) -> str | None:
-    return f"the database has a route '{p.route.name}' already" if p.taken else None
+    return f"the database already has a route '{p.route.name}'" if p.taken else None
 
 
 RULES = (
     Rule("V1", Number.CLAUSE_EMPTY, _empty, "Leave the clause out or give it a value."),
     Rule("V2", Number.CLAUSE_TOO_LONG, _long, "Shorten the value."),
-    Rule("V3", Number.BROKER_WITHOUT_SERVICE, _broker_alone, "Name the service as well."),
+    Rule("V3", Number.BROKER_WITHOUT_SERVICE, _broker_alone, "Add SERVICE_NAME."),
     Rule("V4", Number.MIRROR_WITHOUT_BROKER, _mirror_alone,
-         "Name the service and the broker id of the mirrored database."),
+         "Add SERVICE_NAME and the broker id of the mirrored database."),
     Rule("V5", Number.MIRROR_WITH_KEYWORD, _mirror_keyword,
          "Give both partners as TCP://host:port."),
     Rule("V6", Number.ADDRESS_INVALID, _no_address,
@@ -166,10 +166,11 @@ RULES = (
     Rule("V11", Number.SERVICE_NAME_SYNTAX, _service_syntax, "Write the service's exact name."),
     Rule("V12", Number.BROKER_INSTANCE_SYNTAX, _broker_syntax,
          "Write the service_broker_guid of the target database."),
-    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name alone; USE its database."),
+    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name without prefix; USE its "
+                                                     "database."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
-"""V10 and V14 have no number of SQL Server's that a source states (U-06)."""
+"""V10 and V14 have no SQL Server error number that a source states (U-06)."""
 
 
 def breaches(proposal: Proposal) -> tuple[Breach, ...]:
@@ -179,7 +180,7 @@ def breaches(proposal: Proposal) -> tuple[Breach, ...]:
 
 
 NOT_UNDERSTOOD = "not understood"
-"""How the message of a TA-20 begins that is about a statement which could not be read."""
+"""Beginning of a TA-20 message about a statement that could not be parsed."""
 
 
 def ddl_finding(
@@ -192,13 +193,13 @@ def ddl_finding(
     number: int | None = None,
     severity: Severity = Severity.ERROR,
 ) -> Finding:
-    """Build a TA-20: a statement or a record that the engine would refuse."""
+    """Create a TA-20: a statement or a record that the engine would reject."""
     evidence = {"rule": rule, "number": number} if rule else {}
     return finding_at("TA-20", severity, message, remedy, subject, source, evidence)
 
 
 def breach_finding(breach: Breach, name: str, subject: str, source: Source) -> Finding:
-    """Say that a route breaks a rule, with SQL Server's number where there is one."""
+    """Create the finding of a broken rule, with SQL Server's number if there is one."""
     rule = breach.rule
     number = None if rule.number is None else int(rule.number)
     why = f"{number}, {text_of(number)}" if number is not None else "the engine refuses it"

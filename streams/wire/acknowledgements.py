@@ -49,7 +49,7 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
 def _ack(raw: bytes | None) -> Ack:
     record = ACK.decode(raw)
     if record["highest_seen"] < record["next_sequence"] - 1:
-        text = "Ack: what was seen ends before what is stored (28007)"
+        text = "Ack: the received range ends before the stored range (28007)"
         raise MalformedError(text, Number.SEEN_BEFORE_STORED)
     record["held"] = tuple(
         ((run["first"], run["first_fragment"]), (run["last"], run["last_fragment"]))

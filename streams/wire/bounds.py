@@ -1,9 +1,9 @@
-"""What a record from outside may hold: Avro's reader takes more than its writer, and than we write.
+"""Check the limits of a record from outside: Avro's reader accepts more than its writer.
 
-A number of more than 32 bits in an ``int`` is read without a word, and a text may have as many
-bytes as a record. Either would be written again, into an event or to another instance, where it
-does not fit, so both are refused where they are read. So is an expiry (a field ``...expires_at``)
-so late that it does not fit when a time to live is added.
+A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
+record. Either would be written again, into an event or to another instance, where it does not fit,
+so both are rejected on reading. The same holds for an expiry (a field ``...expires_at``) that
+overflows when a time to live is added.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from typing import Any
 from streams.times import LATEST
 
 LONGEST = 16_384
-"""Characters of a name, an id or an error's text; SQL Server's longest has 3,000."""
+"""Maximum characters of a name, id or error text; SQL Server's longest has 3,000."""
 
 LARGEST = 65_536
-"""Bytes of a header; a thousand remembered ones take no more than 64 MiB."""
+"""Maximum bytes of a header; a cache of a thousand takes at most 64 MiB."""
 
 SHORT = 1_024
-"""Bytes of a value up to which what it decodes to is remembered: the same ones are read again."""
+"""Maximum bytes of a value whose decoded form is cached: the same values recur."""
 
 LARGEST_HOP = 16_384
-"""Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
+"""Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 LARGEST_STATEMENT = 1_048_588
-"""Bytes of a statement without its body: as many as Kafka lets a record have. It may
-name 28,000 conversations."""
+"""Maximum bytes of a statement without its body, the record limit of Kafka: up to 28,000
+conversations.
+"""
 
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
@@ -35,9 +36,9 @@ Excess = Callable[[dict[str, Any]], str | None]
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:
-    """Return what looks at the fields of a record; ``longest``: of its texts.
+    """Return a function that checks a record's fields; ``longest``: limit of its strings.
 
-    ``None``: it comes from a worker or an operator, so texts and expiries may be any.
+    ``None``: written by a worker or operator, so strings and expiries are not limited.
     """
     fields = _fields(schema, longest)
 

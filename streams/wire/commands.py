@@ -1,4 +1,4 @@
-"""Between what applications say and are answered, and its bytes: commands, causes, results."""
+"""Encode commands, causes and results of applications."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
 _NEWER_STATEMENT = "UNKNOWN"
 
-# Which fields of a statement are remembered together: between these stand what differs each time.
+# Fields of a statement that are cached together: between them are those that change each time.
 _Fields = Callable[[Command], tuple[Any, ...]]
 _field = Command._fields.index
 _kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
@@ -52,7 +52,7 @@ def encode_command(command: Command) -> bytes:
 
 @lru_cache(_REMEMBERED)
 def _pack_repeated(said: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
-    """Encode what a statement says, which for most of one application's is the same."""
+    """Encode the constant part of a statement, which is the same for most of one application's."""
     *names, lifetime, group, type_, error_code, error_text, cleanup = said
     related, timeout, also = rest
     return _pack_said(
@@ -79,13 +79,13 @@ def encode_cause(cause: Cause) -> bytes:
 
 
 def decode_cause(raw: bytes) -> Cause:
-    """Decode ``sb-cause``; raises MalformedError.
+    """Decode ``sb-cause``; raise MalformedError.
 
-    An application is a consumer group, and Kafka has none without a name.
+    An application is a consumer group, and Kafka has no group without a name.
     """
     record = CAUSE.decode(raw)
     if not record["application"]:
-        raise MalformedError("Cause: it names no application")
+        raise MalformedError("Cause: no application")
     topic = uuid.UUID(bytes=record["topic"])
     source = Source(record["application"], record["agent"], topic, record["partition"])
     return Cause(source, record["offset"], record["n"])
@@ -94,10 +94,9 @@ def decode_cause(raw: bytes) -> Cause:
 def decode_command(
     raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
 ) -> Command:
-    """Decode ``sb-command``; raises MalformedError.
+    """Decode ``sb-command``; raise MalformedError.
 
-    What one application says differs from statement to statement in its id and its moment only, so
-    the rest is decoded once.
+    Statements of one application mostly differ only in id and time, so the rest is decoded once.
     """
     split = _split(raw) if raw is not None else None
     if raw is None or split is None:
@@ -109,10 +108,10 @@ def decode_command(
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
-    """Return ``issued_at``, and the bytes before it and behind it without prefix and id.
+    """Return ``issued_at``, and the bytes before and after it without prefix and id.
 
-    It stands behind kind (one byte), database (its length is one byte) and side, and takes six
-    bytes from 1971 to 2039.
+    It follows kind (one byte), database (length of one byte) and side, and takes six bytes from
+    1971 to 2039.
     """
     if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
@@ -123,7 +122,7 @@ def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
 
 @lru_cache(_REMEMBERED)
 def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Return a statement's fields, apart from those that differ each time."""
+    """Return a statement's fields, apart from those that change each time."""
     raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
     command = _command(raw, uuid.UUID(int=0), None, 0)
     return _kind(command), _said(command), _rest(command)
@@ -135,14 +134,16 @@ def _command(
     record = COMMAND.decode(raw)
     record["command_id"] = uuid.UUID(bytes=record["command_id"])
     if record["kind"] == _NEWER_STATEMENT:
-        raise MalformedError("Command: a statement that this version does not know")
+        raise MalformedError("Command: unknown statement")
     record["kind"] = CommandKind(record["kind"])
     try:
         record["group"] = uuid.UUID(record["group"]) if record["group"] else None
         record["related"] = uuid.UUID(record["related"]) if record["related"] else None
         record["also"] = tuple(map(uuid.UUID, record["also"]))
     except ValueError as error:
-        raise MalformedError(f"Command: a conversation or its group is no UUID: {error}") from error
+        raise MalformedError(
+            f"Command: a conversation or its group is not a UUID: {error}"
+        ) from error
     return Command(conversation=conversation, body=body, stored_at=stored_at, **record)
 
 
@@ -174,7 +175,7 @@ def decode_result(raw: bytes | None) -> ResultRecord:
     try:
         conversation = uuid.UUID(record["conversation"])
     except ValueError as error:
-        raise MalformedError(f"Result: the conversation is no UUID: {error}") from error
+        raise MalformedError(f"Result: the conversation is not a UUID: {error}") from error
     return ResultRecord(
         uuid.UUID(bytes=record["command_id"]), conversation, record["number"], record["text"]
     )

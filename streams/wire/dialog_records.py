@@ -1,9 +1,9 @@
-"""What a record says of a dialog, as typed values: the one reader of it, for whoever looks on.
+"""The content of dialog records as typed values, for all readers except workers.
 
-The kind of its topic says which class reads it (:func:`dialog_record`). Each value is decoded when
-it is asked for and raises MalformedError where it is not as it must be: so who counts messages
-pays for three headers, who describes a record shows all that can be read, and who follows a dialog
-knows of each record that is broken. A worker reads what it performs by :mod:`streams.wire.records`.
+The topic's kind selects the class (:func:`dialog_record`). Each value is decoded on access and
+raises MalformedError if it is invalid: so a counter of messages pays for three headers, a
+description shows all readable parts, and a dialog's history includes its broken records. Workers
+use :mod:`streams.wire.records`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from streams.wire.state_keys import StateKey, endpoint_of
 
 
 class KafkaRecord(Protocol):
-    """What is read of a record; ``timestamp`` in epoch milliseconds."""
+    """The parts of a record that are read; ``timestamp`` in epoch milliseconds."""
 
     @property
     def timestamp(self) -> int:
-        """Return when it was stored, or stamped by its writer."""
+        """Return the append time, or the writer's timestamp."""
 
     @property
     def key(self) -> bytes | None:
@@ -53,7 +53,7 @@ class KafkaRecord(Protocol):
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """Return the headers in their order; the last one of a name counts."""
+        """Return the headers in order; the last one of a name counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class DialogRecord:
         return conversation_of(self.record.key)
 
     def header_bytes(self, name: str) -> bytes | None:
-        """Return a header as it is."""
+        """Return a header's raw bytes."""
         return header_of(self.record.headers, name)
 
 
@@ -79,73 +79,73 @@ class StatementRecord(DialogRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Tell whether it says nothing new: its body was copied to the end of its topic."""
+        """Tell whether it is only a copy of a body, moved to the end of its topic."""
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
-        """Return the statement on a conversation, with so many bytes of its body."""
+        """Return the statement, with so many bytes of its body."""
         record, key = self.record, key_of(conversation)
         body = (record.value or b"")[:body_bytes] if body_bytes else None
         return read_command(key, body, list(record.headers), record.timestamp)
 
 
 class FrameRecord(DialogRecord):
-    """A copy on its way, in ``out``, ``txq``, ``ingress`` or ``in``."""
+    """A copy in transit, in ``out``, ``txq``, ``ingress`` or ``in``."""
 
     __slots__ = ()
 
     @property
     def parties(self) -> Parties:
-        """Return between which services it goes, and in which direction."""
+        """Return its services and direction."""
         return decode_parties(self.header_bytes(ROUTE))
 
     @property
     def is_message(self) -> bool:
-        """Tell whether it has a message; else it acknowledges."""
+        """Tell whether it has a message; otherwise it is an acknowledgement."""
         return self.header_bytes(MESSAGE) is not None
 
     @property
     def header(self) -> Header:
-        """Return what it says of its message."""
+        """Return the message header."""
         return decode_header(self.header_bytes(MESSAGE))
 
     @property
     def journey(self) -> Journey:
-        """Return where it was."""
+        """Return the path so far."""
         return decode_journey(self.header_bytes(HOP))
 
     def ack(self, conversation: uuid.UUID) -> Ack:
-        """Return the acknowledgement; a status is a forwarder's own, and only in ``ack``."""
+        """Return the acknowledgement; a status is the forwarder's, and only in ``ack``."""
         read = decode_ack_value(self.record.value, conversation)
         if isinstance(read, Status):
-            raise MalformedError("a status where an acknowledgement belongs")
+            raise MalformedError("a status instead of an acknowledgement")
         return read
 
 
 class AckRecord(FrameRecord):
-    """A record of ``ack``: an acknowledgement, or without an envelope what a forwarder reports."""
+    """A record of ``ack``: an acknowledgement, or without envelope a forwarder's status."""
 
     __slots__ = ()
 
     @property
     def is_frame(self) -> bool:
-        """Tell whether it came as a frame, and is no forwarder's status."""
+        """Tell whether it arrived as a frame and is not a forwarder's status."""
         return self.header_bytes(ROUTE) is not None
 
 
 class QueuedRecord(FrameRecord):
-    """A message in a queue; the record's key is its group."""
+    """A message in a queue; the record's key is its conversation group."""
 
     __slots__ = ()
 
     @property
     def conversation(self) -> uuid.UUID:
-        """Return the dialog's id, which stands in a header."""
+        """Return the dialog's id, from a header."""
         return queued_conversation(self.record.headers)
 
     @property
     def message(self) -> Message:
-        """Return all of it."""
+        """Return the message."""
         return read_queued(self.record.value, list(self.record.headers))
 
 
@@ -156,28 +156,28 @@ class EventRecord(DialogRecord):
 
     @property
     def event(self) -> Event:
-        """Return the event; its ids are texts, and may be any where somebody else wrote it."""
+        """Return the event; its ids are text, and may be invalid if a foreign producer wrote it."""
         return decode_event(self.record.value)
 
 
 class StateRecord(DialogRecord):
-    """A record of ``dialog``, where an endpoint worker keeps its state."""
+    """A record of ``dialog``, the state of an endpoint worker."""
 
     __slots__ = ()
 
     @property
     def endpoint(self) -> StateKey | None:
-        """Return whose state it is; None where it is none of an endpoint: positions, a chunk."""
+        """Return the endpoint of a state; None for other state: positions, chunks."""
         return endpoint_of(self.record.key or b"")
 
     def dialog(self, conversation: uuid.UUID) -> Dialog | None:
-        """Return the endpoint; None: it is forgotten."""
+        """Return the endpoint's dialog; None if it was removed."""
         value = self.record.value
         return None if value is None else decode_dialog(value, conversation)
 
 
 class StatementResult(DialogRecord):
-    """A record of ``result``: what became of a statement."""
+    """A record of ``result``: the result of a statement."""
 
     __slots__ = ()
 
@@ -202,6 +202,6 @@ _BY_KIND: Mapping[str, type[DialogRecord]] = {
 
 
 def dialog_record(kind: str, record: KafkaRecord) -> DialogRecord | None:
-    """Return what reads a record of a kind of topic; None: no dialog is spoken of there."""
+    """Return the class for a kind of topic; None if its records have no dialog."""
     reader = _BY_KIND.get(kind)
     return None if reader is None else reader(record)

@@ -18,9 +18,9 @@ _LARGEST_EVENT, _CLIPPED = 65_536, 1_000
 
 
 def encode_event(event: Mapping[str, Any]) -> bytes:
-    """Encode a value of ``event`` from its fields; those that are missing take their default.
+    """Encode a value of ``event`` from its fields; missing fields get their default.
 
-    An event is always written: what does not fit into its field is made to fit.
+    An event is always written: values that do not fit are truncated.
     """
     try:
         packed = EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))

@@ -1,12 +1,12 @@
-"""Schemas that change: those that this version writes, and learning what other versions write.
+"""Schema evolution: the schemas of this version, and learning those of other versions.
 
-A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` puts those of its
-own version there and removes none, because records under old ones lie in topics; whoever reads the
-catalog learns them all. So an upgrade begins with the new version's ``apply``: the old workers can
-read what the new ones are going to write.
+A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds those of its
+own version and removes none, because topics have records in old ones; every reader of the catalog
+learns them all. So an upgrade begins with the new version's ``apply``: then the old workers can
+read what the new ones write.
 
-Who writes into another cluster cannot read the catalog there. It is told by the heartbeats that
-it reads: each one says, in a header, which schemas of the envelope that cluster's catalog has.
+A process that writes into another cluster cannot read the catalog there. It uses the heartbeats
+that it reads: each has, in a header, the envelope schemas in that cluster's catalog.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def is_schema(key: str) -> bool:
 
 
 def learn(key: str, schema: Any) -> None:
-    """Read records under a schema from now on, if we have any use for them.
+    """Enable reading records under a schema, if it is used at all.
 
-    Raises MalformedError where it is no schema.
+    Raises MalformedError if it is not a schema.
     """
     codec = _CODECS.get(split_key(key)[3].split(".")[0])
     if codec is not None:
@@ -95,14 +95,14 @@ def own_schemas() -> tuple[str, ...]:
 
 
 def learned_schemas() -> tuple[str, ...]:
-    """Return what else this process can read: what catalogs and captures have said so far."""
+    """Return the other readable schemas: those learned from catalogs and captures so far."""
     return tuple(schema for codec in _CAPTURED.values() for schema in codec.known[1:])
 
 
 def learn_schemas(texts: Iterable[str]) -> None:
-    """Read records under schemas that these two returned somewhere, sometime.
+    """Enable reading under schemas that these two functions returned anywhere before.
 
-    What we have no use for is passed over. Raises MalformedError where one is no schema.
+    Unused ones are skipped. Raises MalformedError if one is not a schema.
     """
     for text in texts:
         try:
@@ -133,16 +133,16 @@ _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 
 
 def announcement(objects: Mapping[str, str]) -> bytes:
-    """Return what heartbeats say of a catalog: which schemas of the envelope it has.
+    """Return the heartbeat header for a catalog: its envelope schemas.
 
-    What is none, though its key says so, is passed over: nobody could write under it.
+    Invalid schemas are skipped: nobody could write under them.
     """
     schemas = (_envelope_of(key, body) for key, body in objects.items() if is_schema(key))
     return b"".join(sorted(filter(None, schemas)))
 
 
 def _envelope_of(key: str, body: str) -> bytes | None:
-    """Return the fingerprint of a schema of the envelope; ``None`` for any other, and rubbish."""
+    """Return the fingerprint of an envelope schema; ``None`` for any other, and invalid ones."""
     try:
         is_envelope = json.loads(body)["namespace"] == _ENVELOPE
         said = bytes.fromhex(split_key(key)[3].rpartition(".")[2])
@@ -152,18 +152,18 @@ def _envelope_of(key: str, body: str) -> bytes | None:
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:
-    """Return the prefixes of all that may be written into a cluster that announces this."""
+    """Return the prefixes of all that may be written into a cluster with this announcement."""
     places = range(0, len(raw), _FINGERPRINT)
     return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
 
 
 def admission(clusters: Iterable[str]) -> bytes:
-    """Return what a gateway's heartbeats say of the clusters that it reads topics of."""
+    """Return the heartbeat header of a gateway: the clusters whose topics it reads."""
     return json.dumps(sorted(clusters)).encode("ascii")
 
 
 def read_admission(raw: bytes | None) -> frozenset[str]:
-    """Return the clusters that a gateway reads topics of; raises MalformedError for rubbish."""
+    """Return the clusters whose topics a gateway reads; raise MalformedError if invalid."""
     if raw is None:
         return frozenset()
     try:
@@ -171,14 +171,17 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
     except (ValueError, RecursionError) as error:
         raise MalformedError(f"{ADMITS}: no JSON") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise MalformedError(f"{ADMITS}: no list of names")
+        raise MalformedError(f"{ADMITS}: not a list of names")
     return frozenset(names)
 
 
 def unannounced(
     headers: Headers, value: bytes | str | None, announced: Collection[bytes]
 ) -> str | None:
-    """Return what of a frame is in no schema of these, with its fingerprint; ``None``: nothing."""
+    """Return the first part of a frame whose schema is not among these, if any.
+
+    With its fingerprint.
+    """
     is_message = False
     for name, raw in headers:
         is_message = is_message or name == MESSAGE

@@ -1,10 +1,8 @@
-"""Reading a dialog's record by what is familiar in it: several times as fast as field by field.
+"""Decode dialog records by comparison with earlier ones: several times as fast.
 
-The records of idle dialogs differ in four fields that stand in the middle: group, handle, and two
-moments. What stands before them (names, the state) and behind them (numbers) comes again and again,
-so a dialog that was read is the pattern for all that have the same there. That is sure: whoever
-reads Avro's fields one after the other, and finds the bytes of some that were read before, would
-read the same again.
+The records of idle dialogs differ in four fields in the middle: group, handle, and two times. The
+bytes before them (names, state) and after them (numbers) repeat, so a decoded dialog is the pattern
+for all records that share these. Safe because equal Avro bytes decode to equal values.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from streams.protocol import Dialog
 from streams.wire.single_object import PREFIX_LENGTH, Codec
 
 PATTERNS = 2_000
-"""So many are remembered."""
+"""Maximum number of cached patterns."""
 _TEXT = b"\x48"
 """What a text of 36 bytes begins with."""
 _IDS = 2 * (1 + 36)
@@ -27,7 +25,7 @@ _LONGEST = 9
 
 
 class Familiar:
-    """Read dialogs under ``codec``; ``decode`` reads one field by field."""
+    """Decode dialogs under ``codec``; ``decode`` decodes field by field."""
 
     def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
         self._prefix, self._decode = codec.prefix, decode
@@ -35,13 +33,13 @@ class Familiar:
         self._patterns: dict[tuple[bytes, bytes], Dialog] = {}
 
     def read(self, raw: bytes, conversation: uuid.UUID) -> Dialog:
-        """Return the dialog in a record; raises what ``decode`` does."""
+        """Return the dialog in a record; raise what ``decode`` raises."""
         for at in self._lengths:
             if raw[at : at + 1] == _TEXT == raw[at + 37 : at + 38]:
                 try:
                     found = self._find(raw, at)
                 except ValueError:
-                    break  # no GUID or no number where one must be: let it be told as ever
+                    break  # an invalid GUID or number: let the slow path report it
                 if found is not None:
                     found.conversation = conversation
                     return found
@@ -52,7 +50,7 @@ class Familiar:
         return dialog
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
-        """Return a dialog after the pattern that a record follows whose ids begin at a place."""
+        """Return a dialog after the pattern of a record with its ids at an offset."""
         created_at, end = _number(raw, at + _IDS)
         expires_at, end = _number(raw, end)
         pattern = self._patterns.get((raw[:at], raw[end:]))
@@ -68,7 +66,7 @@ class Familiar:
         ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(b"".join(_TEXT + text for text in ids))
         if at < 0:
-            return  # written in capitals, say
+            return  # in upper case, for example
         if len(self._patterns) >= PATTERNS:
             self._patterns.clear()
             self._lengths.clear()
@@ -79,9 +77,9 @@ class Familiar:
 
 
 def _number(raw: bytes, at: int) -> tuple[int, int]:
-    """Read a whole number as Avro writes it; returns it, and where it ends.
+    """Read an Avro integer; return it and the offset after it.
 
-    Raises ValueError where it does not end, or is longer than any moment of ours.
+    Raises ValueError if it is unterminated, or longer than any of our times.
     """
     value = shift = 0
     for end in range(at, min(len(raw), at + _LONGEST)):
@@ -90,4 +88,4 @@ def _number(raw: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), end + 1
         shift += 7
-    raise ValueError("no number of 63 bits")
+    raise ValueError("not a 63-bit number")

@@ -27,13 +27,13 @@ _names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
 )
 _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
-"""No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
+"""No flags, fragment 0 of 1: as bytes, in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
-"""So many pairs of services may converse at once, and so many paths differ, to be remembered."""
+"""Cache sizes: pairs of services that converse, and distinct paths."""
 _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
-"""Where the fields of a journey begin that has no long numbers: see :mod:`streams.wire.hop`."""
+"""Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
 """Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
 
@@ -44,7 +44,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Tell whether parties may be remembered: what was read may have names of any length."""
+    """Tell whether parties may be cached: received ones may have names of any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
@@ -80,7 +80,7 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A header that was read: what it was read from is what it is written as."""
+    """A decoded header: it is encoded as the bytes it was read from."""
 
     raw: bytes | None = None
     """Its bytes; of one that was made anew (``_replace``) there are none."""
@@ -115,12 +115,12 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(raw: bytes | None) -> Header:
-    """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
+    """Decode ``sb-message`` and check it against the header rules of 4.3; raise MalformedError."""
     return (raw is not None and _whole(raw)) or _header(raw)
 
 
 def _whole(raw: bytes) -> Header | None:
-    """Return the header of a whole message without flags, which nearly all are."""
+    """Return the header of a whole message without flags, as nearly all are."""
     if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE_CODEC.prefix):
         return None
     begin = end = 27 + (raw[26] >> 1)
@@ -146,7 +146,7 @@ def _header(raw: bytes | None) -> Header:
     if flags:
         _check_flags(flags, sequence)
     if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
-        text = "Message: sequence or fragment number out of bounds (11274)"
+        text = "Message: sequence or fragment number out of range (11274)"
         raise MalformedError(text, Number.SEQUENCE_OUT_OF_BOUNDS)
     return Header(
         uuid.UUID(bytes=record["message_id"]),
@@ -169,7 +169,7 @@ def _check_flags(flags: int, sequence: int) -> None:
     if flags & Flag.UNSEQUENCED and flags & Flag.END:
         raise MalformedError("Message: unsequenced with 'end' (11276)", Number.END_UNSEQUENCED)
     if flags & Flag.UNSEQUENCED and sequence:
-        text = "Message: unsequenced with a number (11299)"
+        text = "Message: unsequenced but with a number (11299)"
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
 
 
@@ -253,5 +253,5 @@ def _any_journey(raw: bytes | None) -> Journey:
     )
 
 
-# What arrives in one batch was sent in few transactions, and has few different journeys.
+# Copies of one batch come from few transactions, and have few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

@@ -1,8 +1,8 @@
-"""Reading numbers, names and ids at a glance: by the one shape that nearly all of them have.
+"""Fast decoding of numbers, names and ids in their most common form.
 
-What is read for every message differs little from what was read before, and what it has in common
-is remembered. Whatever looks otherwise is ``None`` here and read field by field, by a decoder that
-expects the worst: ``tests/wire/test_glance.py`` holds the one against the other.
+Values read for every message repeat often, and are cached. Any other form returns ``None`` here and
+is decoded field by field, by a decoder for untrusted input: ``tests/wire/test_glance.py`` compares
+the two.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def guid(raw: bytes) -> uuid.UUID:
 
 @lru_cache(_REMEMBERED)
 def number(raw: bytes) -> int | None:
-    """Return the whole number, from 0 up, that Avro writes with exactly these bytes.
+    """Return the non-negative integer that Avro encodes as exactly these bytes.
 
-    They are few: whoever cuts them out of a header looks at its length before.
+    They must be few: the caller checks the length.
     """
     value, last = 0, len(raw) - 1
     if not 0 <= last < 9:  # a million bytes would take half a minute
@@ -39,7 +39,7 @@ def number(raw: bytes) -> int | None:
             return None
         value |= (byte & 0x7F) << 7 * place
     if value & 1 or (last and not raw[last]):
-        return None  # below zero, too large, or longer than it needs to be
+        return None  # negative, too large, or longer than necessary
     return value >> 1
 
 
@@ -65,7 +65,7 @@ def instant(raw: bytes) -> int | None:
 
 @lru_cache(_REMEMBERED)
 def name(raw: bytes) -> str | None:
-    """Return the text of less than 64 bytes that Avro writes with exactly these bytes."""
+    """Return the string of less than 64 bytes that Avro encodes as exactly these bytes."""
     if not raw or raw[0] != 2 * (len(raw) - 1) or raw[0] >= 0x80:
         return None
     try:

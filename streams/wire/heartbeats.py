@@ -1,4 +1,4 @@
-"""The values of ``presence``: heartbeats, most of which differ in count and instant alone."""
+"""The values of ``presence``: heartbeats, most of which differ only in count and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 _REMEMBERED, _SHORT = 1 << 14, 2_000
 """Keys of which the last heartbeat is remembered at most, and bytes of one with its key."""
 _LENGTHS = (1, 2, 3, 4)
-"""How long a count may be: enough for more than a hundred million."""
+"""Possible lengths of a count in bytes: enough for more than a hundred million."""
 
 
 def encode_presence(
@@ -33,7 +33,7 @@ def encode_presence(
 ) -> bytes:
     """Encode a heartbeat; ``claims`` are of the instance's mirrored databases.
 
-    ``period`` is in seconds: when the next one is due.
+    ``period``: seconds until the next one is due.
     """
     roles = [(claim.broker, claim.principal, claim.epoch) for claim in claims]
     return PRESENCE.pack((instance, replica, count, at, roles, round(1000 * period)))
@@ -50,14 +50,14 @@ def claims_in(presence: Record) -> tuple[Claim, ...]:
 
 
 def period_in(presence: Record) -> float:
-    """Return in how many seconds a heartbeat says that the next one is due: 1 to 60."""
+    """Return in how many seconds the next heartbeat is due, 1 to 60."""
     return float(min(max(presence["period"] / 1000, 1), LONGEST_PERIOD))
 
 
 class Heartbeat(NamedTuple):
     """One value of ``presence``: its ``number`` is the field ``count``.
 
-    ``period`` is in seconds: when the next one is due.
+    ``period``: seconds until the next one is due.
     """
 
     instance: str
@@ -68,10 +68,10 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats; one that is like the last one of its key costs a tenth of the first.
+    """Decode heartbeats; one similar to the last of its key takes a tenth of the time.
 
-    A writer's next heartbeat begins with the same bytes, up to its replica, and ends with the same
-    bytes behind its instant. Whatever looks otherwise is decoded field by field.
+    A writer's next heartbeat has the same bytes up to its replica, and after its time. Any other
+    form is decoded field by field.
     """
 
     def __init__(self) -> None:
@@ -106,10 +106,10 @@ class HeartbeatReader:
         )
         if len(value or b"") + len(key or b"") > _SHORT:
             return found
-        if len(self._known) >= _REMEMBERED:  # anybody may write under any key
+        if len(self._known) >= _REMEMBERED:  # anyone may write under any key
             self._known.clear()
         start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
-        if value is not None and value.startswith(start):  # else of an older schema
+        if value is not None and value.startswith(start):  # otherwise of an older schema
             end = len(start) + len(pack_long(found.number)) + _AT_BYTES
             self._known[key] = start, value[end:], found
         return found

@@ -39,24 +39,24 @@ def in_place(raw: bytes) -> bool:
 
 
 def visit(instance: str, at: int) -> bytes:
-    """Return the block that adds one visit to a path, made once per batch."""
+    """Return the block that adds a visit to a path, made once per batch."""
     name = instance.encode("utf-8")
     return b"\x02" + base128(len(name) << 1) + name + base128(at << 1)
 
 
 def instant(now: int) -> bytes:
-    """Return epoch milliseconds as they stand in the header."""
+    """Return the epoch milliseconds as encoded in the header."""
     return now.to_bytes(8, "big")
 
 
 def first_copy(
     raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool, hide: bool = False
 ) -> bytes | None:
-    """Edit the header of a first transmission for the next instance, if that is all it takes.
+    """Edit the header of a first transmission for the next instance, if simple.
 
-    ``begun``: it begins here, so the first of its next hops must be the one that it prefers;
-    ``hide``: the path so far is left out. What :class:`Hop` does in several steps for any copy,
-    done in one for nearly all of them.
+    ``begun``: sent from this instance, so the first of its next hops must be the preferred one;
+    ``hide``: the path so far is left out. Does in one step what :class:`Hop` does in several for
+    any copy.
     """
     if (
         not in_place(raw)
@@ -74,7 +74,7 @@ def first_copy(
 
 
 class Hop:
-    """The journey of one copy, as a forwarder sees it; raises MalformedError where it is none."""
+    """The ``sb-hop`` of one copy, as a forwarder uses it; raises MalformedError if invalid."""
 
     __slots__ = ("_journey", "raw")
 
@@ -86,7 +86,7 @@ class Hop:
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still pass the copy on."""
+        """Return how many forwarders may still forward the copy."""
         return self._journey.hops_remaining if self._journey else self.raw[_HOPS] >> 1
 
     @property
@@ -101,18 +101,18 @@ class Hop:
 
     @property
     def visits(self) -> int:
-        """Return how many instances the copy has met; only this decodes the path."""
+        """Return the number of instances on the path; only this decodes the path."""
         return len((self._journey or decode_journey(self.raw)).path)
 
     @property
     def expires_at(self) -> int:
-        """Return when the time to live is over, epoch milliseconds."""
+        """Return the end of the time to live, epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at
         return int.from_bytes(self.raw[EXPIRES:EXPIRES_END], "big")
 
     def expired(self, now: int) -> bool:
-        """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
+        """Tell whether the copy's time to live has expired; ``now`` in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
         return self.raw[EXPIRES:EXPIRES_END] <= instant(now)
@@ -127,9 +127,9 @@ class Hop:
         first_hop: int | None = None,
         hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance: visit added, a hop spent, the first hop noted.
+        """Return the header for the next instance: visit added, one hop less, first hop set.
 
-        ``hide``: the visit is all that they tell of the path.
+        ``hide``: the visit replaces the path.
         """
         if self._journey is not None or (first_hop is not None and first_hop > 63):
             return self._encoded((instance, at), spend, first_hop, hide)

@@ -1,9 +1,9 @@
-"""Which replay a statement, or a dialog, is from: what keeps it apart from what applications do.
+"""The replay that a statement or dialog belongs to, which separates it from live traffic.
 
-Every command of a replay carries the header ``sb-job``, the job's name. A dialog that gets a new id
-carries the job in that id, and so in every record and figure that names the dialog, whoever writes
-it: it is a version-8 GUID (RFC 9562: "vendor-specific"), of which nobody else makes one here, and
-its last eight digits are the job's tag.
+Every command of a replay has the header ``sb-job``, the job's name. A dialog with a new id has the
+job in that id, and so in every record and metric with the dialog, whoever writes it: it is a
+version-8 GUID (RFC 9562: "vendor-specific"), which is used for nothing else here, and its last
+eight digits are the job's tag.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _VERSION, _VARIANT = 8, 0b10
 
 
 def tag_of(job: str) -> str:
-    """Return the eight hexadecimal digits with which the ids of a job's dialogs end."""
+    """Return the eight hexadecimal digits at the end of the ids of a job's dialogs."""
     return hashlib.blake2b(job.encode(), digest_size=_TAG).hexdigest()
 
 
 def renewed(known: uuid.UUID, job: str, loop: int) -> uuid.UUID:
-    """Return the id that a job gives to what had another one, in its ``loop``-th run, from 0."""
+    """Return the job's new id for an original id, in its ``loop``-th run, from 0."""
     said = f"{job}/{loop}/{known}".encode()
     raw = bytearray(hashlib.blake2b(said, digest_size=16 - _TAG).digest())
     raw[6] = raw[6] & 0x0F | _VERSION << 4
@@ -31,5 +31,5 @@ def renewed(known: uuid.UUID, job: str, loop: int) -> uuid.UUID:
 
 
 def tag_in(conversation: uuid.UUID) -> str | None:
-    """Return the tag of the job that gave a dialog its id; None for every other dialog."""
+    """Return the tag of the job that gave a dialog its id; None for other dialogs."""
     return conversation.hex[-2 * _TAG :] if conversation.version == _VERSION else None

@@ -1,9 +1,9 @@
-"""Writing Avro from values in the order of their schema, for what is written once per message.
+"""Encode Avro from values in schema order, for records written once per message.
 
-A schema becomes a tuple of functions, one for each field, that return a value's bytes. Most values
-come again and again (names, small numbers, the present instant, positions in a chunk), so what they
-look like is remembered: that is several times as fast as a general encoder, which takes a record
-apart field by field, and tries one branch of a union after the other.
+A schema becomes a tuple of functions, one per field, that return a value's bytes. Most values
+repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached:
+several times as fast as a general encoder, which takes records apart by field name and tries the
+branches of unions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
 """How many values are remembered: positions of what is in flight, names and ids, the rest."""
 _SHORT = 256
-"""Characters of a text that is remembered: nobody's name has more."""
+"""Maximum characters of a cached text; names are not longer."""
 
 
 def base128(left: int) -> bytes:
-    """Return a number that is not negative: seven bits a byte, the lowest first."""
+    """Return a non-negative number in base 128, low digits first."""
     out = bytearray()
     while left > 0x7F:
         out.append(left & 0x7F | 0x80)
@@ -33,7 +33,7 @@ def base128(left: int) -> bytes:
 
 @lru_cache(_NUMBERS)
 def pack_long(value: int) -> bytes:
-    """Return a whole number as Avro writes it: zig-zag, seven bits a byte, the lowest first."""
+    """Return an integer in Avro's encoding: zig-zag, base 128, low digits first."""
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{value} does not fit into 64 bits")
     return base128((value << 1) ^ (value >> 63))
@@ -48,7 +48,7 @@ def pack_int(value: int) -> bytes:
 
 
 def pack_string(value: str) -> bytes:
-    """Return a text with its length in bytes."""
+    """Return a string with its length in bytes."""
     return (_name if len(value) <= _SHORT else _text)(value)
 
 
@@ -70,11 +70,11 @@ _PRIMITIVES: dict[str, Pack] = {
 
 
 def packer(schema: Any, part: slice = slice(None)) -> Callable[[Iterable[Any]], bytes]:
-    """Return what writes a record's values, or ``part`` of them, in the order of its fields.
+    """Return a function that encodes a record's values, or ``part`` of them, in field order.
 
-    A record inside an array is a tuple of its values too. Knows what the schemas of ``schemas/``
-    use: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError where
-    a value does not fit.
+    A record in an array is a tuple of its values too. Supports what the schemas of ``schemas/``
+    use: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError for a
+    value that does not fit.
     """
     return _record(schema, {}, part)
 
@@ -103,7 +103,7 @@ def _optional(pack: Pack) -> Pack:
     def write(value: Any) -> bytes:
         return b"\x00" if value is None else b"\x02" + pack(value)
 
-    # A text is remembered by what packs it, if it is short.
+    # A short string is cached by its encoder.
     return write if pack is pack_string else lru_cache(_OPTIONAL)(write)
 
 

@@ -1,4 +1,4 @@
-"""On which partition a key belongs: Kafka's murmur2, by which Java clients place keys, and ours."""
+"""The partition of a key: Kafka's murmur2, as used by Java clients and by Hopline."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def murmur2(key: bytes) -> int:
 
 @lru_cache(maxsize=65536)
 def partition_of(conversation: uuid.UUID, count: int) -> int:
-    """Return the partition of a conversation where a topic has so many."""
+    """Return the partition of a conversation in a topic with so many."""
     return (murmur2(str(conversation).encode("ascii")) & 0x7FFFFFFF) % count

@@ -1,4 +1,4 @@
-"""What a topic's name says about what is in it."""
+"""Parse topic names."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PARTS = {"queue": 3, "ingress": 2, "catalog": 0, "presence": 0, "event": 0, "me
 
 @dataclass(frozen=True, slots=True)
 class TopicPlace:
-    """What a topic's name says; parts that a name does not have are ``None``.
+    """The parts of a topic name; missing parts are ``None``.
 
-    ``cluster`` is the other one that writes an ``ingress``.
+    ``cluster`` is the one that writes an ``ingress``.
     """
 
     kind: str
@@ -27,9 +27,9 @@ class TopicPlace:
 
 
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
-    """Read a topic's name; ``None`` where it is none of ours under this prefix.
+    """Parse a topic name; ``None`` if it is not Hopline's under this prefix.
 
-    Of a name that was too long for Kafka the last part is what is left of it.
+    For a name that was too long for Kafka the last part is its remainder.
     """
     if not topic.startswith(topics.prefix):
         return None
@@ -47,7 +47,7 @@ def place_of(topic: str, topics: Topics) -> TopicPlace | None:
 def _unescaped(part: str) -> str:
     try:
         name = unescape(part)
-        name.encode("utf-8")  # a lone surrogate can be in a topic's name, but not be printed
-    except UnicodeError:  # or shortened in the middle of a character, or no name of ours
+        name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
+    except UnicodeError:  # or truncated within a character, or not one of our names
         return part
     return name

@@ -1,4 +1,4 @@
-"""Values of ours as JSON-able data."""
+"""Convert values into JSON-able data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def body_of(value: bytes | None) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of ours as JSON-able data: ids as text, flags as lists of their names."""
+    """Return a value as JSON-able data: ids as text, flags as lists of their names."""
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, Flag):

@@ -1,4 +1,4 @@
-"""Records of ``reading``: which consumer group has received from which partition of a queue.
+"""Records of ``reading``: which consumer group has received from which queue partition.
 
 The key is group and partition, so that compaction keeps the latest record of each.
 """
@@ -17,7 +17,7 @@ READING = Codec("Reading")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A group has committed everything below ``position`` by ``at`` (epoch milliseconds)."""
+    """A group has committed all before ``position`` by ``at`` (epoch milliseconds)."""
 
     group: str
     topic: str
@@ -28,12 +28,12 @@ class Reading:
 
     @property
     def when(self) -> str:
-        """Return ``at`` as a user reads it."""
+        """Return ``at`` for users."""
         return datetime.fromtimestamp(self.at / 1000, UTC).isoformat(timespec="seconds")
 
 
 def reading_key(topic: str, partition: int, group: str) -> bytes:
-    """Return the key of a group's record of a partition."""
+    """Return the key of a group's record for a partition."""
     return f"{topic}/{partition}/{group}".encode()
 
 
@@ -44,10 +44,10 @@ def reading_record(reading: Reading) -> tuple[bytes, bytes]:
 
 
 def decode_reading(raw: bytes | None) -> Reading:
-    """Decode a value; raises MalformedError, also where position or time are none."""
+    """Decode a value; raise MalformedError, also if position or time are invalid."""
     record = READING.decode(raw)
     if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
-        raise MalformedError("Reading: a position below 0, or a time that is none")
+        raise MalformedError("Reading: a negative position, or an invalid time")
     try:
         return Reading(**{**record, "topic_id": uuid.UUID(record["topic_id"])})
     except ValueError as error:

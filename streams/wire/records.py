@@ -1,8 +1,8 @@
-"""Whole Kafka records: key, value and headers of every topic, from values and back.
+"""Whole Kafka records: key, value and headers of every topic, to and from values.
 
-The headers of a frame stand in a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then what
-only some topics have), so that a forwarder finds them by position; readers in no hurry look them up
-by name. Whatever is missing or malformed raises MalformedError.
+The headers of a frame have a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then those of
+some topics only), so that a forwarder finds them by position; other readers look them up by name.
+Missing or malformed headers raise MalformedError.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY,
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
-"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+"""Bytes; a larger body does not fit into one record of a broker with defaults (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Bytes of ``sb-command`` and body together: a client with defaults can write the record again."""
+"""Bytes of ``sb-command`` and body together: a client with defaults can rewrite the record."""
 
 REMEMBERED_IDS = 1 << 13
-"""Conversation ids that are remembered with their keys, 300 bytes each: those of a transaction."""
+"""Conversation ids cached with their keys, 300 bytes each: those of a transaction."""
 
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
@@ -61,9 +61,9 @@ Wire = tuple[bytes, bytes | None, Headers]
 
 @lru_cache(REMEMBERED_IDS)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
-    """Read a conversation id from a record's key (11271 where there is none).
+    """Read a conversation id from a record's key (11271 if it has none).
 
-    It has one form, of 36 lower-case characters: by any other the key would have another partition.
+    Only the form of 36 lower-case characters is valid: any other would be in another partition.
     """
     if key is not None and len(key) == _KEY_BYTES:
         raw = key if isinstance(key, bytes) else key.encode("ascii", "replace")
@@ -72,7 +72,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
             if key_of(found) == raw:
                 return found
     shown = key if key is None or len(key) <= 40 else key[:40]
-    text = f"the key is no conversation id (11271): {shown!r}"
+    text = f"the key is not a conversation id (11271): {shown!r}"
     raise MalformedError(text, Number.CONVERSATION_ID_NULL)
 
 
@@ -91,27 +91,27 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 
 
 def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
-    """Tell whether a record says nothing new: its body was copied to the end of its topic."""
+    """Tell whether a record is only a copy of a body, moved to the end of its topic."""
     return bool(headers) and headers[-1][0] == MOVED
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
     """Return the headers of a body's copy: those that are read, and :data:`MOVED`.
 
-    With all others that its writer has added, a copy could be larger than Kafka takes.
+    With all foreign headers a copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # the last one of a name, as every reader
+    read = dict(headers)  # the last one of a name, as for every reader
     return [*((name, raw) for name, raw in read.items() if name in _READ), (MOVED, None)]
 
 
 def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> None:
-    """Raise MalformedError where a statement with its body could not be written once more.
+    """Raise MalformedError if a statement with its body could not be written again.
 
-    A body that is too large by itself is left to whoever refuses it (8459).
+    A body that is too large by itself is left to the size check (8459).
     """
     size = len(header_of(headers, COMMAND) or b"") + min(len(value or b""), LARGEST_BODY)
     if size > LARGEST_WITH_BODY:
-        raise MalformedError(f"Command: {size} bytes with its body are more than a record may have")
+        raise MalformedError(f"Command: {size} bytes with its body exceed the record size limit")
 
 
 def command_record(command: Command) -> Wire:
@@ -169,7 +169,7 @@ def queue_record(
 ) -> Wire:
     """Return the record of a queue topic: keyed by group, so that a partition is a group lock.
 
-    ``sb-priority`` (1 to 10, as text) says the level of the endpoint, for whoever receives.
+    ``sb-priority`` (1 to 10, as text) is the endpoint's priority, for receivers.
     """
     headers: Headers = [
         (ROUTE, encode_parties(parties)),
@@ -187,7 +187,7 @@ def read_message(
     headers: Headers | None,
     appended_at: int = 0,
 ) -> Message:
-    """Read a message frame of ``in`` (or of ``out`` and ``txq``, where somebody looks).
+    """Read a message frame of ``in`` (or of ``out`` and ``txq``, for diagnosis).
 
     ``appended_at`` is the timestamp of a record of ``in``.
     """
@@ -213,9 +213,9 @@ _DIGITS, _HIGHEST = 2, 10
 
 
 def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """Read the level of a queue message's endpoint; one without a level, 1 to 10, has the default.
+    """Return the priority of a queue message, 1 to 10; the default if it is missing or invalid.
 
-    Anybody who may write there may write anything, and ``int`` raises where there are 5,000 digits.
+    Anyone with write access may write anything, and ``int`` raises on 5,000 digits.
     """
     raw = header_of(headers, PRIORITY) or b""
     level = int(raw) if raw.isdigit() and len(raw) <= _DIGITS else 0
@@ -223,7 +223,7 @@ def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
 
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
-    """Read a record of a queue topic; its conversation stands in a header."""
+    """Read a record of a queue topic; its conversation is in a header."""
     return _message(queued_conversation(headers), value, headers)
 
 
@@ -240,13 +240,13 @@ def read_ack(
 ) -> Acknowledgement | Status:
     """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
 
-    A forwarder writes its own status without headers. A status with headers came through a
-    forwarder from outside: a frame whose body is a status instead of an acknowledgement.
+    A forwarder writes its own status without headers. A status with headers was forwarded from
+    outside: a frame whose body is a status instead of an acknowledgement.
     """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)
     if not isinstance(read, Status):
         return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)
     if headers:
-        raise MalformedError("a status from outside where an acknowledgement is expected")
+        raise MalformedError("a status from outside instead of an acknowledgement")
     return read

@@ -1,12 +1,11 @@
-"""Expiries by the clock of another Kafka cluster: what a copy has of them when it gets there.
+"""Convert the expiries of a copy to the clock of another Kafka cluster.
 
-Workers go by the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so an
-instant that ends something must be said anew where another clock counts: the end of a copy's time
-to live, and that of its dialog. What is history (when it was enqueued and sent, its path) stays as
-it was told.
+Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so expiries
+must be converted for another one: the end of a copy's time to live, and of its dialog's lifetime.
+Past times (enqueued and sent times, the path) stay unchanged.
 
-Both stand at a known place: the one is a fixed field, the other the last number of its header.
-Whatever looks otherwise is decoded and encoded, and rubbish goes on as it is: its reader tells.
+Both are at a known place: one is a fixed field, the other the last number of its header. Any other
+form is decoded and encoded, and invalid headers are passed on: their reader reports them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SHORT = 1_024
 
 
 def shifted(headers: Headers, by: int) -> Headers:
-    """Return an envelope's headers with every expiry later by so many milliseconds."""
+    """Return an envelope's headers with every expiry shifted by so many milliseconds."""
     return [(name, _shifted(name, raw, by)) for name, raw in headers] if by else headers
 
 
@@ -45,7 +44,7 @@ def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
         if name == HOP:
             return (_short_hop if len(raw) <= _SHORT else _hop)(raw, by)
         return _message(raw, by)
-    except (MalformedError, ValueError):  # the latter of numbers that are too large
+    except (MalformedError, ValueError):  # saturate at the largest value
         return raw
 
 
@@ -57,7 +56,7 @@ def _hop(raw: bytes, by: int) -> bytes:
     return b"%b%b%b" % (raw[:EXPIRES], instant(_bounded(at + by)), raw[EXPIRES_END:])
 
 
-# What is sent in one transaction has one of these.
+# All frames of one transaction share this header.
 _short_hop = lru_cache(_REMEMBERED)(_hop)
 
 
@@ -68,7 +67,7 @@ def _message(raw: bytes, by: int) -> bytes:
         at = _bounded(header.dialog_expires_at + by)
         return encode_header(header._replace(dialog_expires_at=at))
     begin = len(raw) - 1
-    while raw[begin - 1] > 0x7F:  # the byte that ends a number is the only one below
+    while raw[begin - 1] > 0x7F:  # the last byte of a number is the only one below
         begin -= 1
     zigzag = 0
     for byte in raw[: begin - 1 : -1]:

@@ -1,8 +1,8 @@
 """Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, the body.
 
-The only module that imports fastavro (container files of captures apart). A reader knows a schema
-by its fingerprint; what it does not know, or cannot read, is :class:`MalformedError` and never any
-other exception, because whatever arrives is untrusted.
+The only module that imports fastavro (except for container files of captures). A reader knows a
+schema by its fingerprint; unknown or undecodable records raise :class:`MalformedError` and never
+another exception, because all input is untrusted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PREFIX_LENGTH = 10
 
 
 class MalformedError(Exception):
-    """The bytes are not what they should be; the text says in which way, event 161 ``number``."""
+    """The bytes are invalid; the text has the reason, event 161 ``number``."""
 
     def __init__(self, text: str, number: Number = Number.CORRUPTED_HEADER) -> None:
         super().__init__(text)
@@ -35,26 +35,25 @@ class MalformedError(Exception):
 
 
 class UnknownSchemaError(MalformedError):
-    """The fingerprint belongs to no schema that this reader knows."""
+    """The fingerprint belongs to no known schema."""
 
 
 def canonical_form(schema: Any) -> str:
-    """Return a schema as JSON with nothing but what decides how records are written."""
+    """Return a schema as canonical JSON: only what affects the encoding."""
     return str(fastavro.schema.to_parsing_canonical_form(schema))
 
 
 def prefix_of(schema: Any) -> bytes:
-    """Return the ten bytes that every record of a schema begins with."""
+    """Return the ten bytes that begin every record of a schema."""
     digest = fastavro.schema.fingerprint(canonical_form(schema), "CRC-64-AVRO")
     return MARKER + bytes.fromhex(digest)
 
 
 class Codec:
-    """Write one schema; read it and every older version of it that was announced.
+    """Encode one schema; decode it and all announced versions of it.
 
-    ``prefix`` is what all encoded records of the current schema begin with, ``names`` are its
-    fields in order. No text that is read is longer than ``longest`` characters, and no record than
-    ``largest`` bytes.
+    ``prefix`` begins all records of the current schema, ``names`` are its fields in order. Decoded
+    strings are limited to ``longest`` characters, records to ``largest`` bytes.
     """
 
     def __init__(
@@ -69,13 +68,13 @@ class Codec:
         self._writers = {self.prefix: self._schema}
 
     def announce(self, schema: Any) -> bytes:
-        """Learn an older or newer writer's schema; returns its prefix."""
+        """Learn an older or newer writer's schema; return its prefix."""
         try:
             prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
             if not isinstance(schema, dict) or schema.get("type") != "record":
-                raise ValueError("not one of a record")
+                raise ValueError("not a record schema")
             if not is_bounded(schema):
-                raise ValueError("values take no bytes, or types nest without end")
+                raise ValueError("values take no bytes, or types nest endlessly")
             self._writers.setdefault(prefix, parsed)
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
@@ -83,30 +82,30 @@ class Codec:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Return the schemas that are read, our own first, as :func:`canonical_form`."""
+        """Return the known schemas, our own first, as :func:`canonical_form`."""
         return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
-        """Tell whether bytes say that they were written under a schema of this record."""
+        """Tell whether the bytes are of a known schema of this record."""
         return raw is not None and raw[:PREFIX_LENGTH] in self._writers
 
     def encode(self, record: Record) -> bytes:
-        """Return a record's bytes; raises ValueError or TypeError where it does not fit."""
+        """Return a record's bytes; raise ValueError or TypeError if it does not fit."""
         buffer = io.BytesIO()
         buffer.write(self.prefix)
         fastavro.schemaless_writer(buffer, self._schema, record)
         return buffer.getvalue()
 
     def pack(self, values: Iterable[Any]) -> bytes:
-        """Return the bytes of a record whose values come in the order of ``names``."""
+        """Return the bytes of a record with its values in the order of ``names``."""
         return self.prefix + self._pack(values)
 
     def packer(self, begin: int, end: int | None = None) -> Callable[[Iterable[Any]], bytes]:
-        """Return what writes some of a record's values, those of ``names[begin:end]``."""
+        """Return an encoder for the values of ``names[begin:end]``."""
         return packer(load(self.name), slice(begin, end))
 
     def decode(self, raw: bytes | None) -> Record:
-        """Return the record in bytes of this schema; raises MalformedError."""
+        """Decode a record of this schema; raise MalformedError."""
         if raw is None or len(raw) < PREFIX_LENGTH or raw[:2] != MARKER:
             raise MalformedError(f"{self.name}: no Avro single-object encoding")
         writer = self._writers.get(raw[:PREFIX_LENGTH])
@@ -120,10 +119,10 @@ class Codec:
             record = fastavro.schemaless_reader(
                 buffer, writer, None if writer is self._schema else self._schema
             )
-        except Exception as error:  # hostile bytes raise whatever the decoder happens to hit
+        except Exception as error:  # hostile bytes make the decoder raise anything
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
-            raise MalformedError(f"{self.name}: bytes are left over")
+            raise MalformedError(f"{self.name}: trailing bytes")
         excess = self._excess(record)
         if excess is not None:
             raise MalformedError(f"{self.name}: {excess} is out of bounds")

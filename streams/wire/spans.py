@@ -1,7 +1,7 @@
 """Positions in a partition as a short text, such as ``12-15 20``.
 
-A forwarder notes beside its committed position what it holds in memory, so that a view can show it.
-Kafka keeps up to 4,096 characters of a note.
+A forwarder stores the offsets of its buffered copies beside its committed offset, so that a view
+can show them. Kafka limits this metadata to 4,096 characters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _END = 2**63 - 1
 
 
 def spans_of(offsets: Iterable[int]) -> str:
-    """Return a text of the positions; what does not fit into it is left out."""
+    """Return the positions as text; positions that do not fit are left out."""
     parts: list[str] = []
     length = 0
     for first, last in _runs(sorted(offsets)):
@@ -27,9 +27,9 @@ def spans_of(offsets: Iterable[int]) -> str:
 
 
 def spans_in(text: str | None) -> tuple[range, ...]:
-    """Return the positions of a text; nothing of one that somebody else has written.
+    """Return the positions of a text; none if it is foreign.
 
-    Ours has positions of a log, and rises: no position is in two of its spans.
+    A valid one has offsets of a log in rising order: no offset is in two of its spans.
     """
     parts = [part.partition("-") for part in (text or "").split()]
     try:

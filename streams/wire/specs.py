@@ -1,4 +1,4 @@
-"""Which topics a topology needs, and how they must be configured so that nothing ages away."""
+"""The topics of a topology, and the settings that keep records from expiring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOON = {
     "max.compaction.lag.ms": "60000",
     "min.cleanable.dirty.ratio": "0.1",
 }
-"""What lets Kafka compact a small topic within minutes: by default it does so after a week."""
+"""Makes Kafka compact a small topic within minutes; the default is a week."""
 _SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
 _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
@@ -29,7 +29,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "out": _FOREVER,
     "txq": _FOREVER,
     "ingress": _FOREVER,
-    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # lateness is judged by it
+    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # lateness is determined by it
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,
@@ -40,17 +40,17 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         **_COMPACTED,
         **_SOON,
         "message.timestamp.type": "LogAppendTime",
-        _COMPRESSION: "uncompressed",  # as heartbeats are written: they are read by every process
+        _COMPRESSION: "uncompressed",  # as heartbeats are written: every process reads them
     },
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }
-"""What a topic's configuration must say, by the kind of topic."""
+"""Required topic configuration, by kind of topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic that must exist, with this many partitions and at least this configuration."""
+    """A required topic, with exactly this many partitions and at least these settings."""
 
     name: str
     kind: str
@@ -59,18 +59,18 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return what must be so that nothing is lost, without space and protection from others."""
+        """Return the settings that prevent loss, without those for space and protection."""
         other = {*_SOON, _COMPRESSION}
         config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)
 
 
 QueueSpec = tuple[str, str, int]
-"""Database, queue and number of partitions; its key is the conversation group."""
+"""Database, queue and number of partitions; the key is the conversation group."""
 
 
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
-    """Return what a topic of a kind must be like."""
+    """Return the specification of a kind of topic."""
     config = {"message.timestamp.type": "CreateTime", **_READABLE, **KINDS[kind]}
     return TopicSpec(name, kind, partitions, config)
 
@@ -94,9 +94,9 @@ def instance_specs(
 ) -> tuple[TopicSpec, ...]:
     """Return an instance's topics.
 
-    ``partitions``: of the topics whose key is the conversation id. They are counted alike, for what
-    belongs to one dialog must meet in one partition number. ``clusters``: the other ones that write
-    to the instance, each into a topic of its own.
+    ``partitions``: of the topics keyed by conversation id; the numbers are equal, because all
+    records of one dialog must have the same partition number. ``clusters``: the other clusters that
+    write to the instance, each into its own topic.
     """
     cmd, out, *rest = home_specs(topics, instance, queues, partitions)
     return (
@@ -111,9 +111,9 @@ def instance_specs(
 def home_specs(
     topics: Topics, home: str, queues: Iterable[QueueSpec], partitions: int = 1
 ) -> tuple[TopicSpec, ...]:
-    """Return the topics in which databases live: an instance's, or a mirrored pair's.
+    """Return the topics of databases: an instance's, or a mirrored pair's.
 
-    A pair has no ``txq``: what is for it comes to one of the partners.
+    A pair has no ``txq``: its messages arrive at one of the partners.
     """
     return (
         spec(topics.cmd(home), "cmd", partitions),

@@ -1,4 +1,4 @@
-"""The values of ``dialog``: what an endpoint worker knows, one bounded record at a time."""
+"""The values of ``dialog``: the state of an endpoint worker, in bounded records."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _PLACES = {
 }
 """Attributes that are places in a direction: two fields each, sequence and fragment."""
 
-# In the order of the schema: what a dialog is called, what it has come to, and what came between.
+# In schema order: the dialog's identity, its current state, and what is between.
 _CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1
 _who: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[:_CREATED])
 _rest: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[_PARKED:])
@@ -70,7 +70,7 @@ _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 @lru_cache(4096)
 def _pack_who(who: tuple[Any, ...]) -> bytes:
-    """Return the bytes of what a dialog is called: the same as long as its state is."""
+    """Return the bytes of a dialog's identity: the same as long as its state exists."""
     values = list(who)
     values[_STATE] = values[_STATE].name
     values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])
@@ -109,7 +109,7 @@ def encode_dialog(dialog: Dialog) -> bytes:
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
-    """Decode a dialog; its chunks are records of their own; raises MalformedError."""
+    """Decode a dialog; its chunks are separate records; raise MalformedError."""
     record = DIALOG.decode(raw)
     places: Record = {a: (record[s], record[f]) for a, (s, f) in _PLACES.items()}
     try:
@@ -184,10 +184,10 @@ def decode_seen(raw: bytes) -> Seen:
 
 
 def encode_positions(positions: Positions) -> bytes:
-    """Encode how far a partition has come."""
+    """Encode the positions of a partition."""
     return POSITIONS.pack((positions.cmd, positions.inbox, positions.ack))
 
 
 def decode_positions(raw: bytes) -> Positions:
-    """Decode how far a partition has come."""
+    """Decode the positions of a partition."""
     return Positions(**POSITIONS.decode(raw))

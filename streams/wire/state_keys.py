@@ -1,6 +1,6 @@
-"""The keys of the ``dialog`` topic: what a record of an endpoint worker's state is about.
+"""The keys of the ``dialog`` topic: what a state record is about.
 
-Keys are text, so that any Kafka tool shows what a record is about::
+Keys are text, so that any Kafka tool shows them:
 
     <database>/<conversation id>/initiator           Dialog
     <database>/<conversation id>/target/3            Chunk: positions of messages 192 to 255
@@ -38,7 +38,7 @@ def dialog_key(about: DialogKey) -> bytes:
 
 
 def chunk_key(dialog: bytes, number: int) -> bytes:
-    """Return the key of a chunk's record, from that of its dialog's."""
+    """Return the key of a chunk's record, from that of its dialog."""
     return b"%b/%d" % (dialog, number)
 
 
@@ -52,7 +52,7 @@ class StateKey(NamedTuple):
 
     @property
     def dialog(self) -> DialogKey:
-        """Return what the dialog is called that it is about."""
+        """Return the key of the dialog."""
         return self.database, self.conversation, self.is_initiator
 
     def encode(self) -> bytes:
@@ -72,12 +72,12 @@ class StateKey(NamedTuple):
                 int(chunk[0]) if chunk else None,
             )
         except (ValueError, KeyError) as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """Which database has asked, or may ask, for a route to which service."""
+    """A database's request for a route to a service."""
 
     database: str
     service: str
@@ -89,7 +89,7 @@ class RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class SeenKey:
-    """Whose statements were seen."""
+    """A source of statements."""
 
     source: Source
 
@@ -107,7 +107,7 @@ class SeenKey:
             names = unquote(application), unquote(agent)
             return cls(Source(*names, uuid.UUID(topic), int(partition)))
         except ValueError as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
@@ -119,15 +119,15 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
         try:
             database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
         except UnicodeDecodeError as error:
-            raise MalformedError(f"no key of a state record: {raw!r}") from error
+            raise MalformedError(f"not the key of a state record: {raw!r}") from error
         return RequestKey(database, service)
     return StateKey.decode(raw)
 
 
 def endpoint_of(raw: bytes) -> StateKey | None:
-    """Return whose state a record is by its key; None where it is no endpoint's own record.
+    """Return the endpoint of a state record by its key; None if it is not an endpoint's.
 
-    Such are positions, chunks, requests and seen statements. Raises MalformedError.
+    Others are positions, chunks, requests and seen statements. Raises MalformedError.
     """
     about = None if raw == POSITIONS_KEY else decode_key(raw)
     return about if isinstance(about, StateKey) and about.chunk is None else None

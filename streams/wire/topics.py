@@ -1,8 +1,8 @@
-"""Topic names: every part of a name is escaped injectively, so no two objects share a topic.
+"""Topic names: every part is escaped injectively, so no two objects share a topic.
 
-Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and refuses a topic whose name differs from
+Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and rejects a topic whose name differs from
 another one's only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
-becomes ``-`` and two hex digits. Parts are joined by ``.``, which thus never occurs inside one, and
+becomes ``-`` and two hex digits. Parts are joined by ``.``, which never occurs inside one, and
 ``_`` never occurs at all.
 """
 
@@ -19,13 +19,13 @@ _ESCAPED = re.compile(r"-([0-9a-f]{2})")
 
 
 def escape(part: str) -> str:
-    """Return a part of a topic name in characters that Kafka allows; injective."""
+    """Escape a part of a topic name into characters that Kafka allows; injective."""
     raw = part.encode("utf-8", "surrogatepass")
     return "".join(chr(b) if b in _PLAIN else f"-{b:02x}" for b in raw)
 
 
 def unescape(text: str) -> str:
-    """Return the part that :func:`escape` was given."""
+    """Undo :func:`escape`."""
     raw = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text).encode("latin-1")
     return raw.decode("utf-8", "surrogatepass")
 
@@ -37,47 +37,47 @@ class Topics:
     prefix: str = "ssb."
 
     def name(self, kind: str, *parts: str) -> str:
-        """Return ``<prefix><kind>.<part>...``; too long a name ends in its own hash instead."""
+        """Return ``<prefix><kind>.<part>...``; a name that is too long ends in its hash instead."""
         return _name(self.prefix, kind, *parts)
 
     def home(self, kind: str, topic: str) -> str:
-        """Return after which instance or pair a topic of a kind is named.
+        """Return the instance or pair in a topic name of a kind.
 
-        Of a name that was too long, what is left of it.
+        For a name that was too long, its remainder.
         """
         part = topic.removeprefix(f"{self.prefix}{kind}.")
         return part if "--" in part else unescape(part)
 
     def cmd(self, instance: str) -> str:
-        """Return the topic of applications' commands."""
+        """Return the topic of statements."""
         return self.name("cmd", instance)
 
     def out(self, instance: str) -> str:
-        """Return the transmission queue's messages begun in the instance."""
+        """Return the transmission queue of messages sent from the instance."""
         return self.name("out", instance)
 
     def txq(self, instance: str) -> str:
-        """Return the transmission queue's messages from other instances."""
+        """Return the transmission queue of messages from other instances."""
         return self.name("txq", instance)
 
     def ingress(self, instance: str, cluster: str) -> str:
-        """Return the transmission queue's messages that another cluster writes to an instance."""
+        """Return the transmission queue that another cluster writes at an instance."""
         return self.name("ingress", instance, cluster)
 
     def inbox(self, instance: str) -> str:
-        """Return the frames that the forwarder found to be LOCAL."""
+        """Return the topic of frames with a LOCAL route."""
         return self.name("in", instance)
 
     def ack(self, instance: str) -> str:
-        """Return the topic that locks broker ids: acknowledgements and statuses."""
+        """Return the topic of acknowledgements and statuses, which lock broker ids."""
         return self.name("ack", instance)
 
     def dialog(self, instance: str) -> str:
-        """Return the endpoint worker's state (compacted)."""
+        """Return the topic of the endpoint worker's state (compacted)."""
         return self.name("dialog", instance)
 
     def result(self, instance: str) -> str:
-        """Return the answers to commands that asked for one."""
+        """Return the topic of results."""
         return self.name("result", instance)
 
     def queue(self, instance: str, database: str, queue: str) -> str:
@@ -85,7 +85,7 @@ class Topics:
         return self.name("queue", instance, database, queue)
 
     def reading(self, instance: str) -> str:
-        """Return which consumer groups have received from the instance's queues (compacted)."""
+        """Return the topic of consumer groups' positions in the instance's queues (compacted)."""
         return self.name("reading", instance)
 
     @property
@@ -105,7 +105,7 @@ class Topics:
 
     @property
     def metric(self) -> str:
-        """Return the topic of the monitor's figures (compacted, and kept for a week)."""
+        """Return the topic of the monitor's metrics (compacted, kept for a week)."""
         return self.name("metric")
 
 
@@ -114,7 +114,7 @@ def _name(prefix: str, kind: str, *parts: str) -> str:
     name = prefix + ".".join([kind, *(escape(part) for part in parts)])
     if len(name) <= MAX_LENGTH:
         return name
-    # An escaped part never has two hyphens in a row, so no other name ends like this; the
-    # beginning of the name stays readable.
+    # An escaped part never has two hyphens in a row, so no other name ends like this; the start of
+    # the name stays readable.
     digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
     return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"

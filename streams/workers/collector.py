@@ -1,8 +1,8 @@
-"""Python's garbage collector, as a process full of workers needs it.
+"""Tune Python's garbage collector for a process full of workers.
 
-Workers make many values and no cycles of them: what they let go is gone at once. By default the
-collector looks through the values of a batch again and again while they are still in use, which was
-half of an endpoint worker's time, and now and then through every open dialog.
+Workers create many values but no reference cycles, so reference counting frees them at once. By
+default the collector scans a batch's values again and again while they are in use, which took half
+of an endpoint worker's time, and sometimes every open dialog.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _changing = threading.Lock()
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Let the collector look rarely, and never at what exists already, as long as this is open.
+    """Collect rarely, and never what exists already, while this context is open.
 
-    Several may have it open, and end in any order: the last one leaves the collector as it was.
+    Contexts may overlap, and close in any order: the last one restores the collector.
     """
     with _changing:
         _found.append(gc.get_threshold())
@@ -43,5 +43,5 @@ def collecting_rarely() -> Iterator[None]:
 
 
 def keep() -> None:
-    """Let the collector never look at what exists by now: the dialogs that were brought back."""
+    """Exclude everything that exists now from collection: the restored dialogs."""
     gc.freeze()

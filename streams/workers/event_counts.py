@@ -1,6 +1,7 @@
-"""What workers count of themselves for whoever asks: per transaction and report, not per record.
+"""Counters of workers, updated per transaction and statistics report, not per record.
 
-One thread writes and another reads: each figure is replaced as a whole, and none must fit another.
+One thread writes and another reads: each figure is replaced as a whole, and they need not be
+consistent with each other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _kind = itemgetter("event", "error")
 
 @dataclass(slots=True)
 class EventCounts:
-    """Events that were written, by (event class, error number): some dozens of pairs at most."""
+    """Counts of written events, by (event class, error number): some dozens of pairs at most."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
 
@@ -28,7 +29,7 @@ class EventCounts:
         self.counts[_kind(event)] += 1
 
     def of(self, event: int) -> Counter[int]:
-        """Return how often an event class was written, by error number."""
+        """Return the counts of an event class, by error number."""
         found: Counter[int] = Counter()
         for (kind, number), count in list(self.counts.items()):
             if kind == event:
@@ -38,9 +39,9 @@ class EventCounts:
 
 @dataclass(slots=True)
 class Committed:
-    """What an endpoint worker has committed; ``rolled_back`` are transactions that were not.
+    """What an endpoint worker has committed; ``rolled_back`` counts aborted transactions.
 
-    ``longest``: seconds that the longest transaction has taken, from its first input to its commit.
+    ``longest``: seconds of the longest transaction, from its first input to its commit.
     """
 
     events: EventCounts = field(default_factory=EventCounts)
@@ -53,7 +54,7 @@ class Committed:
     longest: float = 0.0
 
     def add(self, tx: Transaction, seconds: float) -> None:
-        """Count what a partition had in a transaction that Kafka has committed."""
+        """Add a partition's part of a committed transaction."""
         self.longest = max(self.longest, seconds)
         self.statements += tx.statements
         self.repeated += tx.repeated
@@ -64,10 +65,10 @@ class Committed:
 
 @dataclass(slots=True)
 class Traffic:
-    """What Kafka's clients of one worker report about themselves, while they are polled.
+    """Statistics of one worker's Kafka clients, received while they are polled.
 
-    They do so only if it is ``wanted``: a report takes about 0.1 ms of this process.
-    ``lag``: by topic, how many positions are not read yet of the partitions that it has.
+    Only if ``wanted``: a report takes about 0.1 ms of this process. ``lag``: by topic, the number
+    of unread offsets of its partitions.
     """
 
     wanted: bool = False
@@ -81,12 +82,12 @@ class Traffic:
 
     @property
     def reader(self) -> Callable[[str], None] | None:
-        """Return what takes the consumer's reports."""
+        """Return the callback for the consumer's statistics."""
         return self._read if self.wanted else None
 
     @property
     def writer(self) -> Callable[[str], None] | None:
-        """Return what takes the producer's reports."""
+        """Return the callback for the producer's statistics."""
         return self._written if self.wanted else None
 
     def _read(self, text: str) -> None:

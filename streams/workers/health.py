@@ -1,4 +1,4 @@
-"""Whether a process is well, and whether it works: asked over HTTP, answered in a sentence."""
+"""Health and readiness of a process, as sentences for HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.workers.process import Process
 
 
 class Health:
-    """The health of a process; ``within`` are the seconds in which Kafka must answer."""
+    """The health of a process; Kafka must respond within ``within`` seconds."""
 
     def __init__(self, process: Process, within: float) -> None:
         self._process = process
@@ -23,15 +23,15 @@ class Health:
         yield from self._process.failures()
         if not self._answers():
             where = self._process.cluster.bootstrap
-            yield f"Kafka at {where} has not answered within {self._within:g} s."
+            yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
-        """Yield what keeps the process from working: what is broken, or not there yet."""
+        """Yield why the process is not ready: what is broken, or not started yet."""
         yield from self._process.failures()
         yield from self._process.missing()
 
     def _answers(self) -> bool:
-        if not self._asking.acquire(timeout=self._within):  # one question at a time
+        if not self._asking.acquire(timeout=self._within):  # one request at a time
             return False
         try:
             self._admin.list_topics(self._process.cluster.topics.catalog, timeout=self._within)

@@ -13,9 +13,9 @@ from streams.workers.process import Process
 
 @contextmanager
 def serving(process: Process, address: str, within: float) -> Iterator[int]:
-    """Answer requests while the block runs; yields the port.
+    """Serve requests while the block runs; yield the port.
 
-    Raises UsageError for an address that is none, SurroundingsError where it cannot be had.
+    Raises UsageError for an invalid address, SurroundingsError if it is unavailable.
     """
     health = Health(process, within)
     metrics = exposition_of(lambda: figures_of(process))

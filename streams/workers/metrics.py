@@ -1,6 +1,6 @@
-"""Prometheus metrics, read from the workers when somebody asks.
+"""Prometheus metrics, read from the workers on request.
 
-Where Service Broker has a performance counter, the metric has its name (*Broker Statistics*,
+A metric has the name of Service Broker's performance counter if there is one (*Broker Statistics*,
 *Broker/DBM Transport*). Labels are bounded: roles, instances, topics and error numbers.
 """
 
@@ -16,15 +16,15 @@ from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import Process, Worker
 
 LABELS = ("worker", "server")
-"""Every figure of a worker has these labels before its own."""
+"""Labels that precede a worker metric's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A metric; ``mirrors`` is Service Broker's counter, if it has one.
 
-    ``read`` returns nothing for a worker that has no such figure. A name that ends in ``_total`` is
-    a counter's.
+    ``read`` returns nothing for a worker without this metric. A name that ends in ``_total`` is a
+    counter.
     """
 
     name: str
@@ -122,7 +122,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_held_back_partitions",
-        "Partitions of cmd that wait at a statement in an unknown schema.",
+        "Partitions of cmd that are blocked by a statement in an unknown schema.",
         "",
         _endpoint(lambda w: w.held_back),
     ),
@@ -153,13 +153,13 @@ FIGURES = (
     ),
     Figure(
         "hopline_forwarded_pending_messages",
-        "Frames held in memory, because the next hop sends no heartbeat.",
+        "Frames buffered in memory because the next hop sends no heartbeats.",
         STATISTICS + "Forwarded Pending Msg Count",
         _forwarder(lambda w: w.pending[0]),
     ),
     Figure(
         "hopline_forwarded_pending_message_bytes",
-        "Bytes of the frames held in memory; limited by MESSAGE_FORWARD_SIZE.",
+        "Bytes of the frames buffered in memory; limited by MESSAGE_FORWARD_SIZE.",
         STATISTICS + "Forwarded Pending Msg Bytes",
         _forwarder(lambda w: w.pending[1]),
     ),
@@ -196,7 +196,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_lag_records",
-        "Offsets that are not read yet, in the partitions of the worker.",
+        "Consumer lag in the partitions of the worker, in offsets.",
         "",
         _lag,
         ("topic",),
@@ -211,15 +211,15 @@ FIGURES = (
 
 
 def figures_of(process: Process) -> Iterator[Series]:
-    """Yield the figures of a process, one sample for each worker that has one."""
+    """Yield the metrics of a process, one sample for each worker that has it."""
     yield Series(
         "hopline_catalog_version",
-        "The version of the catalog that the workers live by.",
+        "The version of the catalog that the workers use.",
         [((), process.catalog_version)],
     )
     yield Series(
         "hopline_cluster_clock_ahead_seconds",
-        "By how much another cluster's clock is ahead of that of the workers' own.",
+        "How far another cluster's clock is ahead of the local cluster's.",
         [((cluster,), seconds) for cluster, seconds in process.differences()],
         ("cluster",),
     )

@@ -1,7 +1,7 @@
-"""When a worker works: always for its instance, and for a mirrored pair while it has the role.
+"""When a worker works: always for its instance, and for a mirrored pair while it is principal.
 
-The catalog says who is the principal of a pair (its role, under an epoch). A worker for a pair
-waits until that is its instance, and leaves when it is no more.
+The catalog has the principal of a pair (its role, with an epoch). A worker for a pair waits until
+that is its instance, and stops when it no longer is.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from streams.node import CatalogView, held_epoch, narrowed
 from streams.workers.control import Control
 
 _LOOK = 0.1
-"""Seconds between two looks whether the role has come."""
+"""Seconds between two checks of whether the role has arrived."""
 _SLEPT = 1.0
-"""Seconds after which who was not awake asks the catalog before it does anything."""
+"""Seconds without running after which the catalog is checked before anything else."""
 
 
 class PairOwnership:
-    """The right of one worker to work in the topics of its ``home``: its instance, or a pair.
+    """The right of one worker to use the topics of its ``home``: its instance, or a pair.
 
-    ``assigned``: it has been dealt its partitions there. ``clock`` is monotonic, in seconds.
+    ``assigned``: it has its partitions there. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class PairOwnership:
 
     @property
     def home(self) -> str:
-        """Return after whom the topics are named."""
+        """Return the instance or pair that its topics are named after."""
         return self.instance if self._pair is None else self._pair
 
     def __str__(self) -> str:
@@ -51,34 +51,34 @@ class PairOwnership:
 
     @property
     def of(self) -> str:
-        """Return what a worker's role is called by, behind it: nothing for an instance's own."""
+        """Return the suffix of a worker's role: empty for an instance."""
         return "" if self._pair is None else f" of the pair {self._pair}"
 
     @property
     def may_go(self) -> bool:
-        """Tell whether the right may go at any moment, and must be seen to: it is a pair's."""
+        """Tell whether the right may be lost at any moment, as that of a pair."""
         return self._pair is not None
 
     @property
     def suffix(self) -> str:
-        """Return what makes a group's name one tenure's: nobody waits for a predecessor's session.
+        """Return the group name's suffix for one ownership: it waits for no predecessor's session.
 
-        Nothing for an instance's own.
+        Empty for an instance.
         """
         return "" if self._pair is None else f".{self._epoch}"
 
     @property
     def is_served(self) -> bool:
-        """Tell whether nothing is missing: it works, or another instance has the role."""
+        """Tell whether it works, or another instance has the role."""
         return self.assigned or self._held() is None
 
     @property
     def lasts(self) -> bool:
-        """Tell whether it has the role for which it began to work, by the catalog as it is read."""
+        """Tell whether it still has the role of its start, by the catalog as read so far."""
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:
-        """Wait for the role; ``False``: to be stopped came first."""
+        """Wait for the role; return ``False`` if stopped before."""
         while not stop.is_set():
             self._epoch = self._held()
             if self._epoch is not None:
@@ -88,18 +88,18 @@ class PairOwnership:
         return False
 
     def confirm(self) -> bool:
-        """Tell whether it has the role by the end of the catalog as it is now."""
+        """Tell whether it has the role, by the current end of the catalog."""
         if self._pair is not None:
             self._control.catch_up(self._clock())
         return self.lasts
 
     def confirm_awake(self) -> bool:
-        """Tell whether it has the role; who was stopped for a second reads the catalog first."""
+        """Tell whether it has the role; after a suspension of a second read the catalog first."""
         before, self._awake_at = self._awake_at, self._clock()
         return self.lasts if self._awake_at - before < _SLEPT else self.confirm()
 
     def catalog(self) -> CatalogView:
-        """Return what it may see of the catalog: the databases that live in its home."""
+        """Return its part of the catalog: the databases of its home."""
         catalog = self._control.catalog
         if catalog is not self._catalog or self._seen is None:
             self._seen = narrowed(catalog, self.instance, self._pair)
@@ -107,7 +107,7 @@ class PairOwnership:
         return self._seen
 
     def _held(self) -> int | None:
-        """Return the epoch under which the role is here; 0 of an instance, which is always here."""
+        """Return the epoch of the role if it is here; 0 for an instance, which always is."""
         if self._pair is None:
             return 0
         return held_epoch(self._control.catalog, self.instance, self._pair)

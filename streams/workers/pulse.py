@@ -1,7 +1,7 @@
-"""Whether a worker's thread gets anywhere: it counts what it does, and others look at the count.
+"""Detect hanging worker threads by counting their turns.
 
-A call of Kafka's client may never come back. Turns are counted and not timed, so a process that was
-stopped as a whole, or a machine that slept, does not look like one that hangs.
+A call of Kafka's client may never return. Turns are counted, not timed, so a suspended process or
+machine does not look like a hanging one.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _beats: dict[int, int] = {}
 
 
 def beat() -> None:
-    """Say that this thread gets on; from now on it must say so again and again."""
+    """Count a turn of this thread; it must be called repeatedly from now on."""
     here = threading.get_ident()
     _beats[here] = _beats.get(here, 0) + 1
 
 
 def rest() -> None:
-    """Say that this thread waits for something that may take any time."""
+    """Stop the watch: this thread waits for an unlimited time."""
     _beats.pop(threading.get_ident(), None)
 
 
 class Pulses:
-    """The pulses of threads as somebody else sees them, who looks every few moments."""
+    """The pulses of threads, as seen by a periodic observer."""
 
     def __init__(self, threads: Iterable[threading.Thread], hung_after: float = HUNG) -> None:
         self._seen: dict[threading.Thread, tuple[int | None, float]] = dict.fromkeys(
@@ -36,7 +36,7 @@ class Pulses:
         self._hung_after = hung_after
 
     def hung(self, since: float) -> threading.Thread | None:
-        """Return a thread that hangs, if one does; the last look was ``since`` seconds ago."""
+        """Return a hanging thread, if any; the last check was ``since`` seconds ago."""
         for thread, (before, silent) in self._seen.items():
             beats = _beats.get(thread.ident or 0) if thread.is_alive() else None
             silent = silent + since if beats is not None and beats == before else 0.0

@@ -1,4 +1,4 @@
-"""Handing records to Kafka's client while it may have no room for them."""
+"""Produce records while the client's queue may be full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.workers.pulse import beat
 
 
 class Room:
-    """An instance's way into a producer; ``stop`` ends the wait where Kafka takes nothing."""
+    """An instance's access to a producer; ``stop`` ends the wait if Kafka accepts nothing."""
 
     def __init__(self, producer: Producer, instance: str, stop: threading.Event) -> None:
         self._producer = producer
@@ -19,10 +19,10 @@ class Room:
         self._stop = stop
 
     def produce(self, topic: str, *record: Any, **named: Any) -> None:
-        """Hand a record over, and lose nothing: wait for room where the local queue is full.
+        """Produce a record: wait for space if the local queue is full.
 
-        Raises SurroundingsError where it is stopped while there is none; what was read for it is
-        not committed then, and read again.
+        Raises SurroundingsError if stopped meanwhile; the input is not committed then, and read
+        again.
         """
         while True:
             try:
@@ -33,5 +33,5 @@ class Room:
                 self._producer.poll(0.1)
                 if self._stop.is_set():
                     raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka took no records."
+                        f"{self._instance} was stopped while Kafka accepted no records."
                     ) from None

@@ -1,16 +1,15 @@
-"""A worker's slot: its name across restarts, in which one process at a time works.
+"""A worker's slot: its name across restarts, used by one process at a time.
 
-Who begins again in its slot is at once dealt the partitions that it had: Kafka knows it by its name
-(``group.instance.id``), and need not wait until a session is over. Whoever had the name before is
-fenced in the group, and an endpoint worker by its transactional id as well; it leaves the process.
+A worker that restarts in its slot gets its partitions back at once: Kafka knows its static member
+id (``group.instance.id``) and does not wait for a session timeout. The previous owner is fenced in
+the group, and an endpoint worker by its transactional id as well; it leaves the process.
 
-Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
-than a session while the worker waited for Kafka. Where nobody else sends heartbeats in the slot,
-its worker therefore begins anew.
+Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
+a session while the worker waited for Kafka. If no other process sends heartbeats in the slot, the
+worker restarts its loop.
 
-Were two processes started with one slot by mistake, each start of one would throw the other one
-out, for ever. So a slot in which somebody sends heartbeats is not taken, and a process that has
-several takes all of them or none.
+Two processes started with one slot by mistake would fence each other forever. So a slot with
+heartbeats is not taken, and a process with several slots takes all of them or none.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from streams.workers.control import Control
 log = logging.getLogger("hopline.process")
 
 UNNAMED = "0"
-"""The slot of an endpoint worker whose user has named none: its transactions need a name."""
+"""Slot of an endpoint worker without a named one: its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""So many own heartbeats must come back after a fence: a rival has written some by then."""
+"""Own heartbeats that must be read back after a fence: a rival has written some by then."""
 _RETURNED_WITHIN = 30.0
-"""Seconds that they may take."""
+"""Seconds allowed for reading them back."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The slot of a role at an instance; without a ``name`` its worker is like any other."""
+    """The slot of a role at an instance; without a ``name`` its worker is not a static member."""
 
     instance: str
     role: str
@@ -50,14 +49,14 @@ class Slot:
 
     @property
     def heartbeat_name(self) -> str:
-        """Return in which name its worker writes heartbeats; no instance is called so."""
+        """Return the name of its worker's heartbeats; no instance has such a name."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, str]:
-        """Return what makes a consumer a static member of a home's group: nothing without a name.
+        """Return the properties of a static member of a home's group: none without a name.
 
-        Such a member does not leave the group when it is stopped: it is expected back, and its
-        partitions wait for it until its session is over.
+        A static member does not leave the group when it stops: its partitions wait for it until its
+        session times out.
         """
         if not self.name:
             return {}
@@ -73,8 +72,8 @@ class Slot:
     ) -> None:
         """Work in the slot and send heartbeats; leave it in order when the work is done.
 
-        Raises FencedError where another process has taken the slot, or where nobody has, and it is
-        not to begin ``anew``.
+        Raises FencedError if another process has taken the slot, or if none has and ``anew`` is
+        false.
         """
         control.add_heartbeat(self.heartbeat_name)
         while True:
@@ -88,10 +87,10 @@ class Slot:
                 soon = not anew or time.monotonic() - began < _ONCE_IN
                 if soon or not self._is_alone(control, stop):
                     raise
-                log.warning("%s Nobody else works there: it begins anew.", error.message)
+                log.warning("%s No other process uses the slot: restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
-        """Tell whether nobody else sends heartbeats in the slot while one's own come back."""
+        """Tell whether no other process sends heartbeats in the slot while our own arrive."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
         until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.last_heartbeat(name) + _RETURNED
@@ -102,7 +101,7 @@ class Slot:
 
     @contextmanager
     def _fenced(self) -> Iterator[None]:
-        """Raise FencedError where Kafka's consumer says that another process has the name."""
+        """Raise FencedError if Kafka's consumer reports that another process has the name."""
         try:
             yield
         except KafkaException as error:
@@ -111,20 +110,20 @@ class Slot:
             raise
 
     def lost(self, cause: KafkaError) -> FencedError:
-        """Return what tells that somebody else has the slot, or that Kafka takes it for so."""
+        """Return the error for a slot that another process owns, or that Kafka considers so."""
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",
-            "Another process has taken it, or this one has slept for long: start it again, with a "
-            "--slot of its own.",
+            "Another process took it, or this process was suspended for too long: restart it "
+            "with its own --slot.",
         )
 
 
 def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
-    """Raise SurroundingsError where somebody sends heartbeats in one of these slots.
+    """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
-    Nobody is judged before ``presence`` is read to its end. Waits for three seconds at most from
-    then on, and not at all behind predecessors that are longer dead.
+    Decides only after ``presence`` was read to its end. Waits for at most three seconds from then
+    on, and not at all if predecessors have been dead for longer.
     """
     if not slots:
         return
@@ -137,12 +136,12 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
         for slot, state in found.items():
             if state is SlotState.TAKEN:
                 raise SurroundingsError(
-                    f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
+                    f"Another process uses slot {slot.name or UNNAMED} of the {slot.role} of "
                     f"{slot.instance}: it sent a heartbeat just now.",
-                    "Give each process a --slot of its own.",
+                    "Give each process its own --slot.",
                 )
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return
         if time.monotonic() > until:
-            control.catch_up_presence(time.monotonic())  # what was given meanwhile may be read late
+            control.catch_up_presence(time.monotonic())  # late heartbeats may be read now
             is_over = True

@@ -59,7 +59,7 @@ def test_a_key_of_ones_own(made: Path) -> None:
     ("properties", "said"),
     [
         ({"sasl.mechanisms": "OAUTHBEARER"}, "mechanism OAUTHBEARER"),
-        ({"ssl.keystore.location": "x"}, "know no ssl.keystore.location"),
+        ({"ssl.keystore.location": "x"}, "not support ssl.keystore.location"),
         ({"enable.ssl.certificate.verification": "false"}, "always verify"),
         ({"ssl.ca.location": "/nowhere/ca"}, "No such file"),
     ],

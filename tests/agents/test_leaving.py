@@ -46,4 +46,4 @@ def test_without_kafka_agents_end_all_the_same(
             agents.wait()
     finally:
         broker.stop()
-    assert "What was not committed is done again at the next start" in log.read_text()
+    assert "Uncommitted messages are processed again at the next start" in log.read_text()

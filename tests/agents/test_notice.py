@@ -145,7 +145,11 @@ def test_a_wrong_entry_is_for_who_asks_for_it(hasty: System, tmp_path: Path) -> 
         file.write_text(SHIPPED.read_text() + "  - {service_name: Elsewhere, address: Nowhere}\n")
         begin(client, "Elsewhere")
         (kind, body), *_ = ends(hasty, 1)
-        assert kind == ERROR and "<Code>2</Code>" in body and "'Nowhere' is no address" in body
+        assert (
+            kind == ERROR
+            and "<Code>2</Code>" in body
+            and "'Nowhere' is not a valid address" in body
+        )
         dialog = begin(client)
         assert set(arrived(hasty, 1)) == {str(dialog.id)}
 
@@ -182,7 +186,7 @@ def test_a_directory_that_is_away_is_waited_for(
         execute(url, "ALTER TABLE hopline_directory RENAME TO away")
         dialog = begin(client)
         delayed(system, dialog)
-        eventually(lambda: caplog.text.count("Tried again") >= 2 or pause(), "it is waited for")
+        eventually(lambda: caplog.text.count("Next attempt") >= 2 or pause(), "it is waited for")
         execute(url, "ALTER TABLE away RENAME TO hopline_directory")
         assert set(arrived(system, 1)) == {str(dialog.id)}
     assert "rolled back" not in caplog.text

@@ -209,7 +209,7 @@ def test_path_and_redundancy(tmp_path: Path) -> None:
     [flow] = change(by_f, by_g)["flows"]
     assert flow["change"] == "way"
     text = difference_text(compare_topologies(Estate(by_f, NOW), Estate(by_g, NOW)))
-    assert "A no longer takes the way to F" in text and "A now takes the way to G" in text
+    assert "A no longer sends to F" in text and "A now sends to G" in text
     assert set(kinds(change(both, by_f)).values()) == {"redundancy"}
     assert set(kinds(change(by_f, both)).values()) == {"way"}
 
@@ -260,7 +260,7 @@ def test_flows_that_reach_nothing_before_and_after_are_reported(tmp_path: Path) 
     assert found.same and found.to_json()["summary"]["unreached"] == 1
     assert difference_text(found) == (
         "Nothing changes for the one flow.\n"
-        "It reaches nothing that acknowledges, before and after; hopline flows says why.\n"
+        "It reaches no acknowledging target, before and after; hopline flows explains why.\n"
     )
 
 

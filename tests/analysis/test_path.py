@@ -373,7 +373,7 @@ def test_the_sender_s_service(tmp_path: Path) -> None:
     assert find_sender(topology, "A/One///x/I", "S").service == "//x/I"
     assert find_sender(topology, "A/Two", "S").service == "I"
     for text, message in [
-        ("A/Many", "A/Many/I, A/Many/J"), ("A/None", "no service"), ("A", "names no database"),
+        ("A/Many", "A/Many/I, A/Many/J"), ("A/None", "no service"), ("A", "not name a database"),
         ("A/Two/K", "no service 'K'"), ("B/D", "no instance 'B'"),
     ]:  # fmt: skip
         with pytest.raises(UsageError, match=message):
@@ -386,7 +386,7 @@ def test_the_tree_shows_instances_routes_and_shares() -> None:
     place = find_sender(topology, SENDER, "TargetService")
     lines = path_text(find_paths(topology, place, "TargetService", NOW)).splitlines()
     assert lines[:5] == [
-        f"{SENDER} -> TargetService: ok, 4 ways",
+        f"{SENDER} -> TargetService: ok, 4 paths",
         "",
         "ServerA (DatabaseA)",
         "├─ 25 %  GatewayA (M3 TargetRouteA, broker id DatabaseB)",
@@ -407,7 +407,7 @@ def test_too_many_paths_become_an_outline() -> None:
         "├─ 50 %  GatewayA or GatewayB (M3 TargetRouteA and TargetRouteB, broker id DatabaseB)"
     )
     assert lines[11].split("; ") == [
-        "     50 %  2 ways over 3 instances: delivered to ServerB/DatabaseB",
+        "     50 %  2 paths over 3 instances: delivered to ServerB/DatabaseB",
         "acknowledged over GatewayA",
     ]
 
@@ -443,7 +443,7 @@ def test_a_chart_is_what_mermaid_can_draw(tmp_path: Path) -> None:
     paths = find_paths(topology, find_sender(topology, BENCH_SENDER, TARGET), TARGET, NOW)
     lines = path_mermaid(paths).splitlines()
     assert sum("-->" in line or "-.->" in line for line in lines) <= 500
-    assert lines[0] == "flowchart LR" and any("of 16,384 ways are drawn" in x for x in lines)
+    assert lines[0] == "flowchart LR" and any("of 16,384 paths are drawn" in x for x in lines)
     odd = small(tmp_path, """  'a"`#<b>&': {databases: {D: {services: [I, S]}}}""")
     place = find_sender(odd, 'a"`#<b>&/D/I', "S")
     assert 'n1["a#34;#96;#35;#60;b#62;#38;"]' in path_mermaid(find_paths(odd, place, "S", NOW))

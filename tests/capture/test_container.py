@@ -128,7 +128,7 @@ def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     for place in (tmp_path, Path("/dev/null")):
-        with pytest.raises(UsageError, match="is no file, and is not replaced"):
+        with pytest.raises(UsageError, match="is not a regular file and is not replaced"):
             CaptureWriter(place, METADATA)
 
 
@@ -172,7 +172,7 @@ def test_a_file_cut_between_two_blocks_names_the_record(tmp_path: Path) -> None:
     raw = path.read_bytes()
     marker = raw[-16:]
     path.write_bytes(raw[: raw.index(marker, raw.index(marker) + 1) + 16])
-    with pytest.raises(InputError, match=r"ends after record \d+ and says that it has 2000"):
+    with pytest.raises(InputError, match=r"ends after record \d+; its header says 2000"):
         read_all(path)
 
 

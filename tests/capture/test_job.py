@@ -112,9 +112,9 @@ def test_a_job_with_expired_offsets_is_refused_and_sends_nothing_again(
     again.close()
     forget(cluster, f"{unique}replay.nightly")
     for _ in range(2):
-        with pytest.raises(SurroundingsError, match=r"2 records were settled, perhaps more") as no:
+        with pytest.raises(SurroundingsError, match=r"2 records were done, perhaps more") as no:
             nightly(cluster, topic)
-        assert "--job another name" in no.value.remedy
+        assert "another --job name" in no.value.remedy
     other = nightly(cluster, topic, "weekly")
     assert not other.resumed
     other.close()
@@ -151,5 +151,5 @@ def test_a_job_that_died_before_its_first_batch_is_not_taken_for_a_forgotten_one
 
 @pytest.mark.parametrize("name", ["", ".x", "a b", "a/b", "x" * 101])
 def test_names_that_cannot_be(name: str) -> None:
-    with pytest.raises(UsageError, match="is no name of a job"):
+    with pytest.raises(UsageError, match="is not a valid job name"):
         Job(Cluster("127.0.0.1:1"), name, plan="", anchor="t", now=0)

@@ -105,7 +105,7 @@ def test_what_is_put_back_is_captured_alike(
     captured(cluster, tmp_path / "before")
     reader = CaptureReader(tmp_path / "before")
     plan = plan_raw(reader, unique)
-    with pytest.raises(UsageError, match="holds records already"):
+    with pytest.raises(UsageError, match="already has records"):
         demand_room(cluster, plan, resumed=False)
     wipe(cluster)
     demand_room(cluster, plan, resumed=False)
@@ -146,10 +146,10 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     reader = CaptureReader(tmp_path / "c")
     there = Cluster(kafka, Topics(f"t{uuid.uuid4().hex[:12]}."))
     plan = plan_raw(reader, there.topics.prefix)
-    with pytest.raises(SurroundingsError, match="does not exist, and records belong into"):
+    with pytest.raises(SurroundingsError, match="does not exist, but records belong to"):
         demand_room(there, plan, resumed=False)
     create(there, [replace(spec, partitions=1) for spec in specs(there.topics)])
-    with pytest.raises(SurroundingsError, match=r"has 1 partitions, and .* partition 2"):
+    with pytest.raises(SurroundingsError, match=r"has 1 partitions, but .* partition 2"):
         demand_room(there, plan, resumed=False)
     assert plan.name != plan_raw(reader, unique).name
 
@@ -162,12 +162,12 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     count = plan_raw(CaptureReader(tmp_path / "c"), unique).records
     words = "replay", tmp_path / "c", "--raw", "--bootstrap", kafka
     code, _, err = hopline(*words)
-    assert (code, "empty topics only" in " ".join(err.split())) == (2, True), err
+    assert (code, "only into empty topics" in " ".join(err.split())) == (2, True), err
     copy = Cluster(kafka, Topics(f"t{uuid.uuid4().hex[:12]}."))
     create(copy, specs(copy.topics))
     there = "--prefix", copy.topics.prefix
     code, out, err = hopline(*words, *there, "--dry-run")
-    assert (code, f"{count} records would be put back into 3 topics:" in out) == (0, True), err
+    assert (code, f"{count} records would be restored into 3 topics:" in out) == (0, True), err
     for now in (count, 0):
         code, out, err = hopline(*words, *there, "--job", "once", "--format", "json")
         assert code == 0, err
@@ -175,9 +175,9 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
         assert (answer["records"], answer["done"], answer["now"]) == (count, count, now)
     code, out, _ = hopline(*words, *there, "--job", "once")
     assert code == 0
-    assert f"{count} records are put back into 3 topics (job once)." in out
-    assert "with the time of now: their topic stamps them." in out
-    assert "Left out, because a cluster has its own:" in out
+    assert f"{count} records were restored into 3 topics (job once)." in out
+    assert "with the current time: their topic uses LogAppendTime." in out
+    assert "Left out, because every cluster has its own:" in out
     captured(copy, tmp_path / "copy", "--topic", "cmd.*")
     renamed = [
         replace(one, topic=one.topic.replace(unique, copy.topics.prefix))
@@ -186,4 +186,4 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     ]
     assert comparable(list(CaptureReader(tmp_path / "copy"))) == comparable(renamed)
     code, _, err = hopline(*words, "--asap")
-    assert (code, "--raw goes with" in err) == (2, True)
+    assert (code, "--raw allows only" in err) == (2, True)

@@ -207,18 +207,18 @@ def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
     assert code == 1
     assert "5  bodies masked" in out
     assert err.splitlines() == [
-        "The rule //Nobody matched nothing: is what it names in the capture?"
+        "The rule //Nobody matched nothing: does the capture have what it names?"
     ]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--from", "noon"), "is no moment; write it like 2026-11-03T12:03:04"),
-        (("--from", "2027"), "is no moment; write it like 2026-11-03T12:03:04"),
+        (("--from", "noon"), "is not a time; write it like 2026-11-03T12:03:04"),
+        (("--from", "2027"), "is not a time; write it like 2026-11-03T12:03:04"),
         (("--rename-service", "Store"), "'Store' renames nothing"),
-        (("--drop-header", "sb-command"), "Without the header sb-command nobody reads"),
-        (("--mask", "Customer"), "'Customer' is no rule for masking"),
+        (("--drop-header", "sb-command"), "Without the header sb-command the record"),
+        (("--mask", "Customer"), "'Customer' is not a masking rule"),
         (("--percent", "101"), "101"),
         (("--where", "price > 3"), "no such column: price"),
     ],

@@ -75,10 +75,10 @@ def test_users_may_be_called_otherwise() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--principal", "User:all"), "gives all roles one user"),
-        (("--role", "nobody"), "No role is called nobody"),
+        (("--principal", "User:all"), "gives all roles the same user"),
+        (("--role", "nobody"), "There is no role nobody"),
         (("--passwords", "."), "Add --apply"),
-        (("--apply", "--passwords", "{empty}"), "has the password of no user"),
+        (("--apply", "--passwords", "{empty}"), "has no password of any user"),
     ],
 )
 def test_wrong_use_is_reported(tmp_path: Path, words: tuple[str, ...], why: str) -> None:

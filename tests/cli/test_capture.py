@@ -127,7 +127,7 @@ def test_unreadable_headers_are_reported(tmp_path: Path, kafka: str, unique: str
     fill(cluster, topic, 3)
     code, out, _ = capture(cluster, tmp_path / "c")
     assert code == 1
-    assert "1 record without headers: the name of one is no UTF-8" in " ".join(out.split())
+    assert "1 record without headers: a header name is not UTF-8" in " ".join(out.split())
     records = list(CaptureReader(tmp_path / "c"))
     assert [r.offset for r in records] == list(range(7))
     assert (records[3].value, records[3].headers) == (b"v", ())
@@ -156,7 +156,7 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     assert topics("--instance", "A") == {"cmd.A", "out.A"}
     assert topics("--instance", "A", "--topic", "cmd.*") == {"cmd.A"}
     for words, complaint in (
-        (("--instance", "C"), "no topics of an instance 'C'"),
+        (("--instance", "C"), "no topics of instance 'C'"),
         (("--topic", "nonsense*"), "No topic matches 'nonsense*'"),
     ):
         code, _, err = capture(cluster, tmp_path / "none", *words)
@@ -209,8 +209,8 @@ def test_from_and_to_by_offset_and_time(tmp_path: Path, kafka: str, unique: str)
         (("--from", "@11"), "has no offset 11 yet: it ends at 10"),
         (("--from", "nothing@1"), "--from names nothing, which is not recorded"),
         (("--from", "soon"), "neither a time"),
-        (("--to", "2999-01-01"), "--to lies in the future"),
-        (("--to", "@1", "--follow"), "--follow does not end"),
+        (("--to", "2999-01-01"), "--to is in the future"),
+        (("--to", "@1", "--follow"), "--follow and --to exclude"),
     ):
         code, _, err = capture(cluster, tmp_path / "none", *words)
         assert (code, complaint in err) == (2, True), err
@@ -232,7 +232,7 @@ def test_what_was_trimmed_before_it_could_be_read_is_counted(
     trim(cluster, {(topic, 0): 100})
     code, out, err = capture(cluster, tmp_path / "d", "--from", "@0")
     assert code == 1
-    assert "offsets 0 to 99 were gone before they were read: at most 100 records lost" in out
+    assert "offsets 0 to 99 were deleted before they were read: at most 100 records lost" in out
     assert out.count("offsets 0") == err.count("offsets 0") == 1
     assert captured(cluster, tmp_path / "e")["gaps"] == [], "who asks for what is there loses none"
 
@@ -351,7 +351,7 @@ def test_a_complete_one_is_complete(tmp_path: Path, kafka: str, unique: str) -> 
     fill(cluster, topic, 10)
     code, out, _ = capture(cluster, tmp_path / "c")
     assert code == 0
-    assert "is complete already: 10 records of 1 topic in 1 part" in out
+    assert "is already complete: 10 records of 1 topic in 1 part" in out
     assert (tmp_path / "c" / MANIFEST).read_bytes() == before
 
 
@@ -382,12 +382,12 @@ def test_only_the_same_goes_on(tmp_path: Path, kafka: str, unique: str) -> None:
     fill(cluster, topic, 10)
     code, _, err = capture(cluster, folder, "--from", "@3")
     assert code == 2
-    assert "was made anew" in err
+    assert "was recreated" in err
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "letter.txt").write_text("dear")
     code, _, err = capture(cluster, tmp_path / "d")
     assert code == 2
-    assert "holds something already" in err
+    assert "is not empty" in err
 
 
 def test_two_do_not_write_into_one_folder(tmp_path: Path, kafka: str, unique: str) -> None:
@@ -397,7 +397,7 @@ def test_two_do_not_write_into_one_folder(tmp_path: Path, kafka: str, unique: st
         eventually(lambda: pause() or (tmp_path / "c" / MANIFEST).exists(), "its beginning")
         code, _, err = capture(cluster, tmp_path / "c", "--follow")
     assert code == 2
-    assert "another process writes a capture there" in err
+    assert "another process is writing a capture there" in err
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_no_kafka_and_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
     assert hopline("capture")[0] == 2
     code, _, err = hopline("capture", "--output", tmp_path / "c", "slice", "x", "--output", "y")
-    assert (code, "Write it behind" in err) == (2, True)
+    assert (code, "Write it after" in err) == (2, True)
 
 
 def test_schemas_of_tomorrow_travel_with_the_records(

@@ -62,22 +62,22 @@ def test_what_was_not_mapped_is_bad_news(tmp_path: Path) -> None:
     path.write_text(samples.element(samples.story()[0]).replace("2026-", "0026-"))
     code, out, _ = hopline("capture", "import", path, "--output", tmp_path / "f.avro")
     assert code == 1
-    assert "1  broker_conversation without a possible time (first: " in out
+    assert "1  broker_conversation without a valid time (first: " in out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "nothing that is known has these columns: order_id, at"),
-        (LOG[:2], "Of a message log three columns must be known"),
-        (LOG, "A message log does not say who talks to whom"),
-        ((*LOG, *WHO), "A message log does not say who talks to whom"),
+        ((), "unknown format; its columns are: order_id, at"),
+        (LOG[:2], "A message log needs three columns"),
+        (LOG, "A message log does not name the services"),
+        ((*LOG, *WHO), "A message log does not name the services"),
         (
             (*LOG, *WHO, "--topology", "data_dependent"),
             "The topology has no service 'InitiatorService'",
         ),
         ((*LOG[:4], "--body", "text", *WHO, "--topology", "combined"), "there is no column 'text'"),
-        ((*LOG, *WHO, "--utc-offset", "2h"), "is no offset; write it like +02:00"),
+        ((*LOG, *WHO, "--utc-offset", "2h"), "is not a UTC offset; write it like +02:00"),
     ],
 )
 def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_another_file_is_distinguished_from_a_missing_one(folder: Path) -> None:
     other = folder / "a.json"
     assert f"There is no topology at {other}" in run(other).stderr
     other.write_text("{}", encoding="utf-8")
-    assert run(other).exit_code == 2 and f"{other} is no topology" in run(other).stderr
+    assert run(other).exit_code == 2 and f"{other} is not a topology" in run(other).stderr
 
 
 def test_fail_on_a_milder_severity(folder: Path) -> None:
@@ -210,11 +210,11 @@ def test_another_file_replaces_the_default(folder: Path) -> None:
     [
         ("{code: TA-20}", "expected a list of suppressions"),
         ("- {code: TA-20}", ":1:3: a suppression without reason"),
-        ("- {code: TA-20, reason: ' '}", "Say why"),
+        ("- {code: TA-20, reason: ' '}", "Give the reason"),
         ("- {code: TA-20, reason: x, untill: 2031-01-31}", "Did you mean 'until'"),
         ("- {code: TA-20, reason: x, until: soon}", "2031-01-31"),
         ("- {code: TA-20, reason: x, subject: [a]}", "found a list"),
-        ("- {}}", "this is no YAML"),
+        ("- {}}", "invalid YAML"),
     ],
 )
 def test_a_bad_file_is_reported_with_its_place(folder: Path, text: str, message: str) -> None:

@@ -51,7 +51,7 @@ def test_another_file_is_distinguished_from_a_missing_one(tmp_path: Path) -> Non
     assert f"There is no snapshot at {other}" in " ".join(run(other)[2].split())
     other.write_text("{}", encoding="utf-8")
     code, out, err = run(other)
-    assert (code, out) == (2, "") and f"{other} is no snapshot" in err
+    assert (code, out) == (2, "") and f"{other} is not a snapshot" in err
 
 
 def test_missing_views_are_reported(tmp_path: Path) -> None:
@@ -60,7 +60,9 @@ def test_missing_views_are_reported(tmp_path: Path) -> None:
     code, out, _ = run(tmp_path)
     assert code == 0
     assert "not in the snapshot: server, databases" in out
-    assert "routes.csv:2:1: route R: 'nowhere' is no address (V6: 9744" in " ".join(out.split())
+    assert "routes.csv:2:1: route R: 'nowhere' is not a valid address (V6: 9744" in " ".join(
+        out.split()
+    )
 
 
 def test_unreadable_is_two(tmp_path: Path) -> None:

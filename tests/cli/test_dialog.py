@@ -225,8 +225,8 @@ def test_a_refused_statement_ends_with_its_number(
     [
         (("begin", "--at", "ServerX/DatabaseA", *SERVICES), "There is no instance 'ServerX'"),
         (("begin", "--at", "ServerA/DatabaseX", *SERVICES), "There is no database 'DatabaseX'"),
-        (("begin", "--at", "ServerA", *SERVICES), "'ServerA' names no database; write"),
-        (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is no GUID"),
+        (("begin", "--at", "ServerA", *SERVICES), "'ServerA' has no database; write"),
+        (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is not a GUID"),
         (("send", "--at", A, "--conversation", uuid.uuid4()), "Give the message's BODY"),
         (
             ("end", "--at", A, "--conversation", uuid.uuid4(), "--cleanup", "--error", 1, "x"),
@@ -240,8 +240,8 @@ def test_a_refused_statement_ends_with_its_number(
         ),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 0), "0 is not in the range"),
         (("move", "--at", A, "--conversation", uuid.uuid4()), "Missing option '--group-id'"),
-        ((*RECEIVE, "--next-group", "--limit", 1), "--next-group receives nothing"),
-        ((*RECEIVE, "--target"), "--target says which side --conversation means"),
+        ((*RECEIVE, "--next-group", "--limit", 1), "--next-group excludes"),
+        ((*RECEIVE, "--target"), "--target needs --conversation"),
         (
             (*RECEIVE, "--conversation", uuid.uuid4(), "--conversation-group", uuid.uuid4()),
             "--conversation and --conversation-group exclude each other",

@@ -77,7 +77,7 @@ def test_captured_messages_are_counted() -> None:
         (("--without", "ServerA/DatabaseA/TargetRoute"), "Did you mean 'TargetRoute"),
         (("nowhere",), "nowhere"),
         (("--capture", "nowhere.avro"), "nowhere.avro"),
-        (("--capture", str(topologies_dir() / "combined" / "README.md")), "no Avro file"),
+        (("--capture", str(topologies_dir() / "combined" / "README.md")), "not an Avro file"),
         (("--engine", "flink"), "'flink'"),
     ],
 )

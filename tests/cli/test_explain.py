@@ -61,7 +61,7 @@ def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
         ((BALANCED, "--at", "ServerA/Database", "--to", "S"), "Did you mean 'DatabaseA'"),
         ((BALANCED, "--at", "ServerA", "--to", "S"), "--outside"),
         ((BALANCED, *AT), "--to"),
-        ((BALANCED, *AT, "--to", "S", "--conversation", "x"), "no GUID"),
+        ((BALANCED, *AT, "--to", "S", "--conversation", "x"), "not a GUID"),
         (("combinde", *AT, "--to", "S"), "Did you mean 'combined'"),
         (("no/where", *AT, "--to", "S"), "no topology at no/where"),
     ],

@@ -22,7 +22,7 @@ def test_a_database_is_printed_and_omissions_are_reported() -> None:
     assert out.startswith("-- ServerA/DatabaseA") and "CREATE ROUTE [LoadBalancingRoute1]" in out
     assert "CREATE DATABASE" not in out and "CREATE ENDPOINT" not in out
     assert err == (
-        "not in the T-SQL: ServerA/DatabaseA: broker id: DatabaseA; a server gives another one\n"
+        "not in the T-SQL: ServerA/DatabaseA: broker id: DatabaseA; a server assigns another one\n"
     )
 
 
@@ -57,8 +57,8 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "args, message",
     [
-        ([], "one of --at and --output"),
-        (["--at", "ServerA", "--output", "x"], "one of --at and --output"),
+        ([], "either --at or --output"),
+        (["--at", "ServerA", "--output", "x"], "either --at or --output"),
         (["--at", "ServerZ"], "no instance 'ServerZ'"),
         (["--at", "ServerA/DatabaseZ"], "no database 'DatabaseZ'"),
     ],

@@ -24,8 +24,16 @@ def idle(kafka: str) -> Iterator[System]:
     ("pair", "to", "message"),
     [
         ("Oders", "Partner2", "There is no mirrored pair 'Oders'. Did you mean 'Orders'?"),
-        ("Orders", "ServerA", "ServerA is no partner of Orders. Name one of: Partner1, Partner2."),
-        ("Orders", "partner1", "Partner1 is the principal of Orders already. Name the other one"),
+        (
+            "Orders",
+            "ServerA",
+            "ServerA is not a partner of Orders. Choose one of: Partner1, Partner2.",
+        ),
+        (
+            "Orders",
+            "partner1",
+            "Partner1 is already the principal of Orders. Choose another partner",
+        ),
     ],
 )
 def test_wrong_use_changes_nothing(idle: System, pair: str, to: str, message: str) -> None:

@@ -59,7 +59,7 @@ def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
         (["--duration", "soon"], "500ms, 60s, 2m or 1h"),
         (["--duration", "0s"], "not positive"),
         (["--duration", "0.2ms"], "less than a millisecond"),
-        (["--duration", "9" * 400], "is no duration"),
+        (["--duration", "9" * 400], "is not a duration"),
     ],
 )
 def test_wrong_use(tmp_path: Path, args: list[str], message: str) -> None:
@@ -136,6 +136,6 @@ def test_an_estate_overwrites_nothing_unasked(tmp_path: Path) -> None:
     code, out, err = estate("--output", tmp_path, *size)
     assert (code, out) == (2, "") and "not empty" in err
     code, _, err = estate("--output", tmp_path / "mine", *size)
-    assert code == 2 and "no folder" in err
+    assert code == 2 and "not a folder" in err
     code, _, err = estate("--output", tmp_path / "new", "--instances", 0)
     assert code == 2 and "--instances" in err and not (tmp_path / "new").exists()

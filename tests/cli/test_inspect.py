@@ -68,7 +68,7 @@ def test_gaps_and_duplicates_are_counted(tmp_path: Path) -> None:
     assert found["gaps"]["offsets"] == 1
     assert found["duplicates"]["records"] == 1
     assert three not in list(CaptureReader(path))
-    assert "records that are in the capture twice" in hopline("inspect", path)[1]
+    assert "records captured twice" in hopline("inspect", path)[1]
 
 
 def test_what_queues_lack_and_have_twice_is_counted() -> None:
@@ -137,12 +137,12 @@ def test_the_path_of_a_dialog(friday: Path) -> None:
 def test_a_dialog_that_is_not_there_or_two_that_are(friday: Path) -> None:
     code, out, err = hopline("inspect", friday, "--conversation", "O-17")
     assert (code, out) == (1, "")
-    assert "no record of conversation O-17. That is no GUID (" in err
+    assert "no record of conversation O-17. This is neither a GUID (" in err
     _, _, err = hopline("inspect", friday, "--conversation", "99999999")
     assert "no record of conversation 99999999.\n" in err
     code, _, err = hopline("inspect", friday, "--conversation", "00000000")
     assert code == 2
-    assert "begins several conversations" in err
+    assert "matches several conversations" in err
 
 
 def test_records_as_json_lines(friday: Path) -> None:

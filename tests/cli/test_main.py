@@ -205,7 +205,7 @@ def test_a_full_disk_is_reported_with_exit_code_3() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (
-        3, "hopline: Not everything could be written: No space left on device.\n",
+        3, "hopline: The output is incomplete: No space left on device.\n",
     )  # fmt: skip
 
 

@@ -47,9 +47,9 @@ def refused(result: Result, message: str) -> None:
 @pytest.mark.parametrize(
     ("at", "message"),
     [
-        ("ServerA", "'ServerA' names no database; write INSTANCE/DATABASE."),
-        ("ServerA/", "'ServerA/' names no database; write INSTANCE/DATABASE."),
-        ("/D", "'/D' names no instance; write INSTANCE/DATABASE."),
+        ("ServerA", "'ServerA' has no database; write INSTANCE/DATABASE."),
+        ("ServerA/", "'ServerA/' has no database; write INSTANCE/DATABASE."),
+        ("/D", "'/D' has no instance; write INSTANCE/DATABASE."),
     ],
 )
 def test_a_place_is_complete(words: tuple[str, ...], at: str, message: str) -> None:
@@ -59,17 +59,17 @@ def test_a_place_is_complete(words: tuple[str, ...], at: str, message: str) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("query", "sys.routes", "--at", ""), "'' names no instance; write INSTANCE[/DATABASE]."),
-        (("query", "sys.routes", "--at", "A/"), "'A/' names no database"),
+        (("query", "sys.routes", "--at", ""), "'' has no instance; write INSTANCE[/DATABASE]."),
+        (("query", "sys.routes", "--at", "A/"), "'A/' has no database"),
         (("trace", "--from", "A", "--to", "T"), "write INSTANCE/DATABASE[/SERVICE]."),
-        (("trace", "--from", "A/D/", "--to", "T"), "'A/D/' names no service"),
-        (("traffic", "--from", "A", "--to", "T"), "'A' names no database"),
-        (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is no number"),
+        (("trace", "--from", "A/D/", "--to", "T"), "'A/D/' has no service"),
+        (("traffic", "--from", "A", "--to", "T"), "'A' has no database"),
+        (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is not a finite number"),
         (("outbox", "--poll", "-1"), "-1 is not between 0 and 2147483."),
-        (("monitor", "--http", "banana"), "'banana' is no HOST:PORT."),
-        (("monitor", "--keep", "inf"), "inf is no number"),
-        ((*WORKER, "--http", "banana"), "'banana' is no HOST:PORT. Write 9187, or"),
-        ((*WORKER, "--http", "x:99999"), "'x:99999' is no HOST:PORT."),
+        (("monitor", "--http", "banana"), "'banana' is not HOST:PORT."),
+        (("monitor", "--keep", "inf"), "inf is not a finite number"),
+        ((*WORKER, "--http", "banana"), "'banana' is not HOST:PORT. Write 9187, or"),
+        ((*WORKER, "--http", "x:99999"), "'x:99999' is not HOST:PORT."),
         ((*WORKER, "--keep", "nan"), "nan is not between -1 and"),
         ((*WORKER, "--answer-within", "-1"), "-1 is not between 0 and"),
     ],
@@ -93,7 +93,7 @@ def test_invalid_values_are_reported(words: tuple[str, ...], message: str) -> No
     ],
 )
 def test_a_service_has_a_name(words: tuple[str, ...]) -> None:
-    refused(run(*words), "'' is no service.")
+    refused(run(*words), "The service must not be empty.")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_service_has_a_name(words: tuple[str, ...]) -> None:
     ],
 )
 def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
-    refused(run(*words, "--broker", ""), "'' is no id.")
+    refused(run(*words, "--broker", ""), "The id must not be empty.")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
     [("demo", "--speed", "nan"), ("capture", "slice", "--percent", "nan", "no.avro")],
 )
 def test_what_is_counted_with_is_a_number(words: tuple[str, ...]) -> None:
-    refused(run(*words), "nan is no number to count with.")
+    refused(run(*words), "nan is not a finite number.")
 
 
 @pytest.mark.parametrize("command", ["trace", "traffic"])
@@ -122,14 +122,14 @@ def test_a_service_may_have_slashes(command: str) -> None:
     words = (command, "--from", "A/D///shop/Web", "--to", "//shop/OrderService")
     result = run(*words, *NOWHERE, "--timeout", "0.1" if command == "trace" else "1")
     assert result.exit_code == 3, result.output  # Kafka was asked
-    refused(run("generate", "traffic", "--from", "A/D"), "'A/D' names no service; write INSTANCE")
+    refused(run("generate", "traffic", "--from", "A/D"), "'A/D' has no service; write INSTANCE")
     made = run("generate", "traffic", "--from", "A/D///shop/Web", "--output", "made.avro")
     assert made.exit_code == 0, made.output
 
 
 def test_only_a_cluster_that_is_named_is_read_by_the_dashboard() -> None:
     text = " ".join(run("dashboard", "--help").stdout.split())
-    assert "default: (no cluster is read)" in text and "127.0.0.1:9092" not in text
+    assert "default: (without a cluster)" in text and "127.0.0.1:9092" not in text
 
 
 @pytest.mark.parametrize(
@@ -165,20 +165,20 @@ def test_a_time_to_wait_is_one_that_can_be_waited(words: tuple[str, ...], second
 )
 @pytest.mark.parametrize("prefix", ["a b", "grün.", "a/", "x" * 201, "a\n"])
 def test_a_prefix_is_what_a_topics_name_can_begin_with(words: tuple[str, ...], prefix: str) -> None:
-    refused(run(*words, "--prefix", prefix), "No topic's name can begin with '")
+    refused(run(*words, "--prefix", prefix), "Topic names cannot begin with '")
 
 
 def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
-    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): No topic's name")
-    refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is no HOST:PORT.")
+    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): Topic names")
+    refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is not HOST:PORT.")
     refused(run(*WORKER, HOPLINE_WORKER_TIMEOUT="-1"), "-1 is not between")
     file = folder / "hopline.toml"
     file.write_text('prefix = "a b"')
-    refused(run("tail"), "hopline: hopline.toml:1: prefix: No topic's name can begin with 'a b'")
+    refused(run("tail"), "hopline: hopline.toml:1: prefix: Topic names cannot begin with 'a b'")
     file.write_text("[worker]\ntimeout = nan\n")
     refused(run(*WORKER), "hopline: hopline.toml:2: worker.timeout: nan is not between")
     file.write_text('[worker]\n\nhttp = "banana"\n')
-    refused(run(*WORKER), "hopline: hopline.toml:3: worker.http: 'banana' is no HOST:PORT.")
+    refused(run(*WORKER), "hopline: hopline.toml:3: worker.http: 'banana' is not HOST:PORT.")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_exit_codes_follow_the_verdict(name: str, to: str, code: int, verdict: s
 def test_text_and_mermaid() -> None:
     """People get a tree, diagrams a flow chart."""
     _, out, _ = run("combined", *SENDER)
-    assert "4 ways" in out and "└─ delivered to ServerC/DatabaseC" in out
+    assert "4 paths" in out and "└─ delivered to ServerC/DatabaseC" in out
     _, out, _ = run("combined", *SENDER, "--format", "mermaid")
     assert out.startswith("flowchart LR") and 'n0["ServerA"]' in out and "-.->" in out
 

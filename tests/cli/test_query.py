@@ -185,7 +185,7 @@ def test_unreadable_state_is_reported_and_not_skipped(kafka: str, unique: str) -
         producer.flush()
         code, _, err = run(system, "sys.conversation_endpoints")
         assert code == 3
-        assert "dialog.ServerA/0 cannot be understood: no key of a state record" in err
+        assert "dialog.ServerA/0 cannot be decoded: not the key of a state record" in err
 
 
 def test_a_table_shows_null_bits_and_bodies() -> None:

@@ -204,7 +204,7 @@ def test_a_capture_without_commands(tmp_path: Path) -> None:
         writer.write(record)
     code, _, err = run(tmp_path / "c", "--bootstrap", "127.0.0.1:1")
     assert code == 2
-    assert "no command among them" in err
+    assert "but no commands" in err
 
 
 def test_a_damaged_file_sends_nothing(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_damaged_file_sends_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["--speed", "2", "--asap"], "contradict"),
+        (["--speed", "2", "--asap"], "exclude each other"),
         (["--speed", "0"], "no speed"),
         (["--speed", "nan"], "no speed"),
     ],

@@ -96,7 +96,7 @@ def test_a_replay_that_is_killed_five_times_issues_every_command_once(
 
     code, out, err = hopline(*words, "--rate", "1000000", "--format", "json")
     assert code == 0, err
-    assert "job nightly goes on behind" in err
+    assert "job nightly resumes after" in err
     answer = json.loads(out)
     assert (answer["resumed"], answer["position"]) == (True, 2 * len(wanted))
     issued = [
@@ -266,10 +266,10 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
     [
         (["--speed", "fast"], "no speed"),
         (["--rate", "0/s"], "no rate"),
-        (["--rate", "5", "--asap"], "contradict"),
+        (["--rate", "5", "--asap"], "exclude each other"),
         (["--loop", "0"], "range"),
         (["--loop", "2", "--keep-conversations"], "needs new conversations"),
-        (["--job", "a b"], "no name of a job"),
+        (["--job", "a b"], "not a valid job name"),
     ],
 )
 def test_wrong_use(tmp_path: Path, words: list[str], message: str) -> None:

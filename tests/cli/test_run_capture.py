@@ -73,7 +73,7 @@ def test_the_file_extension_selects_the_format(tmp_path: Path) -> None:
         (["--diagram", "nowhere/a.svg"], "nowhere/a.svg: No such file or directory"),
         (["--capture", "nowhere/a.avro"], "nowhere/a.avro: the file cannot be written"),
         (["--diagram", "a.svg", "--dialog", "e"], "There is no dialog 'e' in this run"),
-        (["--to", "5s"], "--dialog, --from and --to say what --diagram draws"),
+        (["--to", "5s"], "--dialog, --from and --to need --diagram"),
     ],
 )
 def test_wrong_use_is_reported(
@@ -89,7 +89,7 @@ def test_wrong_use_is_reported(
 def test_an_exploration_has_neither(tmp_path: Path) -> None:
     done = hopline("simulate", "--explore", "1", "--capture", tmp_path / "a.avro")
     assert done.exit_code == 2
-    assert "--explore draws no diagram and writes no capture" in done.stderr
+    assert "--explore excludes --diagram and --capture" in done.stderr
 
 
 # --- the capture ---------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
 )
 def test_a_secret_on_the_command_line_is_refused(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, words)
-    assert (done.exit_code, "list of processes" in done.output) == (2, True)
+    assert (done.exit_code, "process list" in done.output) == (2, True)
     assert "s3cret" not in done.output
 
 

@@ -142,7 +142,7 @@ def test_a_shortened_id_will_do_unless_it_means_several(tailed: TailedSystem) ->
     assert {r["conversation"] for r in short} == {str(tailed.conversation)}
     code, _, err = run(tailed.system, "--conversation", "6f1c2a04")
     assert code == 2
-    assert "'6f1c2a04' begins several conversations" in err
+    assert "'6f1c2a04' matches several conversations" in err
     assert str(tailed.other) in err
 
 
@@ -157,7 +157,7 @@ def test_a_conversation_that_nobody_knows_is_bad_news(tailed: TailedSystem) -> N
 def test_what_is_no_id_is_refused(text: str) -> None:
     code, _, err = tail("--conversation", text)
     assert code == 2
-    assert f"'{text}' is no conversation id" in err
+    assert f"'{text}' is not a conversation id" in err
 
 
 # --- topics --------------------------------------------------------------------------------------
@@ -264,11 +264,11 @@ def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, un
         assert code == 0, err
         assert all(line.isprintable() and len(line) <= WIDTH for line in out.splitlines())
         assert out.count("MALFORMED") == 11 * 2 + 1
-        assert "the name of a header is no UTF-8" in " ".join(out.split())
-        assert "the key is no conversation id (11271): b'\\xff'" in " ".join(out.split())
+        assert "the name of a header is not UTF-8" in " ".join(out.split())
+        assert "the key is not a conversation id (11271): b'\\xff'" in " ".join(out.split())
         broken = [r for r in records(system, "cmd.ServerA") if "malformed" in r]
         assert [r["key"] for r in broken] == ["0xff", ""]
-        assert any("no conversation id (11271)" in reason for reason in broken[0]["malformed"])
+        assert any("not a conversation id (11271)" in reason for reason in broken[0]["malformed"])
         assert broken[0]["headers"] == {"xä": "0xff"}
 
 

@@ -61,7 +61,7 @@ def test_messages_that_unread_events_may_excuse_are_a_row_of_their_own() -> None
     found = account()
     found.ledger.outcomes[Fate.UNDECIDED] = 2
     lines = verified_text(Verified(found)).splitlines()
-    assert "undecided               2 may be excused by unread events" in lines
+    assert "undecided               2 may be explained by unread events" in lines
     assert lines[-1] == "verdict                 nothing lost, 2 undecided"
     assert not any(line.startswith("before the logs begin") for line in lines)
     assert found.to_json()["undecided"] == 2
@@ -89,15 +89,15 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
         f"  lost       {DIALOG}  initiator's 1 of 1970-01-01T00:00:01.000Z, ServerA/DatabaseA"
     )
     assert lines[-1] == "  ... and 11 more: --format json"
-    assert verdict == "verdict                 30 lost, 1 miscounted by a side"
+    assert verdict == "verdict                 30 lost, 1 miscounted by one side"
     alone = verified_text(Verified(account(Fault.MISCOUNTED)))
-    assert "initiator counts 0 sent, its commands say otherwise, ServerA/DatabaseA" in alone
+    assert "initiator counts 0 sent, its commands differ, ServerA/DatabaseA" in alone
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "yesterday"], "is no moment"),
+        (["--from", "yesterday"], "is not a time"),
         (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
         (
             [

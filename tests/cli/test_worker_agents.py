@@ -23,12 +23,15 @@ def agents(*words: str) -> Result:
     ("words", "message"),
     [
         ((), "Give --topology TOPOLOGY, or --service data-dependent-routing or"),
-        (NOTICE, "no directory is named"),
-        ((*NOTICE, "--directory", "d.yaml", "--redirect", "T"), "Leave out what is for the other."),
-        ((*ROUTING, "--directory", "d.yaml"), "Leave out what is for the other."),
+        (NOTICE, "no directory is set"),
+        (
+            (*NOTICE, "--directory", "d.yaml", "--redirect", "T"),
+            "Leave out the options of the other service.",
+        ),
+        ((*ROUTING, "--directory", "d.yaml"), "Leave out the options of the other service."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
-        ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
-        ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),
+        ((*NOTICE, "--directory", "mysql://host/db"), "mysql is not supported as a store"),
+        ((*ROUTING, "--from", "end", "--from", "0:1"), "give beginning, end or OFFSET once"),
     ],
 )
 def test_wrong_use(words: tuple[str, ...], message: str) -> None:
@@ -40,9 +43,13 @@ def test_wrong_use(words: tuple[str, ...], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("routes:\n  - {service_name: S, address: ServerB}", ":2:5:", "'ServerB' is no address"),
+        (
+            "routes:\n  - {service_name: S, address: ServerB}",
+            ":2:5:",
+            "'ServerB' is not a valid address",
+        ),
         ("routes:\n  - service_name: S\n    adress: x", ":3:5:", "Did you mean 'address'"),
-        ("routes:\n  - a: b: c", ":2:9:", "no YAML"),
+        ("routes:\n  - a: b: c", ":2:9:", "invalid YAML"),
     ],
 )
 def test_a_mistake_in_the_directory(tmp_path: Path, text: str, place: str, message: str) -> None:

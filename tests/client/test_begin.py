@@ -281,7 +281,7 @@ def test_each_partition_begins_where_it_is_told(system: System) -> None:
         assert sorted(take(receiver) + take(receiver)) == ["one", "one", "two", "two"]
     forgotten(system, "Many")
     refused = failure(reading(system, "Many", 1), UsageError)
-    assert "Say 0:OFFSET too" in refused.remedy
+    assert "Give 0:OFFSET too" in refused.remedy
     with reading(system, "Many", {0: 2, 1: 1}) as receiver:
         assert take(receiver) == ["two"]
 

@@ -187,7 +187,7 @@ def test_a_long_dialog_has_pages(seen: Seen, system: RunningSystem) -> None:
 
 def test_invalid_and_unknown_ids_are_reported(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog?id=hello")
-    expect(seen.page.locator("[role=alert]")).to_contain_text("This is no conversation id")
+    expect(seen.page.locator("[role=alert]")).to_contain_text("This is not a conversation id")
     nobody = uuid.uuid4()
     seen.page.goto(f"{system.address}/dialog/{nobody}")
     expect(seen.page.locator("[data-place=diagram]")).to_contain_text(
@@ -219,5 +219,7 @@ def test_without_kafka_the_page_reports_it_and_the_rest_works(
         seen.page.goto(f"{address}/dialog/{uuid.uuid4()}")
         expect(seen.page.locator("[data-place=diagram]")).to_contain_text(words, timeout=60_000)
         seen.page.goto(f"{address}/dialog?{AT}")
-        expect(seen.page.locator("[data-place=list-slow]")).to_contain_text("Nobody has waited")
+        expect(seen.page.locator("[data-place=list-slow]")).to_contain_text(
+            "No initiator has waited"
+        )
         assert seen.complaints == []

@@ -32,7 +32,7 @@ def test_a_page_complains_of_nothing_and_asks_nobody_else(
 def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/?{AT}")
     expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
-    assert seen.text("#tile-p95") == "Latency p95 40 ms half take 12 ms"
+    assert seen.text("#tile-p95") == "Latency p95 40 ms median 12 ms"
     assert seen.text("#tile-missing") == "Missing 0 everything arrives"
     assert seen.text("#tile-p99") == "Latency p99 80 ms 80 ms at most"
     assert seen.text("#tile-waiting") == "Waiting to be sent 1,234 oldest since 13:30:05"
@@ -48,7 +48,7 @@ def test_figures_say_of_when_they_are(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/?last=5m")
     expect(seen.page.locator("[data-place=as_of]")).to_contain_text("Figures as of 13:32:00, ")
     expect(seen.page.locator("[data-place=as_of] .old")).to_be_visible()
-    expect(seen.page.locator("[data-place=alarms]")).to_contain_text("Nobody looks")
+    expect(seen.page.locator("[data-place=alarms]")).to_contain_text("No monitor is running")
     seen.page.get_by_text("Show 2026-11-21 13:27:00 – 13:32:00").click()
     expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
     expect(seen.page).to_have_url(
@@ -63,7 +63,7 @@ def test_a_link_and_an_instance_show_their_details(seen: Seen, dashboard: str) -
     expect(seen.page.locator("#link-detail")).to_contain_text("800, 6.7/s")
     text = seen.text("#link-detail")
     assert "State down" in text
-    assert "Held here 17 copies, 4.2 kB" in text
+    assert "Buffered here 17 copies, 4.2 kB" in text
     assert "TargetRouteB in DatabaseA" in text
     expect(seen.page.locator("[data-place=link_chart] svg path").nth(3)).to_be_attached()
 
@@ -124,7 +124,7 @@ def test_the_path_of_a_message_is_shown_and_drawn(seen: Seen, dashboard: str) ->
     page.locator("#ask-to").fill("TargetService")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("[data-place=answer]")).to_contain_text("delivered to ServerB/DatabaseB")
-    assert "Where it would go ok" in seen.text("[data-place=answer] h2")
+    assert "Predicted path ok" in seen.text("[data-place=answer] h2")
     expect(page.locator(".edge.there")).to_have_count(8)
     page.locator("#ask-from").fill("ServerX/DatabaseA")
     page.locator("#ask-from").press("Enter")

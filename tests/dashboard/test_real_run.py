@@ -75,7 +75,7 @@ def test_the_overview_shows_the_figures_of_the_store(seen: Seen, real: Real) -> 
     for share in ("p95", "p99"):
         value = wording.duration(getattr(whole, share))
         assert seen.text(f"#tile-{share} .figure") == value
-    assert seen.text("#tile-p95 .note") == f"half take {wording.duration(whole.p50)}"
+    assert seen.text("#tile-p95 .note") == f"median {wording.duration(whole.p50)}"
     assert seen.text("#tile-repeats") == "Exactly once kept no repeat, no gap"
     text = seen.text("[data-place=ways]")
     for latency in real.report.latency("path"):

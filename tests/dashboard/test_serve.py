@@ -31,7 +31,7 @@ def test_without_a_store_the_error_names_the_monitor(tmp_path: Path) -> None:
     error = refused("--store", f"sqlite:///{tmp_path}/none.sqlite")
     assert "There is no store" in error
     assert "hopline monitor" in error
-    assert "is no address of a store" in refused("--store", "nonsense")
+    assert "is not a store URL" in refused("--store", "nonsense")
 
 
 def test_a_port_in_use_is_reported(small: str) -> None:

@@ -56,7 +56,7 @@ def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) 
     )
     assert (accepted, delivered) == (20_000, 19_999)
     assert re.search(r"verdict +1 lost\n +dialog [0-9a-f-]{36}, sequence \d+\n", output), output
-    assert re.search(r"dialogs moved to GatewayB", output), output
+    assert re.search(r"dialogs failed over to GatewayB", output), output
     assert re.search(r"target endpoints +2 for one dialog", output), output
     assert re.search(r"refused +Server[BC]/Database[BC]: 8495", output), output
     assert output.count("verdict") == 2 and re.search(r"verdict +nothing lost", output), output

@@ -145,7 +145,7 @@ def test_the_reason_of_a_failed_broker_start_is_reported(broker: Broker) -> None
     meta = broker.data.log_dir / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=7"))
     with pytest.raises(
-        SurroundingsError, match=r"stopped while it was starting: Stored node id 7"
+        SurroundingsError, match=r"stopped during startup: Stored node id 7"
     ) as caught:
         broker.start()
     assert str(broker.data.log_file) in caught.value.remedy

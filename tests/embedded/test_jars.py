@@ -126,5 +126,5 @@ def test_a_kafka_home_without_a_broker_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KAFKA_HOME", str(tmp_path))
-    with pytest.raises(SurroundingsError, match="holds no Kafka broker"):
+    with pytest.raises(SurroundingsError, match="has no Kafka broker"):
         kafka_jars()

@@ -62,5 +62,5 @@ def test_an_old_java_is_refused_with_its_version(
 
 def test_a_java_that_is_a_stub_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_java(monkeypatch, tmp_path, "Unable to locate a Java Runtime.", code=1)
-    with pytest.raises(SurroundingsError, match="does not tell its version"):
+    with pytest.raises(SurroundingsError, match="does not report its version"):
         find_java()

@@ -112,7 +112,7 @@ def test_a_second_process_with_the_slot_of_one_that_lives_does_not_start(
     """Each would throw the other one out again and again."""
     second = twins.start()
     assert ended(second) == 3
-    assert "Another process works in slot 0" in second.last_words
-    assert "--slot of its own" in second.last_words
+    assert "Another process uses slot 0" in second.last_words
+    assert "its own --slot" in second.last_words
     first.check()
     twins.converse()

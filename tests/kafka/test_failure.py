@@ -12,11 +12,15 @@ _MISCONFIGURED = KafkaError.INVALID_TRANSACTION_TIMEOUT
 @pytest.mark.parametrize(
     ("error", "said", "remedy"),
     [
-        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), "K does not allow it: ", "hopline acl"),
+        (
+            KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED),
+            "K denied the request: ",
+            "hopline acl",
+        ),
         (KafkaError(KafkaError._TRANSPORT), "K cannot be reached: ", "hopline kafka start"),
         (KafkaError(_MISCONFIGURED, retriable=True), "K cannot be reached: ", "kafka start"),
         (KafkaError(_MISCONFIGURED), "K: Broker: Transaction timeout is larger", ""),
-        (KafkaError(_MISCONFIGURED, fatal=True), "K: Broker: Transaction", "Start anew."),
+        (KafkaError(_MISCONFIGURED, fatal=True), "K: Broker: Transaction", "Restart."),
     ],
 )
 def test_an_error_is_worded_by_whose_fault_it_is(error: KafkaError, said: str, remedy: str) -> None:

@@ -24,7 +24,7 @@ def test_a_name_that_is_no_text_is_malformed_every_time(kafka: str, unique: str)
     for turn in range(ROUNDS):
         for number, message in enumerate(messages):
             if number % 2 and turn == 0:
-                with pytest.raises(MalformedError, match="the name of a header is no UTF-8"):
+                with pytest.raises(MalformedError, match="the name of a header is not UTF-8"):
                     headers_of(message)
             else:  # asked once more, a broken one has none: it is as malformed as before
                 assert headers_of(message) == ([] if number % 2 else [("fine", b"1")])

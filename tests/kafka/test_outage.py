@@ -43,18 +43,18 @@ def test_an_outage_is_a_few_lines(
         caplog.set_level(logging.ERROR, "hopline.librdkafka")
         with caplog.at_level(logging.WARNING):
             broker.kill()
-            eventually(lines_like("has been away for"), "it is still away")
-            eventually(lambda: lines_like("has been away for")() >= 3, "it is still away")
+            eventually(lines_like("unavailable for"), "it is still away")
+            eventually(lambda: lines_like("unavailable for")() >= 3, "it is still away")
             Broker(tmp_path, port=int(address.rpartition(":")[2])).start()
-            eventually(lines_like("is back after"), "it is back")
+            eventually(lines_like("is available again after"), "it is back")
     finally:
         for client in clients:
             client.close()
         Broker(tmp_path).stop()
-    assert len(re.findall(f"Kafka at {address} is away: ", caplog.text)) == 1
+    assert len(re.findall(f"Kafka at {address} is unavailable: ", caplog.text)) == 1
     # What other tests have left behind may speak of other clusters.
     lines = [r.getMessage() for r in caplog.records if address in r.getMessage()]
-    assert [m for m in lines if " away" not in m and "is back after" not in m] == []
+    assert [m for m in lines if "unavailable" not in m and "available again" not in m] == []
 
 
 def test_a_line_that_is_about_no_connection_is_passed_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -78,10 +78,10 @@ def test_whoever_waits_says_why_and_what_to_do_and_how_much_longer(
     assert len(lines_like) == len(set(lines_like)) == 2
     assert re.fullmatch(
         r"Kafka at 127\.0\.0\.1:1 cannot be reached: .+\. Start it \(hopline kafka start\), "
-        r"or name another with --bootstrap\. Trying for 1 s more \.\.\.",
+        r"or give another address with --bootstrap\. Trying for 1 s more \.\.\.",
         lines_like[0],
     )
-    assert lines_like[1] == "Kafka at 127.0.0.1:1 does not answer, trying for 0 s more ..."
+    assert lines_like[1] == "Kafka at 127.0.0.1:1 does not answer; retrying for 0 s more ..."
 
 
 def test_the_reason_is_what_librdkafka_says_without_its_own_names(

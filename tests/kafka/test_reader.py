@@ -69,7 +69,7 @@ def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> Non
     producer.flush()
     producer.abort_transaction(30)
     write(cluster, topic, 1)
-    with pytest.raises(GoneError, match="@0 is gone: the log goes on at 2"):
+    with pytest.raises(GoneError, match="@0 was deleted: the log continues at 2"):
         Fetcher(cluster, topic, 0).fetch(0)
 
 
@@ -145,7 +145,7 @@ def test_a_slow_kafka_is_waited_for_while_it_answers(kafka: str, unique: str) ->
 
 def test_who_gives_nothing_for_long_is_given_up(kafka: str, unique: str) -> None:
     cluster, topic = slow(kafka, unique, 4)
-    with pytest.raises(SurroundingsError, match="answers, and has given nothing of it for 120 s"):
+    with pytest.raises(SurroundingsError, match="responds, but has returned no records for 120 s"):
         list(read_all(cluster, topic))
 
 

@@ -143,7 +143,7 @@ def test_one_replica_is_refused_unless_the_setting_says_so(
         process(cluster).run()
     assert "replicas are 1 and must be 3" in refused.value.message
     assert "kafka-reassign-partitions.sh" in refused.value.remedy
-    assert "replication: 1/1, or as-is" in refused.value.remedy
+    assert "set replication to 1/1, or to as-is" in refused.value.remedy
     with Client(cluster, timeout=DEADLINE) as client, pytest.raises(SurroundingsError) as refused:
         client.begin(*FROM_A)
     assert "replicas are 1 and must be 3" in refused.value.message

@@ -81,7 +81,7 @@ def test_where_credentials_are_set_trust_is_not_stated(
     set_ = credentials_of(NOTHING, {f"HOPLINE_CLUSTERS__GUEST__{credential}": "secret"})
     with pytest.raises(UsageError) as told:
         stated_cluster(Stated("dmz", {name: value}, credentials="guest"), HOME, set_)
-    assert f"{name} of the cluster dmz stands in the topology alone" in told.value.message
+    assert f"{name} of the cluster dmz is set in the topology only" in told.value.message
     assert variable_of("guest", name) in told.value.remedy
     assert "secret" not in str(told.value)
 
@@ -103,13 +103,13 @@ def test_a_topology_that_would_run_code_is_refused(name: str) -> None:
 def test_a_topology_states_only_what_is_known_to_be_harmless(name: str) -> None:
     with pytest.raises(UsageError) as told:
         demand_stateable(Topology(clusters={"dmz": Stated("dmz", {name: "1"})}))
-    assert f"{name} of the cluster dmz is nothing that a topology may state" in told.value.message
+    assert f"{name} of the cluster dmz is not allowed in a topology" in told.value.message
 
 
 def test_where_nothing_says_the_address_it_is_told_how_to() -> None:
     with pytest.raises(UsageError) as told:
         stated_cluster(Stated("the dmz"), HOME, NOBODY)
-    assert told.value.message == "Nothing says where the cluster the dmz is."
+    assert told.value.message == "The cluster the dmz has no bootstrap servers."
     assert "HOPLINE_CLUSTERS__THE_DMZ__BOOTSTRAP_SERVERS" in told.value.remedy
 
 

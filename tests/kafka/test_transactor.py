@@ -67,7 +67,7 @@ def test_who_may_not_begin_is_told_so_and_not_that_kafka_is_away(kafka: str, uni
         raise KafkaException(KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
 
     cluster.hooks["init_transactions"] = refuse
-    with pytest.raises(SurroundingsError, match=r"does not allow it: .*Transactional") as refused:
+    with pytest.raises(SurroundingsError, match=r"denied the request: .*Transactional") as refused:
         Transactor(cluster, "one")
     assert "hopline acl" in refused.value.remedy and "gave up" not in refused.value.message
 

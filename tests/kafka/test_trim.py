@@ -57,7 +57,7 @@ def test_who_needs_what_is_gone_is_told(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
     trim(cluster, {(topic, 0): 2})
     fetcher = Fetcher(cluster, topic, 0)
-    with pytest.raises(SurroundingsError, match="@0 cannot be read again"):
+    with pytest.raises(SurroundingsError, match="@0 cannot be reread"):
         fetcher.fetch(0)
     assert fetcher.fetch(2).value() == b"3"
     fetcher.close()

@@ -88,7 +88,7 @@ def test_a_deleted_file_leaves_the_last_offers(write: Write) -> None:
 
 @pytest.mark.parametrize("text", ["", "lifetime: 5"])
 def test_who_names_nobody_is_refused_at_the_start(write: Write, text: str) -> None:
-    with pytest.raises(UsageError, match="names nobody"):
+    with pytest.raises(UsageError, match="is empty"):
         open_directory(str(write(text)))
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_address_is_refused_at_the_start(write: Write) -> None:
     path = write("routes:\n  - {service_name: S, address: ServerB:4022}")
     with pytest.raises(InputError) as caught:
         open_directory(str(path))
-    assert str(caught.value).startswith(f"{path}:2:5: S: 'ServerB:4022' is no address")
+    assert str(caught.value).startswith(f"{path}:2:5: S: 'ServerB:4022' is not a valid address")
     assert "tcp://host:port" in caught.value.remedy.casefold()
 
 
@@ -137,7 +137,7 @@ def execute(url: str, *statements: str) -> None:
 def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """It may be empty at the start: services enter themselves."""
     directory = open_directory(url)
-    assert "names nobody yet" in caplog.text
+    assert "is empty" in caplog.text
     assert directory.find("S") == ()
     execute(
         url,
@@ -149,7 +149,7 @@ def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> No
     assert directory.find("T") == (Offer("T", "tcp://T:1", "DatabaseT", "tcp://M:1", 5),)
     caplog.clear()
     open_directory(url)
-    assert "s: 'B' is no address" in caplog.text and "tcp" not in caplog.text
+    assert "s: 'B' is not a valid address" in caplog.text and "tcp" not in caplog.text
 
 
 def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None:

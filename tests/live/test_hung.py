@@ -128,7 +128,7 @@ def test_verify_reads_events_up_to_it_and_everything_else(blind: Blind) -> None:
 def test_verify_ends_with_its_name_and_the_remedy_where_it_hides_messages(blind: Blind) -> None:
     topic = blind.cluster.topics.cmd("A")
     producer = opened(blind.cluster, topic, "900000")
-    with pytest.raises(SurroundingsError, match=r"open in t\.cmd\.A/0 .* from offset") as found:
+    with pytest.raises(SurroundingsError, match=r"open in t\.cmd\.A/0 .* at offset") as found:
         take_snapshots([(blind.cluster, blind.topology)], timeout=0.5)
     producer.abort_transaction(60)
     assert "--topic t.cmd.A --partition 0" in found.value.remedy
@@ -138,7 +138,7 @@ def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
     where = ("--bootstrap", blind.cluster.bootstrap, "--prefix", "t.")
     _, out, err = hopline("tail", "event", "--format", "json", *where)
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [0]
-    assert "t.event/0: a transaction is open from offset 1 on; nothing behind it is shown." in err
+    assert "t.event/0: a transaction is open at offset 1; later records are not shown." in err
 
 
 def test_status_is_broken_and_names_the_transaction(

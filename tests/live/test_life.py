@@ -182,7 +182,7 @@ def test_a_timeout_is_reported(combined: Lived) -> None:
         combined.system.cluster, combined.life.conversation, clock=lambda: next(ticks)
     )
     assert reading.records == []
-    assert "what was not read within 20 s of " in reading.left_out[0]
+    assert "that were not read within 20 s" in reading.left_out[0]
 
 
 def test_a_dialog_that_nobody_knows(combined: Lived) -> None:

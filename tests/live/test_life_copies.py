@@ -67,7 +67,7 @@ def test_an_arrow_ends_when_its_receiver_took_it_up() -> None:
     ]
     assert life.messages[0].took == 12
     assert step_text(life.steps[0]) == "SEND 0", "the statement is told by the first copy"
-    assert "in no log" in dict(life.steps[0].facts)["told by"]
+    assert "not in the logs" in dict(life.steps[0].facts)["reported by"]
 
 
 def test_a_copy_that_no_worker_has_read_is_marked() -> None:
@@ -133,11 +133,11 @@ def test_present_routes_that_lead_elsewhere_are_reported() -> None:
 def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
     strange = {**decode_event(encode_event(dropped())), "event": 999}
     records = [
-        Broken("ServerA", "the key is no conversation id (11271)", START, "ssb.in.ServerA/0@1"),
+        Broken("ServerA", "the key is not a conversation id (11271)", START, "ssb.in.ServerA/0@1"),
         BrokerEvent(strange, "ssb.event/0@1"),
     ]
     assert [step_text(s) for s in life_of(records).steps] == [
-        "MALFORMED: the key is no conversation id (11271)"
+        "MALFORMED: the key is not a conversation id (11271)"
     ]
 
 
@@ -217,8 +217,8 @@ def test_the_cause_of_a_duplicate_follows_from_the_paths() -> None:
     repeated = BrokerEvent(decode_event(encode_event(twice)), "ssb.event/0@1")
     again = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, G, ("ServerB", 11))]
     copies_by_path = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
-    assert "passed the first copy on twice" in why(life_of([*again, repeated]))
-    assert "several ways" in why(life_of([*copies_by_path, repeated]))
+    assert "forwarded the first copy twice" in why(life_of([*again, repeated]))
+    assert "several paths" in why(life_of([*copies_by_path, repeated]))
 
 
 def why(life: Life) -> str:

@@ -84,7 +84,7 @@ def test_what_the_engine_refuses_changes_nothing(standing: System) -> None:
     )
     refused = sql(standing, text)
     assert refused.exit_code == 1
-    assert "  ! TA-20 line 2: route Good: the database has a route 'Good'" in refused.stdout
+    assert "  ! TA-20 line 2: route Good: the database already has a route 'Good'" in refused.stdout
     assert refused.stdout.endswith("nothing was changed\n")
     as_json = json.loads(sql(standing, text, "--format", "json").stdout)
     assert [f["code"] for f in as_json["findings"]] == ["TA-20"]
@@ -112,7 +112,7 @@ def test_a_plan_does_not_overwrite_what_came_between(kafka: str, unique: str) ->
         script = Script(*AT_A, "CREATE ROUTE One WITH SERVICE_NAME = 'S', ADDRESS = 'LOCAL'")
         planned = plan_script(system.cluster, script, 0.0)
         sql(system, "CREATE ROUTE Two WITH SERVICE_NAME = 'S', ADDRESS = 'LOCAL'")
-        with pytest.raises(SurroundingsError, match="is at version 2 by now, the plan was for 1"):
+        with pytest.raises(SurroundingsError, match="is now at version 2; the plan was made for 1"):
             publish_script(system.cluster, planned)
 
 
@@ -137,7 +137,7 @@ def test_objects_of_another_version_stay(kafka: str, unique: str) -> None:
     ("text", "code", "message"),
     [
         ("CREATE ROUTE R WITH SERVICE_NAME = 'x", 2, "<sql>:1:"),
-        ("CREATE RUTE R", 2, "<sql>:1:1: CREATE RUTE is no statement that changes the catalog"),
+        ("CREATE RUTE R", 2, "<sql>:1:1: CREATE RUTE does not change the catalog"),
         ("SELECT * FROM sys.routes", 2, "`hopline query` answers SELECT"),
         ("CREATE CERTIFICATE c WITH SUBJECT = 'x'", 0, "keeps no certificates"),
         ("PRINT 'nothing'", 0, "nothing to do"),
@@ -163,7 +163,7 @@ def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' names no database; write"),
+        (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' has no database; write"),
         (("--at", "ServerX/D", "DROP ROUTE R"), "has no ServerX/D"),
     ],
 )

@@ -123,7 +123,7 @@ def test_it_arrives(kafka: str, unique: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--size", "20-10"), "is no size up to"),
+        (("--size", "20-10"), "is not a size up to"),
         (("--rate", "0"), "0"),
         (("--to", "T", "--from", "ServerX/D/S"), "There is no instance 'ServerX'"),
         (("--bodies", "nowhere"), "does not exist"),

@@ -56,7 +56,7 @@ def test_status_shows_the_held_partition_and_the_remedy(
             )
             why = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
             text = "\n".join(status_lines(folder, found))
-            assert f"Partition 0 of cmd.A (A) waits at offset {held.offset}: {why}." in text
+            assert f"Partition 0 of cmd.A (A) is blocked at offset {held.offset}: {why}." in text
             assert f"hopline skip cmd.A/0@{held.offset}" in text
             [row] = status_json(folder, found)["held_back"]
             assert (row["place"], row["remedy"]) == (held.place, held.remedy)

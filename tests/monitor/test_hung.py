@@ -92,7 +92,7 @@ def test_verify_accounts_for_all_but_what_a_hidden_event_may_excuse(
     found = agreed_clusters(spark, [cluster])
     ledger = found.account.ledger
     assert found.hung == (blind.hung,)
-    assert found.notes == (f"{blind.hung} Copies are counted up to there.",)
+    assert found.notes == (f"{blind.hung} Copies are counted up to that offset.",)
     assert ledger.outcomes == {Fate.DELIVERED: BEFORE + BEHIND, Fate.UNDECIDED: 1}
     assert ledger.verdict == "nothing lost, 1 undecided"
 

@@ -128,7 +128,7 @@ def test_who_was_ready_once_stays_so(tmp_path: Path) -> None:
         serving("0", [watch], store) as port,
     ):
         assert port is not None
-        waits = "The query 'deliveries' has not looked at its topics yet.\n"
+        waits = "The query 'deliveries' has not read its topics yet.\n"
         assert get(port, "/readyz") == (503, waits)
         assert get(port, "/healthz") == (200, "ok\n")
         running.message = "Waiting for data to arrive"
@@ -141,7 +141,7 @@ def test_nothing_is_served_unless_asked_and_an_address_must_be_one(tmp_path: Pat
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         with serving(None, [], store) as port:
             assert port is None
-        with pytest.raises(UsageError, match="is no HOST:PORT"), serving("x", [], store):
+        with pytest.raises(UsageError, match="is not HOST:PORT"), serving("x", [], store):
             pass
         with serving("0", [], store) as port:
             assert port is not None

@@ -251,7 +251,7 @@ def test_where_kafka_does_not_answer_nothing_is_sampled(store: Store) -> None:
     sampler = Sampler(store, Eye(Cluster("127.0.0.1:1"), 0.1), say=lines.append)
     sampler.try_to_look()
     sampler.try_to_look()
-    assert len(lines) == 1 and lines[0].startswith("nothing is sampled: ")
+    assert len(lines) == 1 and lines[0].startswith("sampling failed: ")
     assert sampler.failure is None
     assert Situation(store).looked_at() is None
 

@@ -211,6 +211,6 @@ def test_verify_reports_what_a_capture_of_commands_lacks(
     ledger = found.account.ledger
     assert ledger.outcomes == {Fate.UNREAD: ledger.accepted} and ledger.accepted > 90
     assert found.notes == (
-        "No state of ServerA is captured: its commands count as not read.",
-        "No state of ServerB is captured: its commands count as not read.",
+        "The capture has no state of ServerA: its commands count as not read.",
+        "The capture has no state of ServerB: its commands count as not read.",
     )

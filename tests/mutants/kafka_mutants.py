@@ -281,7 +281,7 @@ MUTANTS = (
     KafkaMutant(
         "skip state that cannot be read",
         _RESTORE,
-        'raise SurroundingsError(f"{self} cannot be understood: {error}.") from error',
+        'raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error',
         "continue",
         "workers/test_schemas.py",
     ),
@@ -478,7 +478,7 @@ MUTANTS = (
     KafkaMutant(
         "go on with a stuck transactor",
         _TRANSACTOR,
-        "self._begin_anew()  # which ends what was open: nothing of it has happened",
+        "self._begin_anew()  # which aborts what was open: nothing of it took effect",
         "pass",
         "kafka/test_transactor.py",
     ),

@@ -167,7 +167,7 @@ def test_what_kafka_does_not_take_is_tried_again(
 
     with relaying(hooked, url) as relay:
         hooked.hooks["commit_transaction"] = refuse
-        with pytest.raises(AbortedError, match="Kafka has taken nothing"):
+        with pytest.raises(AbortedError, match="Kafka accepted nothing"):
             relay.turn()
         hooked.hooks.clear()
         assert relay.turn() == 2
@@ -265,7 +265,7 @@ def test_a_batch_that_nobody_took_is_an_error_with_a_remedy(
     with engine.begin() as connection:
         whole = {"batch": "x", "batch_at": 1, "positions": "[1]", **values}
         connection.execute(RELAY.update().values(whole))
-    with pytest.raises(SurroundingsError, match="does not say which batch") as error:
+    with pytest.raises(SurroundingsError, match="has an invalid batch") as error:
         table.claim()
     assert "to NULL" in error.value.remedy
     table.close()
@@ -322,7 +322,7 @@ def test_who_was_replaced_takes_nothing_from_the_table(engine: Engine, url: str)
     old.claim()
     new.claim()
     begin_and_send(engine, b"one")
-    with pytest.raises(SupersededError, match="Another relay works on the outbox"):
+    with pytest.raises(SupersededError, match="Another relay has taken over the outbox"):
         old.take(0)
     batch = new.take(0)
     assert batch is not None
@@ -373,7 +373,7 @@ def test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_look
     forgotten(system, url)
     for _ in range(2):
         with (
-            pytest.raises(SurroundingsError, match=r"2 statements are under way since 20"),
+            pytest.raises(SurroundingsError, match=r"2 statements are unconfirmed since 20"),
             relaying(system.cluster, url),
         ):
             pass
@@ -444,7 +444,7 @@ def test_the_command_tells_what_must_wait(system: System, engine: Engine, url: s
         Outbox(connection).begin("ServerC", "DatabaseC", *SERVICES)
     result = invoke("--store", url, "--once", *system.options)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "What is said to ServerC waits: nobody applied it." in result.stderr
+    assert "Statements for ServerC wait: not applied." in result.stderr
 
 
 def test_the_tables_can_be_made_from_what_the_command_prints(url: str) -> None:
@@ -459,4 +459,4 @@ def test_the_tables_can_be_made_from_what_the_command_prints(url: str) -> None:
 def test_without_a_database_the_command_says_so() -> None:
     result = invoke()
     assert result.exit_code == 2
-    assert "Name the application's database." in result.stderr
+    assert "Give the application's database." in result.stderr

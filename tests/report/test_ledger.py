@@ -132,7 +132,7 @@ def test_changed_in_transit() -> None:
     rows[1] = replace(rows[1], digest=b"another body")
     ledger = balance(messages, rows, [SIDE])
     assert ledger.changed == [missing(messages[1])]
-    assert ledger.verdict == "1 changed on the way"
+    assert ledger.verdict == "1 changed in transit"
 
 
 def test_another_number_is_a_change_too() -> None:
@@ -377,10 +377,10 @@ def test_what_the_receiver_has_put_into_its_queue_is_there() -> None:
     ("commands", "counted", "endings", "verdict"),
     [
         (2, 2, Endings(), "nothing lost"),
-        (2, 3, Endings(), "1 miscounted by a side"),
-        (2, 1, Endings(), "1 miscounted by a side"),
+        (2, 3, Endings(), "1 miscounted by one side"),
+        (2, 1, Endings(), "1 miscounted by one side"),
         (2, 3, Endings({INITIATOR: Ending.PLAIN}), "nothing lost"),
-        (2, 2, Endings({INITIATOR: Ending.PLAIN}), "1 miscounted by a side"),
+        (2, 2, Endings({INITIATOR: Ending.PLAIN}), "1 miscounted by one side"),
         (
             2,
             2,
@@ -445,8 +445,8 @@ def test_every_fault_has_its_words() -> None:
     for fault in (*Fault, Fault.LOST):
         ledger.note(fault, row)
     assert ledger.verdict == (
-        "2 lost, 1 delivered twice, 1 out of order, 1 changed on the way, 1 never sent, "
-        "1 miscounted by a side"
+        "2 lost, 1 delivered twice, 1 out of order, 1 changed in transit, 1 never sent, "
+        "1 miscounted by one side"
     )
 
 
@@ -474,7 +474,7 @@ def test_a_refusal_that_cannot_be_read_is_undecided_and_no_loss() -> None:
     assert (blind.verdict, blind.undecided) == ("nothing lost, 1 undecided", 1)
     assert (blind.balanced, blind.complete) == (True, False)
     assert balance(messages, rows, [side]).verdict == (
-        "1 lost, 1 changed on the way, 1 miscounted by a side"
+        "1 lost, 1 changed in transit, 1 miscounted by one side"
     )
     read = balance([first, replace(last, sequence=1)], rows, [side])
     assert read.verdict == "nothing lost", "what the account is when the event was read"

@@ -167,7 +167,7 @@ def test_who_may_not_receive_is_told_and_finds_no_empty_queue(
     with Receiver(*where) as receiver:
         with pytest.raises(SurroundingsError, match=f"{reported} authorization failed") as refused:
             eventually(lambda: receiver.receive(1), "it is told")
-        assert refused.value.remedy.startswith("`hopline acl TOPOLOGY` says what")
+        assert refused.value.remedy.startswith("`hopline acl TOPOLOGY` lists")
         with pytest.raises(SurroundingsError, match=f"{reported} authorization failed"):
             receiver.receive(0)
 

@@ -52,7 +52,7 @@ def test_a_schema_of_records_in_themselves_is_refused(tmp_path: Path) -> None:
     tree = {"type": "record", "name": "Tree", "fields": [{"name": "x", "type": ["null", "Tree"]}]}
     path = tmp_path / "tree.avsc"
     path.write_text(json.dumps(tree), encoding="utf-8")
-    with pytest.raises(ValueError, match="may cost more than their bytes"):
+    with pytest.raises(ValueError, match="may expand to more memory"):
         find_in_avro("x", path)
 
 
@@ -138,7 +138,10 @@ def test_a_body_of_another_kind_is_a_failure(tmp_path: Path, classifier: str, bo
         ("{xpath: '/s:order'}", "prefix 's' is not declared"),
         ("{jmespath: 'a..b'}", ":4:28: unusable jmespath: "),
         ("{avro: a, schema: nowhere.avsc}", "nowhere.avsc"),
-        ("{avro: region, schema: order.avsc}", "it has no field region; it has number, customer"),
+        (
+            "{avro: region, schema: order.avsc}",
+            "it has no field region; its fields: number, customer",
+        ),
         ("{avro: a, schema: topology.yaml}", ":4:24: unusable avro: "),
         ("{python: 'no.such.module:f'}", "ModuleNotFoundError"),
         ("{python: 'json:no_such'}", "no_such"),

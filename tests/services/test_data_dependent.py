@@ -128,7 +128,11 @@ def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     ("body", "code", "text"),
     [
         (error_body(17, "sold <out> & gone"), 17, "forwarded: sold <out> & gone"),
-        (error_body(-8489, "the lifetime is over"), 8489, "forwarded: the lifetime is over"),
+        (
+            error_body(-8489, "the lifetime has expired"),
+            8489,
+            "forwarded: the lifetime has expired",
+        ),
         (error_body(5, "x" * 5000), 5, "forwarded: " + "x" * 2989),
         (error_body(2**31, "beyond"), 1, "forwarded: beyond"),
         (b"rubbish", 1, "forwarded: "),

@@ -151,7 +151,7 @@ def test_every_route_to_the_service_is_created() -> None:
         ((), None, UNKNOWN, "no address of TargetService"),
         ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
         ((Offer(TARGET, HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
-        ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is no address"),
+        ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is not a valid address"),
         ((Offer(TARGET, "TRANSPORT"),), None, UNUSABLE, "ADDRESS is TRANSPORT"),
         ((Offer(TARGET, HOP, lifetime=0),), None, UNUSABLE, "LIFETIME is 0"),
         ((Offer(TARGET, HOP), Offer(TARGET, "")), None, UNUSABLE, "ADDRESS is empty"),
@@ -168,7 +168,7 @@ def test_what_cannot_be_created_is_refused(
 def test_an_error_can_be_written_as_xml() -> None:
     """Whatever the directory has: an unreadable Error would never end the request."""
     code, text = refused(Offer(TARGET, "Server\x00\ud800"))
-    assert code == UNUSABLE and "'Server??' is no address" in text
+    assert code == UNUSABLE and "'Server??' is not a valid address" in text
 
 
 def test_a_guid_is_the_same_however_it_is_written() -> None:

@@ -105,7 +105,7 @@ def test_what_matters_is_on_it(scenario: str, words: str) -> None:
 
 def test_an_acknowledgement_shows_stored_and_buffered_messages() -> None:
     rows = texts(drawn("load_balanced/dialogs", Choice("d/39")), Shape.ACK)
-    assert rows[:2] == ["ack 0–1", "ack of nothing, holds 1"]
+    assert rows[:2] == ["ack 0–1", "ack of nothing, buffers 1"]
 
 
 def test_fragments_have_their_own_numbers() -> None:
@@ -233,7 +233,7 @@ def test_faults_at_instances_that_the_dialog_never_meets_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["e", "d/100", "0000000", "d/"])
 def test_a_dialog_that_is_none_is_named(name: str) -> None:
-    with pytest.raises(UsageError, match=r"no dialog '.*'[^$]*Name one of: d/0, .* and 95 more;"):
+    with pytest.raises(UsageError, match=r"no dialog '.*'[^$]*Give one of: d/0, .* and 95 more;"):
         drawn("load_balanced/dialogs", Choice(name))
 
 

@@ -161,4 +161,4 @@ def test_the_command_prints_how_to_replay_a_failure(broken: None, tmp_path: Path
 def test_a_scenario_or_an_exploration(arguments: tuple[str, ...]) -> None:
     done = hopline(*arguments)
     assert done.exit_code == 2
-    assert "not both" in done.stderr
+    assert "Give either" in done.stderr

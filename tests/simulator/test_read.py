@@ -132,12 +132,12 @@ steps:
 WRONG = {
     "until: soon": (2, "a duration such as 5ms, 60s or 2m"),
     "steps: [{at: 0s}]": (2, "a step has one action"),
-    "steps: [{at: 0s, jump: {}}]": (2, "'jump' is no setting of a step"),
-    "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "no dialog 'd' was begun"),
+    "steps: [{at: 0s, jump: {}}]": (2, "'jump' is not a setting of a step"),
+    "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "dialog 'd' has not begun"),
     "steps:\n"
     "  - {at: 2s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: T}}\n"
-    "  - {at: 1s, end: {dialog: d}}": (4, "'d' is begun at 2 s only"),
-    f"steps:\n  - {BEGIN}\n  - {BEGIN}": (4, "'d' is begun twice"),
+    "  - {at: 1s, end: {dialog: d}}": (4, "'d' begins only at 2 s"),
+    f"steps:\n  - {BEGIN}\n  - {BEGIN}": (4, "'d' begins twice"),
     f"steps:\n  - {BEGIN}\n  - {{send: {{dialog: d, type: Ordr}}}}": (4, "no message type 'Ordr'"),
     "steps:\n  - {begin: {dialog: d, from: ServerX/D/S, to: T}}": (3, "no instance 'ServerX'"),
     "steps:\n  - {begin: {dialog: d, from: ServerA/D/S, to: T}}": (3, "no database 'D'"),
@@ -146,16 +146,16 @@ WRONG = {
     "steps:\n  - {receive: {queue: ServerA/DatabaseA/Q}}": (3, "no queue 'Q'"),
     "steps:\n  - {fault: {link: [ServerA], state: down}}": (3, "a link has two ends"),
     "steps:\n  - {fault: {instance: ServerA, state: tired}}": (3, "up or crashed"),
-    "steps:\n  - {fault: {state: up}}": (3, "a fault is about one thing"),
+    "steps:\n  - {fault: {state: up}}": (3, "a fault has one subject"),
     "steps:\n  - {sql: {at: ServerA/DatabaseA}}": (3, "'text' is missing"),
     "steps:\n  - {failover: {pair: P, to: ServerA}}": (3, "no database of the pair P"),
     "network: {loss: 2}": (2, "a probability from 0 to 1"),
-    "network: {latency: [5ms, 1ms]}": (2, "a range has a least and a most"),
+    "network: {latency: [5ms, 1ms]}": (2, "a range has a minimum and a maximum"),
     "network: {links: [{loss: 0.1}]}": (2, "which link?"),
     "applications: [{does: reply}]": (2, "needs a service"),
     "applications: [{service: ServerB/DatabaseB/TargetService, does: sing}]": (2, "reply, act"),
     "limits: {window: 0}": (2, "the window from 1"),
-    "steps: [": (2, "this is no YAML"),
+    "steps: [": (2, "invalid YAML"),
 }
 
 
@@ -194,7 +194,7 @@ def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "The scenario is empty"),
-        ("steps: []", "names no topology"),
+        ("steps: []", "has no topology"),
         ("topology: nowhere", "There is no topology"),
     ],
 )
@@ -208,5 +208,5 @@ def test_a_scenario_without_a_topology(tmp_path: Path, text: str, message: str) 
 def test_a_scenario_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="no UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8"):
         read_scenario(file)

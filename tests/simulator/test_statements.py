@@ -63,8 +63,8 @@ def test_a_message_travels_in_fragments_of_the_stated_size() -> None:
     [
         ("at: 1s, move: {dialog: d}", "'group' is missing"),
         ("at: 1s, timer: {dialog: d}", "'timeout' is missing"),
-        ("at: 1s, timer: {dialog: x, timeout: 1s}", "no dialog 'x'"),
-        ("at: 1s, begin: {related: x, " + BEGIN[1:] % "e", "no dialog 'x'"),
+        ("at: 1s, timer: {dialog: x, timeout: 1s}", "dialog 'x' has not begun"),
+        ("at: 1s, begin: {related: x, " + BEGIN[1:] % "e", "dialog 'x' has not begun"),
     ],
 )
 def test_an_invalid_step_is_reported(line: str, what: str) -> None:

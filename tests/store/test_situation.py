@@ -205,7 +205,8 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
     assert "9753" in alarms[AlarmKind.STUCK].what
     assert alarms[AlarmKind.STUCK].conversations == (dialog(1).conversation,)
     assert alarms[AlarmKind.LINK_DOWN].what == (
-        "ServerB sends no heartbeat; ServerA sends to it. 3 copies are held for what is down."
+        "ServerB sends no heartbeat; ServerA sends to it. "
+        "3 copies are buffered for instances that are down."
     )
     several = [a for a in situation.alarms(NOW) if a.kind is AlarmKind.SEVERAL_TARGETS]
     assert [(a.where, a.conversations) for a in several] == [
@@ -213,7 +214,7 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
         ("ServerA/DatabaseA", (TROUBLE.conversation,)),
     ]
     assert several[1].what == (
-        "Copies for TargetService reach several targets: a second one has answered 1 dialog."
+        "Copies for TargetService reach several targets: a second target answered 1 dialog."
     )
     assert all(alarm.remedy.endswith(".") for alarm in alarms.values())
 

@@ -63,7 +63,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     [
         ("{service: S}", "2:5", "an agent without runs"),
         ("{runs: data-dependent-rooting}", "2:15", "Did you mean 'data-dependent-routing'?"),
-        ("{runs: 'a:b', service: S}", "2:22", "'service' is no setting of an application"),
+        ("{runs: 'a:b', service: S}", "2:22", "'service' is not a setting of a custom application"),
         ("{runs: data-dependent-routing, clasifier: {}}", "2:39", "Did you mean 'classifier'?"),
         ("{runs: data-dependent-routing, classifier: {}}", "2:51", "a classifier with none of"),
         (
@@ -91,5 +91,5 @@ def test_errors_are_reported_with_their_place(
 
 def test_a_name_must_do_for_a_file(tmp_path: Path) -> None:
     write(tmp_path, "agents:\n  a/b: {runs: 'a:b'}\n")
-    with pytest.raises(InputError, match="It names a log"):
+    with pytest.raises(InputError, match="It becomes a file name"):
         load(tmp_path, NOW)

@@ -49,7 +49,7 @@ def test_nothing_names_nobody(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("routes:\n- a: b: c", "2:7", "no YAML"),
+        ("routes:\n- a: b: c", "2:7", "invalid YAML"),
         ("- a", "1:1", "a mapping"),
         ("route: []", "1:1", "Did you mean 'routes'"),
         ("routes: {S: x}", "1:9", "a list of routes"),

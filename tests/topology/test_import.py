@@ -52,9 +52,9 @@ def test_a_path_with_an_equals_sign(tmp_path: Path) -> None:
     ("argument", "message"),
     [
         ("no", "There is no folder no"), ("A=no.sql", "There is no file no.sql"),
-        ("=a.sql", "lacks its name"), ("A=", "lacks its script"), ("a.sql", "No instance is named"),
-        ("A=empty", "holds no script"), ("empty", "holds no script"), ("A=\0", "There is no file"),
-        ("/dev/null", "No instance is named"), ("A=/dev/null", "neither a file nor a folder"),
+        ("=a.sql", "lacks its name"), ("A=", "lacks its script"), ("a.sql", "The instance name of"),
+        ("A=empty", "has no scripts"), ("empty", "has no scripts"), ("A=\0", "There is no file"),
+        ("/dev/null", "The instance name of"), ("A=/dev/null", "neither a file nor a folder"),
         ("A=" + "x" * 5000, "There is no file"),
     ],
 )  # fmt: skip
@@ -134,8 +134,8 @@ def test_the_report(tmp_path: Path) -> None:
         "  A/a.sql:205: EXECUTE: its text is known only at run time",
         "not understood: 1 statement",
         "  A/a.sql:207: expected WITH, found PRINT",
-        "wrong or without effect: 1 statement; hopline check says why",
-        "  note: typographic quotes are read as plain ones, once, first at A/a.sql:207",
+        "wrong or without effect: 1 statement; hopline check explains why",
+        "  note: typographic quotes are read as plain quotes, once, first at A/a.sql:207",
         f"Next: hopline check {output}",
     ]
     document = report.to_json()

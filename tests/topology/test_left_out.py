@@ -43,7 +43,7 @@ def test_of_two_routes_of_one_name_the_first_is_created(tmp_path: Path) -> None:
 def test_an_expired_route_is_a_comment_and_stays_in_the_folder(tmp_path: Path) -> None:
     rows = "[{name: Old, service_name: S, address: 'tcp://a', expires: 1000}]"
     text, [why], again = exported(tmp_path, f"{{routes: {rows}}}")
-    assert why == "I1/DB: route Old: it expired at 1970-01-01T00:16:40Z, and routes to nothing"
+    assert why == "I1/DB: route Old: it expired at 1970-01-01T00:16:40Zand has no effect"
     assert "CREATE ROUTE" not in text and f"-- left out: {why.removeprefix('I1/DB: ')}" in text
     assert again.instances["I1"].databases["DB"].routes[1].expires == 1000.0
 
@@ -68,7 +68,7 @@ def test_auto_created_local_is_dropped_where_it_is_gone(tmp_path: Path) -> None:
 
 def test_the_broker_id_is_a_comment_and_stays_in_the_folder(tmp_path: Path) -> None:
     text, [why], again = exported(tmp_path, "{broker_id: Mine}")
-    assert why == "I1/DB: broker id: Mine; a server gives another one"
+    assert why == "I1/DB: broker id: Mine; a server assigns another one"
     assert "-- broker id: Mine" in text
     assert again.instances["I1"].databases["DB"].broker_id == "Mine"
 

@@ -69,7 +69,7 @@ def test_the_pair_stands_for_its_partners() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("pair: Group", "pair: Two", "called like an instance"),
+        ("pair: Group", "pair: Two", "has the name of an instance"),
         ("  Two:\n    partitions: 3", "  Two:\n    partitions: 2", "differ in their cluster"),
         ("cluster: main\n    databases:\n      Orders: {mirror: {pair: Group, role: m",
          "cluster: other\n    databases:\n      Orders: {mirror: {pair: Group, role: m",

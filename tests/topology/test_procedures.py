@@ -108,7 +108,7 @@ def test_a_second_module_of_a_name_has_no_effect(tmp_path: Path) -> None:
     topology, database = from_sql(tmp_path, script)
     assert len(database.procedures["p"].ends) == 1
     assert [f.message.split(",")[0] for f in topology.findings] == [
-        "procedure p exists already", "there is no procedure q in I1/DB",
+        "procedure p already exists", "there is no procedure q in I1/DB",
     ]  # fmt: skip
 
 

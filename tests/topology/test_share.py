@@ -69,12 +69,12 @@ def test_most_topologies_are_not_divided(tmp_path: Path) -> None:
 
 def test_an_instance_without_cluster_among_others_with_one_is_reported(tmp_path: Path) -> None:
     topology = read(tmp_path, "instances: {A: {cluster: one}, B: {}}")
-    with pytest.raises(UsageError, match="B does not say its cluster"):
+    with pytest.raises(UsageError, match="B has no cluster"):
         clusters_of(topology)
 
 
 def test_a_cluster_without_instances_gets_nothing(two: Topology) -> None:
-    with pytest.raises(UsageError, match="No instance lives in the cluster elsewhere"):
+    with pytest.raises(UsageError, match="No instance is in the cluster elsewhere"):
         share_of(two, "elsewhere")
 
 

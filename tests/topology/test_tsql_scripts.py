@@ -127,8 +127,8 @@ def test_a_web_page(tmp_path: Path) -> None:
     assert route.broker == "8A5C2A49-6F15-4A4E-9B9B-2C5F7C0C0F11"
     assert database.services["//shop/Desk"].queue == "My Queue"
     assert {(r.message, r.line, r.count) for r in notes.remarks} == {
-        ("typographic quotes are read as plain ones", 4, 4),
-        ("a typographic dash is read as the beginning of a comment", 1, 3),
+        ("typographic quotes are read as plain quotes", 4, 4),
+        ("a typographic dash is read as the start of a comment", 1, 3),
     }
 
 

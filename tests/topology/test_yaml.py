@@ -166,8 +166,8 @@ ERRORS = [
     ("- a", 1, 1, "a mapping"),
     ("? [1]\n: {}", 1, 3, "a name among a topology's settings, found a list"),
     ("instances: " + 99 * "a", 1, 12, f"found '{57 * 'a'}...'"),
-    ("a: [", None, None, "no YAML"),
-    ("a: b: c", 1, 5, "no YAML"),
+    ("a: [", None, None, "invalid YAML"),
+    ("a: b: c", 1, 5, "invalid YAML"),
     ("instances:\n  A: {}\n  A: {}", 3, 3, "twice"),
     ("instances:\n  A: {}\n  a: {}", 3, 3, "case only"),
     ("instances:\n  A: {address: 4022}", 2, 16, "quotes"),
@@ -216,7 +216,7 @@ def test_errors_have_their_place(
 
 def test_no_topology(tmp_path: Path) -> None:
     """A folder that is none, or that holds nothing, is wrong use."""
-    with pytest.raises(UsageError, match="holds no topology"):
+    with pytest.raises(UsageError, match="has no topology"):
         load(tmp_path, NOW)
     with pytest.raises(UsageError, match="no topology at"):
         load(tmp_path / "missing", NOW)

@@ -86,7 +86,7 @@ ERRORS = [
     ("endpoint: {encryption: sometimes}", "required, supported, disabled"),
     ("endpoint: {algorithms: [[AES]]}", "algorithms"),
     ("grants: [{to: public}]", "a grant without endpoint"),
-    ("grants: [{service: S, to: public}]", "'service' is no setting of a grant"),
+    ("grants: [{service: S, to: public}]", "'service' is not a setting of a grant"),
     ("databases: {D: {grants: [{service: S}]}}", "a grant without to"),
     ("databases: {D: {grants: [{service: S, to: public, denied: 2}]}}", "on or off"),
     ("databases: {D: {certificates: {C: {expires: soon}}}}", "such as 2031-01-31"),

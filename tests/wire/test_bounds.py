@@ -199,7 +199,7 @@ def test_a_statement_that_could_not_be_written_once_more_is_malformed(
     header: int, body: int
 ) -> None:
     demand_size(bytes(body), [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
-    with pytest.raises(MalformedError, match="more than a record may have"):
+    with pytest.raises(MalformedError, match="exceed the record size limit"):
         demand_size(bytes(body), [(COMMAND, bytes(header))])
 
 

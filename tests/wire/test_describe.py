@@ -185,14 +185,14 @@ def test_a_status_is_told_from_an_acknowledgement() -> None:
     assert "status of the initiator, attempt 2: 9750 no route" in what(found)
     asking = status._replace(number=9770, service="New")
     found = describe(record(TOPICS.ack("S"), encode_status(asking)), TOPICS)
-    assert what(found).startswith("a route to New is to be asked for: 9770")
+    assert what(found).startswith("a route to New must be requested: 9770")
 
 
 def test_a_status_is_no_frame() -> None:
     """It is what a forwarder tells its own endpoint worker; elsewhere it is printed as rubbish."""
     raw = encode_status(Status(DIALOG, "D", True, 9770, 2, 5))
     found = describe(RawRecord("t.txq.ServerA", 0, 1, 2, KEY, raw, ()), TOPICS)
-    assert "a status where an acknowledgement belongs" in found["malformed"]
+    assert "a status instead of an acknowledgement" in found["malformed"]
     assert what(found).isprintable()
 
 
@@ -231,7 +231,7 @@ def test_result_presence_and_catalog() -> None:
     result = encode_result(ResultRecord(uuid.UUID(int=3), DIALOG, 8426))
     found = describe(record(TOPICS.result("S"), result, key=b"reply"), TOPICS)
     assert (found["conversation"], found["result"]["number"]) == (str(DIALOG), 8426)
-    assert what(found).endswith(": 8426 the conversation is unknown here")
+    assert what(found).endswith(": 8426 the conversation does not exist here")
     seen = describe(record(TOPICS.presence, encode_presence("S", "r", 12, 3), key=b"S"), TOPICS)
     assert what(seen) == "heartbeat 12 of replica r"
     value = encode_catalog_object(4, json.dumps({"address": "LOCAL"}))
@@ -258,7 +258,7 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
     key, value = reading_record(reading)
     found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
     assert (found["kind"], found["instance"]) == ("reading", "S")
-    assert what(found) == "group billing has received below 70 of t.queue.S.D.Q/2"
+    assert what(found) == "group billing has received all before 70 of t.queue.S.D.Q/2"
     assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
 
 
@@ -273,7 +273,7 @@ def test_state_records_say_what_they_are_about() -> None:
     positions = describe(
         record(topic, encode_positions(Positions(3, 2, 1)), key=POSITIONS_KEY), TOPICS
     )
-    assert what(positions) == "has applied everything below cmd 3, in 2, ack 1"
+    assert what(positions) == "has applied everything before cmd 3, in 2, ack 1"
     asked = Request("a/b", 1, 2, DIALOG, 0)
     request = describe(
         record(topic, encode_request(asked), key=RequestKey("D", "a/b").encode()), TOPICS
@@ -286,7 +286,7 @@ def test_state_records_say_what_they_are_about() -> None:
     ("raw", "reason"),
     [
         (record(TOPICS.cmd("S"), b"x"), "Command: no Avro single-object encoding"),
-        (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is no conversation id"),
+        (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is not a conversation id"),
         (record(TOPICS.out("S"), b"x"), "Route: no Avro single-object encoding"),
         (record(TOPICS.ack("S"), encode_ack(Ack(1, 0))), "Route: no Avro"),
         (record(TOPICS.ack("S"), b"x"), "Ack: no Avro single-object encoding"),
@@ -299,7 +299,7 @@ def test_state_records_say_what_they_are_about() -> None:
             record(TOPICS.catalog, encode_catalog_object(1, "[" * 800 + "]" * 800)),
             "catalog: RecursionError",
         ),
-        (record(TOPICS.dialog("S"), b"x", key=b"nonsense"), "no key of a state record"),
+        (record(TOPICS.dialog("S"), b"x", key=b"nonsense"), "not the key of a state record"),
         (record(TOPICS.presence, encode_presence("S", "r", 1, 1)[:-1]), "Presence: "),
     ],
 )

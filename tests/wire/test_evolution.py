@@ -133,7 +133,7 @@ def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
 def test_what_is_learned_can_be_learned_elsewhere(schema: object) -> None:
     """Captures and Spark's executors are told all that is known, and take only records."""
     known = learned_schemas()
-    with pytest.raises(MalformedError, match="not one of a record"):
+    with pytest.raises(MalformedError, match="not a record schema"):
         learn("//schema/Route.strange", schema)
     assert learned_schemas() == known
 

@@ -81,7 +81,7 @@ def test_objects_count_only_when_their_version_is_complete(
     close(two, 2, state.objects)  # somebody else's version, that knows nothing of it
     eventually(lambda: control.error or pause(), "the version that does not fit")
     assert control.catalog is before, "half a version was taken"
-    assert control.error == "version 2: the hash does not fit the objects that were read"
+    assert control.error == "version 2: the hash does not match the objects that were read"
     write(two, key, 3, state.objects[key])  # it is told once, not once a record
     control.catch_up(time.monotonic())
     assert caplog.text.count("the catalog cannot be read") == 1
@@ -130,7 +130,7 @@ def test_a_writer_whose_plan_is_stale_is_refused(two: Rig, tmp_path: Path) -> No
     deploy(two.cluster, pair(tmp_path, route="{name: Another, address: LOCAL}"))
     with pytest.raises(SurroundingsError) as refused:
         publish(two.cluster, mine, change)
-    assert refused.value.message == "The catalog is at version 2 by now, the plan was for 1."
+    assert refused.value.message == "The catalog is now at version 2; the plan was made for 1."
     assert read_catalog(two.cluster).version == 2
 
 
@@ -193,7 +193,7 @@ def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str
 
     cluster.hooks[at] = refuse
     control = Control(cluster, ("A",))
-    with pytest.raises(SurroundingsError, match=r"does not allow it: .*Topic auth") as refused:
+    with pytest.raises(SurroundingsError, match=r"denied the request: .*Topic auth") as refused:
         control.start()
     assert "hopline acl" in refused.value.remedy
     control.stop()
@@ -214,7 +214,7 @@ def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) 
     failure = worker.ended()
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message == "The catalog has A no longer."
+    assert failure.message == "The catalog no longer has A."
     reported = [decode_event(m.value()) for m in two.records(two.topics.event)]
     assert not [e for e in reported if e["error"]], "it has refused what it can know nothing about"
 
@@ -226,7 +226,7 @@ def test_what_nobody_can_use_is_not_made_a_version_of(two: Rig) -> None:
     sql = "CREATE ROUTE New WITH ADDRESS = 'LOCAL'"
     changed = apply_sql(two.topology, "A", "DatabaseA", sql, 0.0)
     change = change_for(read_catalog(two.cluster), changed)
-    with pytest.raises(UnusableCatalogError, match="'5' is no str"):
+    with pytest.raises(UnusableCatalogError, match="'5' is not a str"):
         publish(two.cluster, changed, change)
     assert read_catalog(two.cluster).version == change.base
     pruned = change_for(read_catalog(two.cluster), changed, prune=True)

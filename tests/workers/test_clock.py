@@ -47,5 +47,5 @@ def test_a_process_whose_clock_is_off_is_not_ready(
     eventually(lambda: not list(process._control.failures()) or pause(), "the catalog")
     real = time.time_ns
     monkeypatch.setattr("time.time_ns", lambda: real() + MINUTES * 10**9)
-    wrong = "The clock is +600 s off Kafka's."
+    wrong = "The clock differs from Kafka's by +600 s."
     eventually(lambda: wrong in list(process.missing()) or pause(), "it tells")

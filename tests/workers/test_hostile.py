@@ -232,7 +232,7 @@ def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, insta
     flows(system)
     [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == key.decode()]
     [reported] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
-    assert reported["detail"] == "the name of a header is no UTF-8"
+    assert reported["detail"] == "the name of a header is not UTF-8"
 
 
 def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(

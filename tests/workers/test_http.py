@@ -54,7 +54,7 @@ def served(two: Rig) -> Iterator[tuple[Process, int]]:
     """Run all workers of a rig, and serve what they say; yields when all are ready."""
     process = Process(two.cluster, Plan(ROLES, ("A", "B"), watched=True), timeout=DEADLINE)
     with serving(process, "0", 5.0) as port:
-        assert get(port, "/readyz") == (503, "The catalog is not read yet.\n")
+        assert get(port, "/readyz") == (503, "The catalog has not been read yet.\n")
         workers = WorkerThread(process)
         try:
             eventually(lambda: get(port, "/readyz") == (200, "ok\n") or pause(), "they are ready")
@@ -63,7 +63,7 @@ def served(two: Rig) -> Iterator[tuple[Process, int]]:
             workers.stop()
         code, said = get(port, "/readyz")
         assert code == 503
-        assert "It is draining." in said
+        assert "The process is draining." in said
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_catalog_that_cannot_be_read_is_no_health(announced: Rig) -> None:
         assert code == 503
         assert said == (
             "The newest version of the catalog cannot be used: "
-            "version 9: the hash does not fit the objects that were read.\n"
+            "version 9: the hash does not match the objects that were read.\n"
         )
         assert metrics(port)["hopline_catalog_version",] == 2
 
@@ -170,7 +170,7 @@ def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
             assert message.value() == b"arrives"
             [delayed] = made.events(1, error=int(Number.TARGET_UNREACHABLE))
             assert delayed["to_service"] == "FarService"
-            said = "Nothing says where the cluster there is."
+            said = "The cluster there has no bootstrap servers."
             for path in ("/readyz", "/healthz"):
                 code, text = get(port, path)
                 assert (code, said in text) == (503, True)
@@ -180,7 +180,7 @@ def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
 def test_a_kafka_that_does_not_answer_is_no_health() -> None:
     process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
     with serving(process, "0", 0.2) as port:
-        said = "Kafka at 127.0.0.1:1 has not answered within 0.2 s.\n"
+        said = "Kafka at 127.0.0.1:1 has not responded within 0.2 s.\n"
         assert get(port, "/healthz") == (503, said)
         assert get(port, "/metrics")[0] == 200
         assert get(port, "/elsewhere") == (404, "There are /metrics, /healthz, /readyz.\n")
@@ -196,7 +196,7 @@ def test_a_worker_that_failed_is_no_health(announced: Rig) -> None:
         eventually(lambda: not workers.alive or pause(), "it ends")
         assert get(port, "/healthz") == (
             503,
-            "A worker has failed: The catalog has A no longer.\n",
+            "A worker failed: The catalog no longer has A.\n",
         )
 
 
@@ -217,7 +217,7 @@ def test_an_address_is_on_loopback_unless_it_says_otherwise(
 
 @pytest.mark.parametrize("text", ["", "x", "host:", "host:70000", "9187:host"])
 def test_what_is_no_address_is_wrong_use(text: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(f"'{text}' is no HOST:PORT.")):
+    with pytest.raises(UsageError, match=re.escape(f"'{text}' is not HOST:PORT.")):
         address_of(text)
 
 

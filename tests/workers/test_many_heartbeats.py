@@ -53,7 +53,7 @@ def test_a_second_process_in_a_slot_reads_all_heartbeats_before_it_judges(system
     eventually(lambda: ready(second) or not first.alive or pause(), "one of them ends")
     assert first.alive, first.failure
     assert isinstance(second.failure, SurroundingsError)
-    assert second.failure.message.startswith("Another process works in slot a of the endpoint")
+    assert second.failure.message.startswith("Another process uses slot a of the endpoint")
     system.workers.remove(second)
 
 

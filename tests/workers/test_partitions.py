@@ -221,7 +221,7 @@ def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     three.endpoint()
     assert sorted(answered(three, len(begins))) == sorted(begins)
     [reported] = three.events(1, conversation=str(bad))
-    assert reported["detail"].startswith("refused, applying it failed twice")
+    assert reported["detail"].startswith("rejected, it failed twice")
 
 
 def test_two_workers_share_whole_partitions(three: Rig) -> None:

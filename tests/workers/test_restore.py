@@ -135,7 +135,7 @@ def test_a_log_that_begins_above_the_position_stops_the_worker(two: Rig) -> None
     failure = two.endpoint(limits=PATIENT).ended()
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message == f"{cmd}/0 begins at 4, but only what is below 2 was applied."
+    assert failure.message == f"{cmd}/0 begins at 4, but only records below 2 were applied."
     assert "Records are lost" in failure.remedy
 
 
@@ -151,8 +151,8 @@ def test_a_body_that_is_needed_and_gone_is_told_at_once(
     two.endpoint(limits=PATIENT)
     send(two, other, b"more")
     assert [r.message for r in caplog.records if "begins at" in r.message] == [
-        f"A: {cmd}/0 begins at 2, but messages from 1 on are needed: 1 of 2 dialogs miss some, "
-        f"the first is {dialog.id}. Restore the topic, or end these dialogs"
+        f"A: {cmd}/0 begins at 2, but messages from offset 1 are needed: 1 of 2 dialogs lack "
+        f"messages, the first is {dialog.id}. Restore the topic, or end these dialogs"
     ]
 
 
@@ -177,7 +177,7 @@ def test_without_any_position_the_log_must_begin_at_zero(two: Rig) -> None:
     failure = two.endpoint(limits=PATIENT).ended()
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message == f"{cmd}/0 begins at 2, but only what is below 0 was applied."
+    assert failure.message == f"{cmd}/0 begins at 2, but only records below 0 were applied."
 
 
 def test_timers_run_only_behind_the_backlog(two: Rig) -> None:

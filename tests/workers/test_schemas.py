@@ -170,7 +170,7 @@ def test_whose_schema_nobody_has_is_skipped_by_order(two: Rig) -> None:
     [reported] = two.events(1, event=CORRUPTED)
     assert (reported["topic"], reported["partition"], reported["offset"]) == (cmd, 0, 0)
     unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
-    assert reported["detail"] == f"{unknown}; skipped because somebody has ordered that"
+    assert reported["detail"] == f"{unknown}; skipped by 'hopline skip'"
     held_back(worker, 0)
 
 
@@ -206,7 +206,7 @@ def test_state_that_is_no_state_stops_the_partition(two: Rig) -> None:
     topic = two.topics.dialog("A")
     two.produce(topic, POSITIONS_KEY, b"rubbish", partition=0)
     failure = stopped(two)
-    assert failure.message.startswith(f"{topic}/0 cannot be understood: Positions: ")
+    assert failure.message.startswith(f"{topic}/0 cannot be decoded: Positions: ")
 
 
 def test_apply_announces_what_this_version_writes_and_forgets_nothing(two: Rig) -> None:

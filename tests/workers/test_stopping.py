@@ -39,7 +39,7 @@ def test_a_worker_without_room_for_its_records_can_be_stopped(two: Rig, role: st
     failure = worker.ended()
     two.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message == "A was stopped while Kafka took no records."
+    assert failure.message == "A was stopped while Kafka accepted no records."
     topic = two.topics.cmd("A") if role == "endpoint" else two.topics.out("A")
     assert two.committed(role, topic) < 0
 
@@ -97,7 +97,7 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
     never.set()
     assert not runner.is_alive()
     assert process.left_behind == ("ForwarderWorker A",)
-    said = {"stop": "has not ended", "control": "Kafka is gone", "nothing": "has done nothing"}
+    said = {"stop": "has not ended", "control": "Kafka is gone", "nothing": "has made no progress"}
     assert said[cause] in str(failed[0])
 
 

@@ -37,7 +37,7 @@ def test_topics_that_would_lose_something_are_refused_and_corrected(two: Rig) ->
             "forwarder": {"in", "txq", "out", "ack"}}  # fmt: skip
     for role, kinds in used.items():
         refused = refusal(two, role)
-        assert refused.message.endswith(f"({len(kinds) - 1} more like it).")
+        assert refused.message.endswith(f"({len(kinds) - 1} more like this).")
         assert "hopline apply" in refused.remedy
     done = deploy(two.cluster, two.topology).topics
     assert {text.split(" and must be ")[0] for text in done} == {

@@ -265,4 +265,4 @@ def test_a_worker_whose_client_has_forgotten_kafka_ends(
         client.send(client.begin(*parties, wait=False), b"x")
     failure = worker.ended()
     assert isinstance(failure, SurroundingsError)
-    assert "has forgotten where" in failure.message
+    assert "has lost all brokers" in failure.message

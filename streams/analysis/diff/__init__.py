@@ -1,8 +1,7 @@
-"""What changes? Two topologies, held against each other flow by flow and dialog by dialog.
+"""Compare two topologies, flow by flow and dialog by dialog.
 
-:func:`compare_topologies` judges every flow that either of them means to have; :func:`remove` makes
-the second topology of the first (the what-if TA-40); :class:`Dialogs` says what becomes of one real
-dialog, for captures.
+:func:`compare_topologies` compares every flow of either; :func:`remove` derives the second topology
+from the first (the what-if TA-40); :class:`Dialogs` compares real dialogs, for captures.
 """
 
 from streams.analysis.diff.compare import Change, compare_dialogs, compare_flows

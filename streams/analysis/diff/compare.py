@@ -1,4 +1,4 @@
-"""Say in a word what a change of topology does to a flow, or to one dialog of it."""
+"""Classify the effect of a topology change on a flow, or on one dialog of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streams.analysis.diff.reach import Reach, Target
 
 
 class Change(Enum):
-    """What happens to a flow, the worst first; the values are the contract's words."""
+    """The effect on a flow, the worst first; the values are the contract's words."""
 
     STOPS = "stops"
     MOVES = "moves"
@@ -27,17 +27,17 @@ def rank(change: Change) -> int:
 
 
 def worst(changes: Iterable[Change | None]) -> Change | None:
-    """Return the worst of what happened, ``None`` where nothing did."""
+    """Return the worst effect, ``None`` without any."""
     return min((c for c in changes if c is not None), key=rank, default=None)
 
 
 def compare_flows(before: Reach, after: Reach) -> Change | None:
     """Compare what all dialogs of a flow reach.
 
-    A database whose broker id is now reached somewhere else has moved; one that is not reached by
-    any path any more has stopped, even if its dialogs take another one instead. So has the part of
-    the dialogs that reached something and now reaches nothing. Where the same databases are reached
-    by other dialogs, because the hash chooses among more broker ids or no more, dialogs have moved.
+    A database whose broker id is now reached elsewhere has moved; one that no path reaches any more
+    has stopped, even if its dialogs now reach another one. So has the part of the dialogs that now
+    reaches nothing. If the same databases are reached by other dialogs, because the hash selects
+    among more or fewer broker ids, dialogs have moved.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
@@ -52,7 +52,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
-    """Compare what one dialog reaches: it stops only where it reaches nothing any more."""
+    """Compare what one dialog reaches: it stops only if it reaches nothing any more."""
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
     if not after.arrivals:
@@ -69,7 +69,7 @@ def spread_otherwise(before: Reach, after: Reach) -> bool:
 
 
 def lost(before: Reach, after: Reach) -> tuple[Target, ...]:
-    """Return the databases that were reached and are not any more."""
+    """Return the databases that are no longer reached."""
     return tuple(target for target in before.arrivals if target not in after.arrivals)
 
 

@@ -1,9 +1,9 @@
-"""What one direction of a dialog reaches: by which paths there, and whether an answer comes back.
+"""What one direction of a dialog reaches: its paths, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender: what is never acknowledged is repeated for ever and then lost with its dialog.
-Whether an address is tried first, with a retry or always (U-19) makes no difference to that: of
-several addresses one that leads there is enough.
+to the sender: unacknowledged messages are retried until they are lost with their dialog. Whether an
+address is tried first, with a retry or always (U-19) does not matter: one of several addresses is
+enough.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streams.routing import broker_key
 from streams.topology import Database, Instance
 
 CURRENT_DATABASE = "current database"
-"""What BEGIN DIALOG may say instead of the broker id of its own database."""
+"""BEGIN DIALOG's keyword for the broker id of its own database."""
 
 
 @dataclass(slots=True)
@@ -64,19 +64,19 @@ class Course:
         return Reach(arrivals, edges, self._unreachable())
 
     def losses(self) -> tuple[Loss, ...]:
-        """Return every step by which messages or acknowledgements are lost, those there first."""
+        """Return every step that loses messages or acknowledgements, those of messages first."""
         return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
 
     def splits(self) -> bool:
-        """Tell whether one dialog can reach several databases that do not know of each other."""
+        """Tell whether one dialog can reach several databases that do not know each other."""
         return self._there is not None and bool(several_targets(self._there))
 
     def taken(self) -> frozenset[Edge]:
-        """Return every step that some message or acknowledgement takes, wherever it ends."""
+        """Return every step that any message or acknowledgement takes, wherever it ends."""
         return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
 
     def choices(self) -> Choices:
-        """Return what the dialog's id decides anywhere on these paths."""
+        """Return what the dialog's id selects on any of these paths."""
         steps = tuple(
             step
             for _, graph in self._legs()
@@ -113,8 +113,8 @@ class Course:
         )
 
     def _good(self) -> dict[Target, list[PathClass]]:
-        """Return the kinds of paths that arrive and are answered, by where they arrive."""
-        assert self._there is not None, "asked where somebody sends"
+        """Return the kinds of paths that arrive and are acknowledged, by target."""
+        assert self._there is not None, "asked where a sender sends"
         found: dict[Target, list[PathClass]] = {}
         for kind in self._there.totals():
             if self._arrives(kind.ending):
@@ -123,7 +123,7 @@ class Course:
         return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
 
     def _arrival(self, kinds: list[PathClass]) -> Arrival:
-        assert self._there is not None, "asked where somebody sends"
+        assert self._there is not None, "asked where a sender sends"
         totals, ending = self._there.totals(), kinds[0].ending
         return Arrival(
             ending.broker or "",
@@ -150,7 +150,7 @@ class Course:
 
     def _unreachable(self) -> Fraction:
         """Return the share of messages that no path of the same dialog delivers to a database."""
-        assert self._there is not None, "asked where somebody sends"
+        assert self._there is not None, "asked where a sender sends"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}
         lost = (
@@ -179,7 +179,7 @@ def _losses(leg: str, graph: PathGraph) -> Iterator[Loss]:
 
 
 def _walked(graph: PathGraph, into: Callable[[Key], bool]) -> Iterator[Key]:
-    """Yield the first key and all that follow from it and fulfil a condition, each once."""
+    """Yield the first key and all following ones that fulfil a condition, each once."""
     seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()

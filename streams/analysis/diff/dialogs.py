@@ -1,8 +1,8 @@
-"""Compare two topologies dialog by dialog: what becomes of real conversations.
+"""Compare two topologies dialog by dialog, for real conversations.
 
-A dialog's id decides only where the hash chooses a broker id or a database; dialogs for which it
-decides alike fare alike. So an answer is computed once for each combination and then looked up,
-however many dialogs there are.
+A dialog's id matters only where the hash selects a broker id or a database; dialogs with the same
+selections have the same result. So a result is computed once for each combination and then looked
+up, however many dialogs there are.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from streams.routing import order_databases, pick_broker
 _KEPT = 65536
 
 Decided = tuple[tuple[int, ...], tuple[str, ...]]
-"""What the id decided: which of so many broker ids, which database of each group."""
+"""The id's selections: which of so many broker ids, which database of each group."""
 
 
 class Fate(NamedTuple):
-    """What becomes of a dialog's messages: the databases that take them, before and after."""
+    """The destinations of a dialog's messages: databases before and after."""
 
     known: bool
     """Whether either topology has the sender."""
@@ -36,7 +36,7 @@ class Fate(NamedTuple):
 
 @dataclass(slots=True)
 class Dialogs:
-    """Two topologies, asked about one dialog after the other."""
+    """Two topologies, queried for one dialog after the other."""
 
     old: Estate
     new: Estate
@@ -47,7 +47,7 @@ class Dialogs:
         self._olds, self._news = _Side(self.old), _Side(self.new)
 
     def fate(self, direction: Direction, conversation: uuid.UUID) -> Fate:
-        """Return what becomes of the messages that a side of a dialog sends."""
+        """Return the destinations of the messages that a side of a dialog sends."""
         before = self._olds.reach(direction, conversation)
         after = self._news.reach(direction, conversation)
         known = before.missing is None or after.missing is None
@@ -55,7 +55,7 @@ class Dialogs:
 
 
 class _Side:
-    """One of the topologies, with what was answered before."""
+    """One of the topologies, with cached results."""
 
     def __init__(self, estate: Estate) -> None:
         self._estate = estate

@@ -1,4 +1,4 @@
-"""Compare two topologies flow by flow: what stops, moves, changes its path or is less redundant."""
+"""Compare two topologies flow by flow: what stops, moves, changes its path or loses redundancy."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streams.analysis.flows.flows import flows_of
 from streams.routing import broker_key
 
 LISTED = 20
-"""How many failing steps are listed of one flow."""
+"""The number of failing steps listed per flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Captured messages of a flow: how many there are, and how many of them change and how."""
+    """The captured messages of a flow, and how many of them change and how."""
 
     messages: int = 0
     changed: Mapping[Change, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
-        """Return how many messages fare otherwise."""
+        """Return the number of changed messages."""
         return sum(self.changed.values())
 
 
@@ -37,11 +37,11 @@ NOTHING = Touched()
 
 @dataclass(frozen=True, slots=True)
 class FlowChange:
-    """A flow that fares otherwise.
+    """A changed flow.
 
-    ``losses`` are those that it did not have before, ``left`` and ``taken`` the steps of paths that
-    worked before and are not taken any more, and those of new paths that work now. ``splits``: one
-    dialog can reach several databases now (TA-12), and could not before.
+    ``losses`` are new ones, ``left`` and ``taken`` the steps of working paths that are no longer
+    taken, and those of new working paths. ``splits``: one dialog can now reach several databases
+    (TA-12), and could not before.
     """
 
     flow: Direction
@@ -72,10 +72,10 @@ class FlowChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The answer: the flows that fare otherwise, the worst first, and how many were judged.
+    """The result: the changed flows, the worst first, and the number of all flows.
 
-    ``unreached``: how many of the others reach nothing in either topology. That nothing changes for
-    them must not be read as good news.
+    ``unreached``: how many of the others reach nothing in either topology. That they do not change
+    must not be read as good news.
     """
 
     changes: tuple[FlowChange, ...]
@@ -88,7 +88,7 @@ class Difference:
         return not self.changes
 
     def count(self, change: Change) -> int:
-        """Return how many flows change so."""
+        """Return how many flows have this change."""
         return sum(1 for c in self.changes if c.change is change)
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Difference:
 
 
 def directions(estate: Estate) -> Iterator[Direction]:
-    """Yield the flows that a topology means to have."""
+    """Yield a topology's flows."""
     for flow in flows_of(estate):
         place = flow.sender
         broker = None if flow.broker is None else broker_key(flow.broker)
@@ -114,10 +114,10 @@ def directions(estate: Estate) -> Iterator[Direction]:
 def compare_topologies(
     old: Estate, new: Estate, touched: Mapping[Direction, Touched] | None = None
 ) -> Difference:
-    """Judge every flow of either topology in both.
+    """Compare every flow of either topology.
 
-    ``touched`` says of captured messages by flow; flows that only the capture knows are judged too.
-    A flow that only the new topology means to have can begin, and nothing else.
+    ``touched`` has captured messages by flow; flows that only the capture has are compared too. A
+    flow of only the new topology can begin, and nothing else.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}
@@ -130,7 +130,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return what changes for a flow, else what it reaches in either topology."""
+    """Return the change of a flow, else what it reaches in either topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))
@@ -158,7 +158,7 @@ def _order(change: FlowChange) -> tuple[Any, ...]:
 
 
 def summed(touched: Iterable[Touched]) -> Touched:
-    """Add up what several counts say of one flow."""
+    """Add up several counts of one flow."""
     messages, changed = 0, Counter[Change]()
     for one in touched:
         messages += one.messages

@@ -1,4 +1,4 @@
-"""What one direction of a dialog reaches, as values: the question, the answer, what is lost."""
+"""What one direction of a dialog reaches, as values: the query, the result, the losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Edge = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Who sends to whom: a service in a database of an instance to another service."""
+    """Sender and recipient: a service in a database of an instance, and another service."""
 
     instance: str
     database: str
@@ -48,9 +48,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a target is reached: its broker id as written, share of messages, paths there and back.
+    """How a target is reached: its broker id as written, share of messages, paths both ways.
 
-    ``dialogs`` are what the dialog's id must decide for it: which dialogs these are.
+    ``dialogs`` are the required selections of the dialog's id.
     """
 
     broker: str
@@ -62,10 +62,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The answer. ``edges`` are what the paths that work consist of.
+    """The result. ``edges`` are the steps of working paths.
 
     ``unreachable`` is the share of messages of dialogs that reach nothing, ``missing`` the reason
-    why none can begin at all.
+    why no dialog can begin.
     """
 
     arrivals: dict[Target, Arrival] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A step by which messages (``there``) or their acknowledgements (``back``) are lost."""
+    """A step that loses messages (``there``) or their acknowledgements (``back``)."""
 
     leg: str
     state: State
@@ -85,13 +85,13 @@ class Loss:
 
     @property
     def like(self) -> tuple[object, ...]:
-        """Return what two losses have in common that are the same in two topologies."""
+        """Return the key of equal losses in two topologies."""
         return self.leg, self.state, self.step.decision.routes, self.step.address, self.ending
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a dialog's id decides on its way: of how many broker ids, of which databases."""
+    """What a dialog's id selects on its path: of how many broker ids, of which databases."""
 
     counts: frozenset[int]
     candidates: frozenset[tuple[str, ...]]

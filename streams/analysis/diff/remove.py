@@ -1,4 +1,4 @@
-"""Take something out of a topology: the what-if of TA-40 (reference 8.4)."""
+"""Remove an object from a topology: the what-if of TA-40 (reference 8.4)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from streams.errors import UsageError
 from streams.topology import Database, Instance, Route, Topology
 
 LINK = "--"
-"""What stands between the two instances of a link."""
+"""The separator of the two instances of a link."""
 
 
 def remove(topology: Topology, name: str) -> Topology:
     """Return the topology without an instance, a database, a route or a link.
 
     ``Instance``, ``Instance/Database``, ``Instance/Database/Route`` (msdb's routes too) or
-    ``InstanceA--InstanceB``. What led to it leads nowhere. Nobody fails over: the mirror of a pair
-    stays what it is. Raises UsageError where there is nothing of the name.
+    ``InstanceA--InstanceB``. Addresses of it lead nowhere. There is no failover: the mirror of a
+    pair stays a mirror. Raises UsageError for an unknown name.
     """
     ends = _link(topology, name)
     if ends is not None:
@@ -36,7 +36,7 @@ def remove(topology: Topology, name: str) -> Topology:
 
 
 def _link(topology: Topology, name: str) -> frozenset[str] | None:
-    """Return the ends of a link; ``None`` where the name is none: instances may be called so."""
+    """Return the ends of a link; ``None`` if it is not one: instance names may contain ``--``."""
     if topology.instance(name) is not None:
         return None
     at = name.find(LINK)
@@ -65,7 +65,7 @@ def _without_database(instance: Instance, database: Database) -> Instance:
     if database is instance.msdb:
         raise UsageError(
             f"{instance.name} cannot be without msdb.",
-            f"Name one of its routes, {instance.name}/{database.name}/ROUTE, or all of "
+            f"Choose one of its routes, {instance.name}/{database.name}/ROUTE, or all of "
             f"{instance.name}.",
         )
     kept = {n: d for n, d in instance.databases.items() if d is not database}

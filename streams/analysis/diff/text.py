@@ -1,4 +1,4 @@
-"""A difference for people: a block for each flow, the worst first, with what is lost and why."""
+"""A difference for people: a block for each flow, the worst first, with losses and causes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _HEADS = {
     Change.STOPS: "STOPS",
     Change.MOVES: "MOVES",
     Change.REDUNDANCY: "LESS REDUNDANT",
-    Change.PATH: "OTHER WAY",
+    Change.PATH: "OTHER PATH",
     Change.BEGINS: "BEGINS",
 }
 _DOES = {
     Change.STOPS: ("stops", "stop"),
     Change.MOVES: ("moves", "move"),
     Change.REDUNDANCY: ("is less redundant", "are less redundant"),
-    Change.PATH: ("changes its way", "change their way"),
+    Change.PATH: ("changes its path", "change their path"),
     Change.BEGINS: ("begins", "begin"),
 }
 
 
 def difference_text(difference: Difference) -> str:
-    """Return the answer for people, at most 100 columns wide where names allow."""
+    """Return the text, at most 100 columns wide unless names are longer."""
     if difference.same:
         lines = [f"Nothing changes for {_flows(difference.judged)}."]
     else:
@@ -54,7 +54,7 @@ def _summary(difference: Difference) -> str:
 def _unreached(difference: Difference) -> str:
     count = difference.unreached
     who = "It reaches" if difference.judged == 1 else f"{count} of them reach{'es' * (count == 1)}"
-    return f"{who} nothing that acknowledges, before and after; hopline flows says why."
+    return f"{who} no acknowledging target, before and after; hopline flows explains why."
 
 
 def _differ(count: int) -> str:
@@ -72,7 +72,7 @@ def _block(change: FlowChange) -> Iterator[str]:
 
 
 def _change_lines(change: FlowChange) -> Iterator[str]:
-    """Say what is reached no more, what instead, and by how many paths what remains."""
+    """Yield what is no longer reached, what is instead, and how many paths remain."""
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:
@@ -105,7 +105,7 @@ def _still(target: Target, old: Arrival, new: Arrival) -> str:
 
 
 def _path_count(before: int, after: int) -> str:
-    text = counted(after, "way")
+    text = counted(after, "path")
     return text if before == after else f"{text} instead of {before:,}"
 
 
@@ -113,7 +113,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield where paths end now, else which steps are not taken any more."""
+    """Yield where paths end now, else which steps are no longer taken."""
     if change.after.missing is not None:
         yield change.after.missing
         return
@@ -126,23 +126,23 @@ def _why(change: FlowChange) -> Iterator[str]:
 
 
 def _lost_at(loss: Loss) -> str:
-    where = f"at {loss.state.instance}" + (" on the way back" if loss.leg == "back" else "")
+    where = f"at {loss.state.instance}" + (" on the return path" if loss.leg == "back" else "")
     return f"{where}, rule {loss.step.decision.step}: {failure_text(loss.ending, loss.step)}"
 
 
 def _otherwise(change: FlowChange) -> Iterator[str]:
-    """Yield which steps are not taken any more, where no loss says so already; and new ones."""
+    """Yield steps that are no longer taken, unless a loss has them; and new ones."""
     here = {(leg, instance) for leg, instance, _ in change.after.edges}
     here -= {(loss.leg, loss.state.instance) for loss in change.losses}
     for leg, instance, to in change.left:
         if (leg, instance) in here:
-            yield f"{_leg(leg)} {instance} no longer takes the way to {to}"
+            yield f"{_leg(leg)} {instance} no longer sends to {to}"
     for leg, instance, to in change.taken:
-        yield f"{_leg(leg)} {instance} now takes the way to {to}"
+        yield f"{_leg(leg)} {instance} now sends to {to}"
 
 
 def _leg(leg: str) -> str:
-    return "on the way back," if leg == "back" else "on the way there,"
+    return "return path:" if leg == "back" else "outbound path:"
 
 
 # --- Messages ------------------------------------------------------------------------------------

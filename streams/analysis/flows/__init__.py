@@ -1,1 +1,1 @@
-"""Who talks to whom in a whole estate, whom each of them reaches, and what must not fail."""
+"""The flows of a whole estate, what they reach, and their single points of failure."""

@@ -1,4 +1,4 @@
-"""What a topology says about who talks to whom: the clues that flows are made of."""
+"""Clues in a topology about senders and targets, from which flows are derived."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_THE_ENGINE = frozenset({CONFIGURATION_SERVICE, SYSTEM_SERVICE})
 
 
 class Clue(Enum):
-    """Where a flow is known from, from the strongest to the weakest."""
+    """The kind of a clue, from the strongest to the weakest."""
 
     EXPECT = "expect"
     BEGIN = "begin dialog"
@@ -37,7 +37,7 @@ class Clue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why there is a flow: the kind of clue, the object's name, and where it is written."""
+    """The evidence of a flow: the kind of clue, the object's name, and its place."""
 
     clue: Clue
     name: str
@@ -46,7 +46,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A clue that a database talks to a service; ``service`` is who begins, where it is said."""
+    """A clue that a database sends to a service; ``service`` is the initiator, if given."""
 
     instance: Instance
     database: Database
@@ -59,7 +59,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A service where somebody deployed it."""
+    """A deployed service."""
 
     instance: Instance
     database: Database
@@ -75,7 +75,7 @@ class Deployed:
 
     @staticmethod
     def of(topology: Topology) -> Deployed:
-        """Look at all databases of all instances."""
+        """Collect the services of all databases."""
         found = Deployed()
         for instance in topology.instances.values():
             for database in instance.databases.values():
@@ -87,12 +87,12 @@ class Deployed:
         return found
 
     def accepted(self, service: str) -> frozenset[str]:
-        """Return the contracts that some copy of a service accepts."""
+        """Return the contracts that any copy of a service accepts."""
         homes = self.homes.get(service, ())
         return frozenset(contract for home in homes for contract in home.service.contracts)
 
     def can_be_target(self, service: str) -> bool:
-        """Tell whether a dialog can be meant for it: it accepts a contract, or is elsewhere."""
+        """Tell whether a service can be a target: it accepts a contract, or is elsewhere."""
         if service in _OF_THE_ENGINE:
             return False
         return service not in self.homes or bool(self.accepted(service))
@@ -110,7 +110,7 @@ def contracts_of(database: Database) -> frozenset[str]:
 
 
 def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
-    """Yield the databases from which anything is sent: delivery on, and no mirror's copy."""
+    """Yield the databases that can send: delivery is on, and they are not mirrors."""
     for instance in topology.instances.values():
         for database in instance.databases.values():
             mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
@@ -122,7 +122,7 @@ def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
 
 
 def expected(topology: Topology) -> Iterator[Hint]:
-    """Yield what the topology's author relies on; a sender that does not exist is left out."""
+    """Yield the topology's expectations; one with a nonexistent sender is left out."""
     for stated in topology.expect:
         try:
             place = find_sender(topology, stated.sender, stated.to)
@@ -135,9 +135,9 @@ def expected(topology: Topology) -> Iterator[Hint]:
 
 
 def begin_dialogs(topology: Topology) -> Iterator[Hint]:
-    """Yield the BEGIN DIALOG statements whose target service is a constant in the code.
+    """Yield the BEGIN DIALOG statements with a constant target service.
 
-    Where the code does not state the broker id, the routes of the database give the candidates.
+    If the code does not have the broker id, the routes of the database give the candidates.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None:
@@ -169,9 +169,9 @@ def begin_dialogs_without_broker(topology: Topology) -> Iterator[Hint]:
 def unsettled(
     topology: Topology,
 ) -> Iterator[tuple[Instance, Database, Evidence, str | None]]:
-    """Yield the BEGIN DIALOG statements of which only a run would tell where they lead.
+    """Yield the BEGIN DIALOG statements whose target depends on run-time values.
 
-    The last value is the target, ``None`` where that is unknown, else the broker id is.
+    The last value is the target, ``None`` if that is unknown, else the broker id is.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is None or begin.unknown_broker:

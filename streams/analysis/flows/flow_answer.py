@@ -1,4 +1,4 @@
-"""What becomes of one flow: where it arrives, by how many paths, and whether its answers return."""
+"""Analyse one flow: targets, number of paths, and return paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.routing import broker_key
 
 
 def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
-    """Follow a flow by every path, there and back; what flows have in common is computed once."""
+    """Follow a flow by every path, in both directions; shared parts are computed once."""
     forth = _forth(estate, flow)
     backs = tuple(return_path(estate, flow, place) for place in forth.places)
     back = hops_of(back.hops for back in backs if back.arrives)
@@ -32,12 +32,12 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
 
 
 def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:
-    """Return the answers of all flows that an estate means to have, in their order."""
+    """Return the answers of all flows of an estate, in order."""
     return estate.once(_answers)
 
 
 def passages(estate: Estate) -> tuple[Passage, ...]:
-    """Return what each flow that an estate means to have passes."""
+    """Return the instances on the paths of each flow of an estate."""
     return tuple(answer.passage for answer in answers_of(estate))
 
 
@@ -46,7 +46,7 @@ def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
 
 
 def outbound_answers(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
-    """Return every path there once, with the answers of all flows that take it."""
+    """Return every outbound path once, with the answers of all flows that use it."""
     return estate.once(_by_forth)
 
 
@@ -58,9 +58,9 @@ def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...
 
 
 def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
-    """Return how a flow goes on once a target has acknowledged.
+    """Return how a flow continues after a target has acknowledged.
 
-    From then on a dialog names a broker id (reference 2.1), and routes match otherwise.
+    From then on a dialog has a broker id (reference 2.1), and routes match differently.
     """
     if answer.flow.broker is not None:
         return ()
@@ -149,7 +149,7 @@ def _backs(_: Estate) -> dict[tuple[str, str | None, str, str, str], Back]:
 
 
 def return_path(estate: Estate, flow: Flow, place: Ending) -> Back:
-    """Return how acknowledgements of a flow come back from a database."""
+    """Return the return path of a flow's acknowledgements from a database."""
     sender, known = flow.sender, estate.once(_backs)
     home = (sender.instance.name, sender.database.name)
     key = (place.instance, place.database, sender.service, *home)

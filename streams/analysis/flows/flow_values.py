@@ -1,4 +1,4 @@
-"""What becomes of a flow, as values: where it arrives, what fails, and how answers return."""
+"""The analysis of a flow, as values: targets, failures, and return paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streams.topology import Finding
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A database that takes dialogs of a flow, and its share of them."""
+    """A database that gets dialogs of a flow, and its share of them."""
 
     at: str
     broker: str
@@ -31,7 +31,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An end that delivers nothing: how, where and why, with the first path that proves it."""
+    """An end without delivery: how, where and why, with the first path to it."""
 
     ending: Ending
     share: Fraction
@@ -39,7 +39,7 @@ class Failure:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return the instances that decide on the way, in order."""
+        """Return the instances on the path, in order."""
         return tuple(state.instance for state, _ in self.hops)
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """How acknowledgements come back from a target: the shortest path that arrives, if any does.
+    """The return path of acknowledgements: the shortest one that arrives, if any.
 
     ``failures`` are the ends of paths that do not arrive at the initiator's database, ``between``
     the instances between the two on all paths that do.
@@ -73,18 +73,18 @@ class Back:
 
     @property
     def at(self) -> str:
-        """Return the database from which they come, ``instance/database``."""
+        """Return the sender's database, ``instance/database``."""
         return self.place.at
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return the instances that decide on the way, in order, from the target."""
+        """Return the instances on the path, in order, from the target."""
         return tuple(state.instance for state, _ in self.hops)
 
 
 @dataclass(frozen=True, slots=True)
 class Forth:
-    """The path there, which is the same for every service of the sender's database."""
+    """The outbound path, which is the same for every service of the sender's database."""
 
     graph: PathGraph = field(repr=False, compare=False)
     count: int
@@ -98,7 +98,7 @@ class Forth:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What becomes of the messages of a dialog that is locked to a broker id."""
+    """The outcome for messages of a dialog that is locked to a broker id."""
 
     broker: str
     journey: Journey
@@ -107,11 +107,10 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class FlowAnswer:
-    """What becomes of a flow.
+    """The outcome of a flow.
 
-    ``forth``: how its messages get there, which other flows may share. ``backs``: how
-    acknowledgements come back from each reached database. ``hazards``: what is wrong although
-    everything arrives.
+    ``forth``: its outbound paths, which other flows may share. ``backs``: the return paths from
+    each reached database. ``hazards``: problems although everything arrives.
     """
 
     flow: Flow
@@ -123,29 +122,29 @@ class FlowAnswer:
 
     @property
     def reached(self) -> tuple[Reached, ...]:
-        """Return the databases that take its dialogs."""
+        """Return the databases that get its dialogs."""
         return self.forth.reached
 
     @property
     def path_count(self) -> int:
-        """Return how many paths there are."""
+        """Return the number of paths."""
         return self.forth.count
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Return the ends that deliver nothing."""
+        """Return the ends without delivery."""
         return self.forth.failures
 
     @property
     def redundancy(self) -> Mapping[str, int]:
-        """Return by broker id how many paths share no instance."""
+        """Return by broker id the number of disjoint paths."""
         return {broker: part.disjoint for broker, part in self.forth.redundancy.items()}
 
     @property
     def single_points(self) -> tuple[str, ...]:
         """Return the instances, and routes as ``Instance/Database/Route``, that all paths use.
 
-        All that lead to some reached broker id.
+        For any reached broker id.
         """
         parts = self.forth.redundancy.values()
         return tuple(dict.fromkeys(name for p in parts for name in (*p.instances, *p.routes)))

@@ -1,10 +1,9 @@
-"""Which flows does an estate mean to have: who begins dialogs with whom?
+"""Derive the flows of an estate.
 
-Nobody writes that down in one place, so it is concluded from the hints of :mod:`.clues`. What an
-``expect`` or a BEGIN DIALOG says is taken as said. What routes, bindings, priorities and contracts
-suggest is taken only where nothing stronger is said about the same database and service, and where
-it is not simply the return path of a dialog that the other side begins: a flow that nobody means
-would be a false alarm.
+No single place has them, so they are derived from the hints of :mod:`.clues`. Expectations and
+BEGIN DIALOG are used as they are. Routes, bindings, priorities and contracts are used only if there
+is nothing stronger for the same database and service, and if it is not simply the return path of a
+dialog that the other side begins: an unintended flow would be a false alarm.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ __all__ = ["Clue", "Evidence", "Flow", "flows_of"]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Dialogs that a service begins with another one, and ``why`` there are any.
+    """Dialogs that a service begins with another one, and the evidence (``why``).
 
-    ``broker`` is what BEGIN DIALOG names, ``contract`` is ``None`` where nothing tells it.
+    ``broker`` is that of BEGIN DIALOG, ``contract`` is ``None`` if unknown.
     """
 
     sender: Place
@@ -48,14 +47,14 @@ class Flow:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """Return the names that tell it from other flows; the order of flows."""
+        """Return the names that identify it; the order of flows."""
         place = self.sender
         names = (place.instance.name, place.database.name, place.service)
         return (*names, self.to, self.broker or "")
 
     @property
     def stated(self) -> bool:
-        """Tell whether somebody says that there is this flow: it is no conclusion from objects."""
+        """Tell whether the flow is stated explicitly, not derived from objects."""
         return any(evidence.clue in (Clue.EXPECT, Clue.BEGIN) for evidence in self.why)
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +76,7 @@ class Flow:
 
 
 def flows_of(estate: Estate) -> tuple[Flow, ...]:
-    """Return the flows that a topology means to have, in the order of their names."""
+    """Return the flows of a topology, by name."""
     return estate.once(_conclude)
 
 
@@ -105,7 +104,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Book:
-    """The flows concluded so far, and of each database which services are settled."""
+    """The flows so far, and the settled services of each database."""
 
     deployed: Deployed
     drafts: dict[tuple[str, str, str, str, str], _Draft] = field(default_factory=dict)
@@ -113,21 +112,21 @@ class _Book:
     stated: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, hint: Hint) -> None:
-        """Take a hint as it is said; who begins is guessed where it is not."""
+        """Add an explicit hint; the initiator is guessed if unknown."""
         for name in self._beginners(hint):
             self._add(hint, name)
 
     def close(self, somewhere: Iterable[Hint]) -> None:
-        """Note which pairs of services are stated: routes the other way are their return path.
+        """Note the explicit pairs of services: opposite routes are their return paths.
 
-        ``somewhere`` states pairs of which no flow is known, as their broker ids are not.
+        ``somewhere`` has pairs without a known flow, because their broker ids are unknown.
         """
         self.stated = {(draft.sender.service, draft.to) for draft in self.drafts.values()}
         for hint in somewhere:
             self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
-        """Take a hint where nothing stronger settles it, else let it confirm what is settled."""
+        """Add a hint unless a stronger one exists, which it then confirms."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
@@ -138,7 +137,7 @@ class _Book:
             self.take(hint)
 
     def flows(self) -> tuple[Flow, ...]:
-        """Return what was concluded."""
+        """Return the derived flows."""
         return tuple(
             Flow(draft.sender, draft.to, draft.broker, draft.contract, tuple(draft.why))
             for _, draft in sorted(self.drafts.items(), key=lambda item: item[0])
@@ -156,7 +155,7 @@ class _Book:
         draft.contract = draft.contract or hint.contract
 
     def _is_return_flow(self, hint: Hint) -> bool:
-        """Tell whether the other side begins: as stated, or as contracts have it."""
+        """Tell whether the other side is the initiator: explicitly, or by contracts."""
         if any((hint.to, name) in self.stated for name in hint.database.services):
             return True
         if any((name, hint.to) in self.stated for name in hint.database.services):
@@ -171,10 +170,10 @@ class _Book:
         return (hint.service,) if hint.service is not None else self._guess(hint)
 
     def _guess(self, hint: Hint) -> tuple[str, ...]:
-        """Return the services that can be meant to begin, the likeliest only.
+        """Return the most likely initiator services.
 
         First those that can only initiate, else those that share a contract with the target, else
-        all; of these, the ones to which the target has a route, if there are such.
+        all; of these, those to which the target has a route, if there are any.
         """
         every = [s for s in initiators(hint.database) if s.name != hint.to]
         accepted = self.deployed.accepted(hint.to)

@@ -1,7 +1,7 @@
-"""What can become of a message from one state on, when nobody asks how often.
+"""Reachable states and ends of a message, without counting paths.
 
-:mod:`streams.analysis.paths.path_graph` counts paths. Where every end and one path to it are
-enough, as for acknowledgements, a search over states is cheaper.
+:mod:`streams.analysis.paths.path_graph` counts paths. If every end and one path to it are enough,
+as for acknowledgements, a search over states is cheaper.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from streams.analysis.paths.network import Ending, Network, State, Step
 from streams.analysis.paths.path_graph import PathGraph
 
 Hops = tuple[tuple[State, Step], ...]
-"""A path: who decides, and what follows, from the first to the last."""
+"""A path: states and steps, from first to last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Every state that a message can come to, and every end with the shortest path there."""
+    """Every reachable state, and every end with the shortest path to it."""
 
     network: Network
     states: tuple[State, ...]
@@ -53,7 +53,7 @@ def travel(network: Network, start: State) -> Journey:
 
 
 def _straight(network: Network, start: State) -> Journey | None:
-    """Follow a message that has no choice, as most have; ``None`` where it has one."""
+    """Follow a message without alternatives, as most are; ``None`` if it has any."""
     hops: list[tuple[State, Step]] = []
     state: State | None = start
     while state is not None and len(hops) < HOPS:
@@ -81,14 +81,14 @@ def _branching(network: Network, start: State) -> Journey:
             elif step.following not in came:
                 came[step.following] = (state, step)
                 waiting.append(step.following)
-    # Loops and used-up hops are ends of paths, and not of states.
+    # Loops and exhausted hop counts are ends of paths, not of states.
     if len(came) > HOPS or _turns(network, came):
         return Journey(network, tuple(came), first_paths(PathGraph(network, start)))
     return Journey(network, tuple(came), ends)
 
 
 def _turns(network: Network, states: Iterable[State]) -> bool:
-    """Tell whether some path comes back to where it was: not all can be put into an order."""
+    """Tell whether any path has a cycle, so that states cannot be ordered."""
     following = {s: [t.following for t in network.steps(s) if t.following] for s in states}
     entering = dict.fromkeys(following, 0)
     for heads in following.values():
@@ -116,7 +116,7 @@ def _hops(came: Mapping[State, tuple[State, Step] | None], state: State, step: S
 
 
 def first_paths(graph: PathGraph) -> dict[Ending, Hops]:
-    """Return one shortest path to every end, loops and used-up hops included."""
+    """Return one shortest path to every end, including loops and exhausted hop counts."""
     came: dict[Key, tuple[Key, Step] | None] = {graph.first: None}
     waiting = deque([graph.first])
     found: dict[Ending, Hops] = {}
@@ -133,7 +133,7 @@ def first_paths(graph: PathGraph) -> dict[Ending, Hops]:
 
 
 def shortest_path_to(graph: PathGraph, state: State) -> Hops:
-    """Return the shortest path to a state, with the first step that is taken there."""
+    """Return the shortest path to a state, with the first step taken from it."""
     came: dict[Key, tuple[Key, Step] | None] = {graph.first: None}
     waiting = deque([graph.first])
     while waiting:

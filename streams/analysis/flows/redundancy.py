@@ -13,18 +13,18 @@ from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
 _END = ""
-"""Stands for the target's database: what every path to a broker id leads to."""
+"""Stands for the target's database, the end of every path to a broker id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """Of the ways to one broker id: how many are ``disjoint``, and what all of them use.
+    """The paths to one broker id: how many are ``disjoint``, and what all of them share.
 
-    Disjoint paths share no instance; elsewhere "paths" are all of them. A hop from the sender
-    to the target itself counts as one path. ``instances`` are those between the two, ``routes``
-    those that send on, as ``Instance/Database/Route``. Routes that differ in their names only stand
-    in for each other; what else would match without a route is another question (``diff``).
-    ``between``: every instance between the two that some path uses.
+    Disjoint paths share no instance; elsewhere "paths" are all of them. A hop from the sender to
+    the target itself counts as one path. ``instances`` are those between the two, ``routes`` the
+    forwarding ones, as ``Instance/Database/Route``. Routes that differ only in their names are
+    alternatives; what would match without a route is another question (``diff``). ``between``:
+    every instance between the two on any path.
     """
 
     disjoint: int
@@ -35,7 +35,7 @@ class Redundancy:
 
 @dataclass(slots=True)
 class Graph:
-    """What can be on a path from the start to an end, key by key."""
+    """The graph of all paths from the start to an end, key by key."""
 
     graph: PathGraph
     routes: RouteIndex
@@ -52,9 +52,9 @@ class Graph:
                     self._ends.setdefault(broker_key(end.broker), []).append((key, move))
 
     def redundancy(self, broker: str) -> Redundancy:
-        """Return how well a broker id is reached that some path reaches."""
+        """Return the redundancy of a reached broker id."""
         used = self._leading_to(broker_key(broker))
-        if len({key for key, _ in used}) == len(used):  # one path, and nothing beside it
+        if len({key for key, _ in used}) == len(used):  # a single path
             return self._single(used[::-1])
         links: dict[str, set[str]] = {}
         for key, move in used:
@@ -77,7 +77,7 @@ class Graph:
         return Redundancy(1, alone, tuple(filter(None, labels)), frozenset(alone))
 
     def _leading_to(self, broker: str) -> list[Edge]:
-        """Return the moves that can be part of a path to a broker id, from its end on."""
+        """Return the moves on paths to a broker id, from its end backwards."""
         used = list(self._ends.get(broker, ()))
         waiting = [key for key, _ in used]
         seen = set(waiting)
@@ -98,7 +98,7 @@ def _head(move: Move) -> str:
 
 
 def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
-    """Return the greatest number of paths that share no instance between start and target."""
+    """Return the largest number of disjoint paths between start and target."""
     flow: set[tuple[str, str]] = set()
     count = 0
     while _augment(links, start, targets, flow):
@@ -233,7 +233,7 @@ def _back_to_start(
 
 
 def _label(routes: RouteIndex, key: Key, move: Move) -> str:
-    """Return the one route behind a hop; nothing where several stand in for each other."""
+    """Return the single route of a hop; empty if there are alternatives."""
     if move.step.address is None:  # delivered: with a broker id also without a route (M6)
         return ""
     at = routes.behind(key.state, move.step)

@@ -1,4 +1,4 @@
-"""Find the route behind a decision again, however many there are."""
+"""Look up the route of a decision quickly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Alike = tuple[str, str, str | None, str | None, object, object]
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A route with the table that it stands in."""
+    """A route with its table."""
 
     instance: Instance
     database: Database
@@ -27,7 +27,7 @@ class At:
 
 @dataclass(slots=True)
 class RouteIndex:
-    """Every route of a topology by its place and name, and how many stand in for each other."""
+    """Every route of a topology by its place and name, and the number of its equivalents."""
 
     topology: Topology
     now: float
@@ -51,19 +51,19 @@ class RouteIndex:
         return tuple(self._found.values())
 
     def behind(self, state: State, step: Step) -> At | None:
-        """Return the route that a step follows; ``None`` where no route is asked (REPLY, M6)."""
+        """Return the route of a step; ``None`` if it has none (REPLY, M6)."""
         return self.named(state, step, decided(step))
 
     def named(self, state: State, step: Step, name: str) -> At | None:
-        """Return the route of a name in the table that decides a step."""
+        """Return the route with a name in the table of a step."""
         outside = state.database is None or step.decision.looped_back
         table = MSDB if outside or state.database is None else state.database
         return self._found.get((state.instance, table, name))
 
     def looped(self, here: routing.Instance, state: State, service: str) -> tuple[At, ...]:
-        """Return the routes by which a message comes back to the instance where it began (R9).
+        """Return the routes by which a message loops back (R9).
 
-        The decision that follows is made by msdb and does not name them.
+        The following decision is made by msdb and does not name them.
         """
         table = self.topology.instances[state.instance].database(state.database or "")
         if table is None:
@@ -75,7 +75,7 @@ class RouteIndex:
         )
 
     def alone(self, at: At) -> bool:
-        """Tell whether no other route says the same under another name."""
+        """Tell whether no other route is equivalent."""
         return str(at) not in self._several
 
 

@@ -1,4 +1,4 @@
-"""A whole estate at a glance: who reaches whom, what must not fail, and which routes rest."""
+"""Survey an estate: flows, single points of failure, and unused routes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streams.topology import Source, Topology
 
 
 class FailurePoint(Enum):
-    """What a single point of failure is."""
+    """The kinds of single points of failure."""
 
     INSTANCE = "instance"
     ROUTE = "route"
@@ -36,10 +36,10 @@ class SinglePoint:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A BEGIN DIALOG in code of which only a run would tell where it leads: a flow, but which?
+    """A BEGIN DIALOG in code whose target depends on run-time values.
 
-    ``at`` is ``Instance/Database``. ``to`` is the target, ``None`` where it is unknown; where it
-    is not, the broker id is.
+    ``at`` is ``Instance/Database``. ``to`` is the target, ``None`` if it is unknown; otherwise the
+    broker id is.
     """
 
     at: str
@@ -55,7 +55,7 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The flows of an estate with what becomes of them; see :func:`survey_flows`."""
+    """The flows of an estate with their outcomes; see :func:`survey_flows`."""
 
     answers: tuple[FlowAnswer, ...]
     single_points: tuple[SinglePoint, ...]
@@ -68,7 +68,7 @@ class Survey:
 
     @property
     def good(self) -> bool:
-        """Tell whether every flow arrives everywhere, without danger."""
+        """Tell whether every flow arrives everywhere, without hazards."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
     def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:
@@ -97,10 +97,10 @@ class Survey:
 def survey_flows(
     topology: Topology, now: float, senders: Sequence[str] = (), targets: Sequence[str] = ()
 ) -> Survey:
-    """Answer all flows that a topology means to have; ``now`` is in epoch seconds.
+    """Analyse all flows of a topology; ``now`` is in epoch seconds.
 
     ``senders`` are patterns with ``*`` and ``?`` for ``Instance[/Database[/Service]]``, ``targets``
-    for services or for ``Instance[/Database]`` that are reached; without any, everything counts.
+    for services or for reached ``Instance[/Database]``; by default, all.
     """
     estate = Estate(topology, now)
     answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))
@@ -142,7 +142,7 @@ def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
 
 
 def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
-    """Yield what flows hang on, that on which most do first."""
+    """Yield the single points of failure, those of most flows first."""
     found: dict[tuple[FailurePoint, str], list[str]] = {}
     for answer in answers:
         for part in answer.forth.redundancy.values():

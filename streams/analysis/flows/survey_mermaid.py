@@ -1,4 +1,4 @@
-"""A survey as a Mermaid flow chart: which database reaches which, and what they hang on."""
+"""A survey as a Mermaid flow chart: databases, services, and single points of failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.routing import broker_key
 
 
 def survey_mermaid(survey: Survey) -> str:
-    """Return the chart; an arrow for each service and database that is reached."""
+    """Return the chart; an arrow for each service and reached database."""
     chart = _Chart()
     for answer in survey.answers:
         chart.flow(answer)
@@ -27,7 +27,7 @@ class _Chart:
     lines: dict[str, None] = field(default_factory=dict)
 
     def flow(self, answer: FlowAnswer) -> None:
-        """Add a flow's arrows: over the instances on which it hangs, dotted where it fails."""
+        """Add a flow's arrows: over its single points of failure, dotted if it fails."""
         place, to = answer.flow.sender, answer.flow.to
         start = self._node(f"{place.instance.name}/{place.database.name}")
         for reached in answer.reached:
@@ -43,7 +43,7 @@ class _Chart:
             self._arrow(start, "-.->", to, bad)
 
     def single(self, name: str) -> None:
-        """Mark an instance without which flows stop."""
+        """Mark a single point of failure."""
         self.lines[f"  class {self._node(name)} single"] = None
 
     def text(self) -> str:

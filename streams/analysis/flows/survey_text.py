@@ -1,4 +1,4 @@
-"""A survey as text: a block for each sending database, then what must not fail, then what rests."""
+"""A survey as text: a block per sending database, single points of failure, unused routes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def survey_text(survey: Survey) -> str:
-    """Return a survey for people; at most 100 columns, but for names that are longer."""
+    """Return a survey for people; at most 100 columns unless names are longer."""
     lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
     lines += _points(survey.points(FailurePoint.INSTANCE))
     lines += _unused(survey.unused)
@@ -31,7 +31,7 @@ def survey_text(survey: Survey) -> str:
 
 
 def summary_line(survey: Survey) -> str:
-    """Return the whole answer in a line."""
+    """Return a summary line."""
     verdicts = (f"{survey.count(v)} {v.value}" for v in reversed(PathVerdict) if survey.count(v))
     counts = ", ".join(verdicts)
     points = counted(len(survey.points(FailurePoint.INSTANCE)), "single point")
@@ -42,7 +42,7 @@ def summary_line(survey: Survey) -> str:
 
 
 def _unsettled(begins: Sequence[Unsettled]) -> list[str]:
-    """Say of which dialogs nothing is known: the flows that follow may not be all."""
+    """Report dialogs with unknown targets: the listed flows may be incomplete."""
     targets = [begin for begin in begins if begin.to is None]
     brokers = [begin for begin in begins if begin.to is not None]
     return [*_only_a_run("target", targets), *_only_a_run("broker id", brokers)]
@@ -94,7 +94,7 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
 
 
 def _ended(answers: Iterable[FlowAnswer]) -> Iterator[tuple[Ending, Step]]:
-    """Yield how paths end that do not arrive, and acknowledgements of which none does."""
+    """Yield how failing paths end, and acknowledgements without a return path."""
     for answer in answers:
         lost = (failure for back in answer.backs if not back.arrives for failure in back.failures)
         for failure in (*answer.failures, *lost):

@@ -1,4 +1,4 @@
-"""Which routes does no flow use, there or back?"""
+"""Find routes that no flow uses, in either direction."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streams.topology import MSDB, Database, Role
 
 
 def unused_routes(estate: Estate) -> tuple[At, ...]:
-    """Return the routes that could be used and that no path of any flow follows.
+    """Return the valid routes that no path of any flow uses.
 
-    Left out: expired ones, AutoCreatedLocal, those of copies that send nothing now (a mirror, a
-    database whose delivery is off), and what serves services outside of the topology.
+    Left out: expired ones, AutoCreatedLocal, those of databases that send nothing now (a mirror, or
+    delivery is off), and those for services outside of the topology.
     """
     return estate.once(_unused)
 
@@ -28,7 +28,7 @@ def _unused(estate: Estate) -> tuple[At, ...]:
 
 
 def _used(estate: Estate) -> Iterator[At]:
-    """Yield the routes that messages and acknowledgements follow, or would but for a failure."""
+    """Yield the routes that messages and acknowledgements use, or would without a failure."""
     index = routes_of(estate)
     for network, states in _visited(estate):
         for state in states:
@@ -43,7 +43,7 @@ def _used(estate: Estate) -> Iterator[At]:
 
 
 def _visited(estate: Estate) -> Iterable[tuple[Network, set[State]]]:
-    """Return what flows meet, there and back, network by network."""
+    """Return the states on the flows' paths, in both directions, by network."""
     found: dict[int, tuple[Network, set[State]]] = {}
 
     def visit(network: Network, states: Iterable[State]) -> None:
@@ -92,7 +92,7 @@ def _sends(database: Database) -> bool:
 
 
 def _is_local_in_msdb(at: At) -> bool:
-    """Tell whether it says what holds without it: that is a finding of its own (TA-25)."""
+    """Tell whether a route is redundant anyway: that is a separate finding (TA-25)."""
     address = parse_address(at.route.address)
     local = address is not None and address.kind is AddressKind.LOCAL
     return local and at.database.name == MSDB

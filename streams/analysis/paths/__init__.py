@@ -1,1 +1,1 @@
-"""Every path of one message: the graph in which it travels, its paths counted, shown as a tree."""
+"""All paths of one message: the graph, counting, and the tree."""

@@ -1,4 +1,4 @@
-"""Find the circles of a network: the strongly connected states, by Tarjan's algorithm."""
+"""Find the cycles of a network: the strongly connected states, by Tarjan's algorithm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NONE: frozenset[State] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a state is in its network.
+    """The position of a state in its network.
 
-    ``circle``: the states on whose circle a message can come back to it. ``height``: how often a
-    message is forwarded from there on at most, if it visits no state twice.
+    ``circle``: the states on whose cycles a message can return to it. ``height``: the maximum
+    number of forwards from there, without visiting a state twice.
     """
 
     circle: frozenset[State]
@@ -24,20 +24,20 @@ class Position:
 
 @dataclass(slots=True)
 class Circles:
-    """The circles of a network, and how far its states are from every end.
+    """The cycles of a network, and the distances of its states from the ends.
 
-    A state is looked at when it is first asked for, with all that follows from it, and only once.
+    A state is examined on first access, with all that follow from it, and only once.
     """
 
     network: Network
     _found: dict[State, Position] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return how many states were looked at."""
+        """Return the number of examined states."""
         return len(self._found)
 
     def at(self, state: State) -> Position:
-        """Return where a state is."""
+        """Return the position of a state."""
         found = self._found.get(state)
         if found is None:
             self._explore(state)
@@ -68,13 +68,13 @@ class Circles:
                 lowest[state] = min(lowest[state], number[target])
 
     def _following(self, state: State) -> Iterator[State]:
-        """Yield what follows and was not closed by an earlier search."""
+        """Yield following states that were not completed by an earlier search."""
         for step in self.network.steps(state):
             if step.following is not None and step.following not in self._found:
                 yield step.following
 
     def _close(self, members: frozenset[State]) -> None:
-        """Keep a component; whatever follows from it is closed already."""
+        """Complete a component; everything that follows from it is complete already."""
         state = next(iter(members))
         circle = members if len(members) > 1 or state in self._following(state) else NONE
         outside = max(self._beyond(member, members) for member in members)

@@ -1,8 +1,8 @@
-"""Which messages fare alike at a table: those that differ only by names which nothing there has.
+"""Group messages that a table routes alike: those that differ only by unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
-A name that is none of these makes no difference, so what was decided for the first such message
-holds for the others, with their broker id.
+An unknown name makes no difference, so the decision for the first such message holds for the
+others, with their broker id.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from streams.routing import (
 )
 
 Table = tuple[str, str | None]
-"""Who decides: an instance, by the routes of a database, or (``None``) by those of msdb."""
+"""The deciding table: an instance, with a database or (``None``) msdb."""
 _OTHER = "\0other"
-"""Stands for every name that a table does not have."""
+"""Stands for every unknown name."""
 
 
 class MessageClass(NamedTuple):
-    """What messages have in common that fare alike; a broker id is in the form of its key."""
+    """The key of messages that are routed alike; a broker id is in its comparable form."""
 
     table: Table
     service: str
@@ -37,7 +37,7 @@ class MessageClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What a table and the databases beside it have; ``any_service``: every name matters."""
+    """The names in a table and its instance's databases; ``any_service``: every name matters."""
 
     services: frozenset[str]
     brokers: frozenset[str]
@@ -46,7 +46,7 @@ class _Names:
 
 @dataclass(slots=True)
 class Likeness:
-    """The names that each table of a topology has, collected when somebody asks first."""
+    """The names in each table of a topology, collected on demand."""
 
     instances: Mapping[str, routing.Instance]
     _names: dict[Table, _Names] = field(default_factory=dict)
@@ -88,5 +88,5 @@ class Likeness:
 
 
 def _reads_the_name(table: RoutingTable) -> bool:
-    """Tell whether a route for any service leads where the service's name says (R5.4)."""
+    """Tell whether a route for any service uses the address in the service's name (R5.4)."""
     return any(route.address.kind is AddressKind.TRANSPORT for route in table.last_resort())

@@ -1,4 +1,4 @@
-"""A path as a Mermaid flow chart: paths there drawn through, return paths dotted."""
+"""Paths as a Mermaid flow chart: outbound solid, return paths dotted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from streams.analysis.paths.path import Paths
 from streams.analysis.paths.path_graph import MessagePath
 
 EDGES = 500
-"""How many arrows Mermaid draws unless its host allows more."""
+"""The default maximum of arrows in Mermaid."""
 FINDINGS = 3
-"""How many findings stand beside the chart."""
+"""The number of findings beside the chart."""
 
 
 def path_mermaid(paths: Paths) -> str:
-    """Return the chart, in Mermaid's own language: as many paths as it can draw."""
+    """Return the chart, in Mermaid's language, with a limited number of paths."""
     chart, backs, drawn = _Chart(), dict[int, MessagePath](), 0
     for outcome in paths.outcomes:
         back = outcome.back
@@ -35,7 +35,7 @@ def path_mermaid(paths: Paths) -> str:
     if len(paths.hazards) > FINDINGS:
         chart.note(f"and {len(paths.hazards) - FINDINGS} findings more", "bad")
     if drawn < paths.ways:
-        chart.note(f"{drawn} of {paths.ways:,} ways are drawn")
+        chart.note(f"{drawn} of {paths.ways:,} paths are drawn")
     return chart.text()
 
 
@@ -78,5 +78,5 @@ class _Chart:
 
 
 def _quoted(text: str) -> str:
-    """Return a label; what means something to Mermaid or to HTML becomes a character's number."""
+    """Return a label with Mermaid's and HTML's special characters escaped."""
     return "".join(c if c not in '"#&<>`\n' else f"#{ord(c)};" for c in text)

@@ -1,7 +1,7 @@
-"""What a message can do at each point of a path: loops are closed and used-up hops counted here.
+"""The possible moves at each point of a path, including loops and exhausted hop counts.
 
-A path that comes back to a state is a loop. Within a circle of at most ``circle`` states every path
-is followed exactly; in a larger one, the first step inside it counts as the loop it can become.
+A path that returns to a state is a loop. Within a cycle of at most ``circle`` states every path is
+followed exactly; in a larger one, the first step inside it counts as the loop that it can become.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ HOPS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """A state on a path: what was visited of its circle, and how often it was forwarded before.
+    """A state on a path, with the visited part of its cycle, and the number of forwards before.
 
-    ``forwards`` is 0 as well where no path from there on can use up the hops: what was before does
-    not matter then. :class:`Moves` makes one key of each kind, so they compare by identity.
+    ``forwards`` is also 0 if no path from there can exhaust the hop count: earlier forwards do not
+    matter then. :class:`Moves` creates one key of each kind, so they compare by identity.
     """
 
     state: State
@@ -31,7 +31,7 @@ class Key:
 
 
 class Move(NamedTuple):
-    """A step as a path takes it: on to the next key, or to an end."""
+    """A step of a path: to the next key, or to an end."""
 
     step: Step
     following: Key | None
@@ -49,11 +49,11 @@ class Moves:
     _keys: dict[tuple[State, frozenset[State], int], Key] = field(default_factory=dict)
 
     def first(self, start: State) -> Key:
-        """Return where every path from a state begins."""
+        """Return the start of every path from a state."""
         return self._enter(start, frozenset(), 0)
 
     def at(self, key: Key) -> tuple[Move, ...]:
-        """Return what can follow at a key, in the order of names."""
+        """Return the moves at a key, by name."""
         found = self._moves.get(key)
         if found is None:
             steps = self.network.steps(key.state)

@@ -1,8 +1,8 @@
-"""The graph in which a message travels: one state per decision, one step per thing that follows.
+"""The graph of a message: one state per decision, one step per outcome.
 
-A state is an instance, the table that decides there and the broker id on the wire; what stays the
-same on the whole path (service, direction, conversation) belongs to the :class:`Network`. Decisions
-come from :mod:`streams.routing` and from nowhere else.
+A state is an instance, the deciding table and the broker id on the wire; what is constant on the
+whole path (service, direction, conversation) belongs to the :class:`Network`. All decisions come
+from :mod:`streams.routing`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Common", "Disposition", "Ending", "Network", "Pick", "State", "Step"
 
 @dataclass(slots=True)
 class Common:
-    """What all networks of a topology have in common; steps by kind, see :mod:`.likeness`."""
+    """The shared part of all networks of a topology; steps by class, see :mod:`.likeness`."""
 
     topology: Topology
     instances: Mapping[str, routing.Instance]
@@ -53,18 +53,18 @@ class Network:
     _steps: dict[State, tuple[Step, ...]] = field(default_factory=dict)
 
     def backwards(self, service: str) -> Network:
-        """Return the same network for what the target sends to the initiator's service."""
+        """Return the same network for messages from the target to the initiator's service."""
         return Network(self.common, service, False, self.conversation, self.now)
 
     def steps(self, state: State) -> tuple[Step, ...]:
-        """Return everything that can follow from a state, in the order of names."""
+        """Return all steps from a state, by name."""
         found = self._steps.get(state)
         if found is None:
             found = self._steps[state] = self._decided(state)
         return found
 
     def _decided(self, state: State) -> tuple[Step, ...]:
-        """Return the steps that were found for a message that fares alike, else find them."""
+        """Return the cached steps of a message that is routed alike, else compute them."""
         table = (state.instance, state.database)
         kind = self.common.likeness.kind(table, self.service, state.broker, self.from_initiator)
         if kind is None:
@@ -73,7 +73,7 @@ class Network:
         if found is not None:
             return _with_broker(found, state.broker)
         found = self._planned(state)
-        # Which half of a mirrored pair takes a message depends on names at the other end.
+        # Which half of a mirrored pair accepts a message depends on names at the other end.
         if found[0].decision.verdict is not Verdict.PROBE:
             self.common.steps[kind] = found
         return found
@@ -124,14 +124,14 @@ class Network:
     def _arrival(
         self, state: State, decision: Decision, address: Address
     ) -> tuple[State | None, Ending | None]:
-        """Return who decides next, or the end where nobody listens at an address."""
+        """Return the next state, or the end if no instance has the address."""
         name = self._leads_to(state.instance, address)
         if name is None:
             unknown = Ending(Disposition.UNKNOWN, state.instance, broker=decision.broker)
             return None, unknown
         if self.common.instances[name].started:
             return State(name, None, decision.broker), None
-        # Nobody answers there: what began here stays, a forwarder's copy outlives its time.
+        # No instance is there: a local message waits, a forwarder's copy expires.
         if state.database is None:
             number, end = Number.NOT_DELIVERABLE_IN_TIME, Disposition.DROPPED
         else:
@@ -147,7 +147,7 @@ class Network:
         return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
-        """Return the addresses that can get the message; of a mirrored pair, the principal's."""
+        """Return the possible addresses for the message; of a mirrored pair, the principal's."""
         if decision.verdict is not Verdict.PROBE:
             return decision.addresses
         known = [a for a in decision.addresses if self._plays(state, decision, a, Role.PRINCIPAL)]
@@ -201,7 +201,7 @@ def _left(state: State, decision: Decision) -> Ending:
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
 ) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
-    """Yield a plan's decisions with the broker ids they were chosen among, each one of how many."""
+    """Yield a plan's decisions with their alternative broker ids, each as one of how many."""
     if conversation is not None:
         yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return

@@ -1,7 +1,7 @@
-"""Many paths in a few lines: what is alike is told once, by tiers and by ends instead of by paths.
+"""Summarize many paths in a few lines: by tiers and ends instead of by paths.
 
-Steps from one place are alike where they carry the same broker id and lead to the same kinds of
-trouble, or to none. Of those, the first is followed; what it leads to stands for the others.
+Steps from one place are alike if they have the same broker id and lead to the same kinds of
+problems, or to none. Of those, only the first is followed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from streams.analysis.paths.returns import Returns
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]
-"""How paths end that do not arrive, or (delivered) whose acknowledgement does not."""
+"""How failing paths end, or (delivered) those without an acknowledgement."""
 LINES = 60
-"""After how many branches none is followed any more."""
+"""The number of branches after which none is followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Steps that are alike, with their share of all messages and what follows from the first.
+    """Similar steps, with their share of all messages and the continuation of the first.
 
-    ``more``: what follows is drawn elsewhere already, or would be too much.
+    ``more``: the continuation is drawn elsewhere already, or too large.
     """
 
     steps: tuple[Step, ...]
@@ -38,7 +38,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Everything that ends in one place: how many paths of which lengths, and which share."""
+    """All paths that end in one place: their number, lengths, and share."""
 
     ending: Ending
     path_count: int
@@ -49,14 +49,14 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The tree of tiers, and every end: those in trouble first, then by share and name."""
+    """The tree of tiers, and every end: those with problems first, then by share and name."""
 
     branches: tuple[Branch, ...]
     ends: tuple[End, ...]
 
 
 def outline(graph: PathGraph, returns: Returns) -> Outline:
-    """Return what a person can read of any number of paths."""
+    """Return the outline of any number of paths."""
     drawing = _Drawing(graph, returns)
     return Outline(tuple(drawing.below(graph.first, Fraction(1))), tuple(_ends(graph, returns)))
 
@@ -88,7 +88,7 @@ class _Drawing:
             self._trouble[key] = frozenset().union(*map(self._after, graph.moves(key)))
 
     def below(self, key: Key, share: Fraction) -> Iterator[Branch]:
-        """Yield the branches at a key, one for all moves that are alike."""
+        """Yield the branches at a key, one for all similar moves."""
         self._drawn.add(key)
         alike: dict[object, list[Move]] = {}
         for move in self._graph.moves(key):

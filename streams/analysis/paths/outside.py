@@ -1,4 +1,4 @@
-"""Paths that lead out of the topology: what is known of them, and what would tell more."""
+"""Paths that lead out of the topology, and how to complete it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streams.prose import listed, wrapped
 
 
 def outside_text(ends: Iterable[tuple[Ending, Step]]) -> list[str]:
-    """Return lines about the addresses at which paths leave the topology; none if none does."""
+    """Return lines about the addresses at which paths leave the topology; none without any."""
     unknown = (step for ending, step in ends if ending.disposition is Disposition.UNKNOWN)
     addresses = sorted({str(step.address) for step in unknown})
     if not addresses:

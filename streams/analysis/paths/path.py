@@ -1,4 +1,4 @@
-"""Every path of a message, there and back again, with a verdict."""
+"""All paths of a message, in both directions, with a verdict."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from streams.analysis.places import Place
 from streams.topology import MSDB, Finding, Topology
 
 LIMIT = 100
-"""How many outcomes are listed unless somebody asks for more."""
+"""The default number of listed outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A path there and the path by which its acknowledgement comes back."""
+    """An outbound path, and the return path of its acknowledgement."""
 
     way: MessagePath
     back: MessagePath | None
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The answer: counted in the graph, listed up to the limit; beyond that there is an outline."""
+    """The result: counted in the graph, listed up to the limit; with an outline beyond that."""
 
     sender: Place
     to: str
@@ -55,7 +55,7 @@ class Paths:
 
     @property
     def good(self) -> bool:
-        """Tell whether everything arrives and nothing threatens it."""
+        """Tell whether everything arrives without hazards."""
         return self.verdict is PathVerdict.OK
 
     def to_json(self) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def find_paths(
 ) -> Paths:
     """Follow a dialog's messages from a service to another one by every path.
 
-    ``conversation`` restricts the answer to the broker id and the database that this dialog takes.
-    Verdict, paths and shares come from the graph, whatever the ``limit`` of what is listed.
+    ``conversation`` restricts the result to the broker id and the database of this dialog. Verdict,
+    counts and shares come from the graph, whatever the ``limit`` of the list.
     """
     estate = Estate(topology, now)
     return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)

@@ -1,7 +1,7 @@
-"""Count and list the paths through a network without ever enumerating them all.
+"""Count and list the paths through a network without enumerating them all.
 
-Counting is dynamic programming over keys (a state, what was visited of its circle, hops used), each
-before what follows from it: its cost grows with the graph and not with the number of paths.
+Counting is dynamic programming over keys (a state, the visited part of its cycle, hops used), each
+before those that follow from it: its cost grows with the graph and not with the number of paths.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest circles whose paths are followed exactly: their number grows like its factorial."""
+"""The largest cycles whose paths are followed exactly: their number grows factorially."""
 KEYS = 10_000
-"""How many keys circles may add to the states before only smaller ones are followed exactly."""
+"""How many keys cycles may add to the states before only smaller ones are followed exactly."""
 
 
 class PathClass(NamedTuple):
-    """What paths have in common that are counted together."""
+    """The key of paths that are counted together."""
 
     ending: Ending
     hops: int
@@ -47,7 +47,7 @@ class PathClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many paths there are of a kind, and their share of all messages."""
+    """The number of paths of a kind, and their share of all messages."""
 
     path_count: int = 0
     share: Fraction = Fraction(0)
@@ -64,7 +64,7 @@ class MessagePath:
 
 @dataclass(slots=True)
 class PathGraph:
-    """All paths from one state; ``circles`` are those of the network, where somebody knows them."""
+    """All paths from one state; ``circles`` are those of the network, if known."""
 
     network: Network
     start: State
@@ -87,7 +87,7 @@ class PathGraph:
 
     @property
     def first(self) -> Key:
-        """Return where every path begins."""
+        """Return the start of every path."""
         return self._keys[0]
 
     def reached(self) -> tuple[Key, ...]:
@@ -95,17 +95,17 @@ class PathGraph:
         return self._keys
 
     def moves(self, key: Key) -> tuple[Move, ...]:
-        """Return what can follow at a key, in the order of names."""
+        """Return the moves at a key, by name."""
         return self._moves.at(key)
 
     def totals(self) -> Mapping[PathClass, Total]:
-        """Return how many paths there are of each kind."""
+        """Return the totals of each kind of path."""
         if not self._totals:
             self._count()
         return self._totals
 
     def endings(self) -> frozenset[Ending]:
-        """Return every end that some path has."""
+        """Return all ends."""
         return frozenset(kind.ending for kind in self.totals())
 
     def count(self) -> int:
@@ -113,13 +113,13 @@ class PathGraph:
         return sum(total.path_count for total in self.totals().values())
 
     def listed(self) -> Iterator[MessagePath]:
-        """Yield the paths one by one, by the number of their hops, then by names."""
+        """Yield the paths one by one, by number of hops, then by name."""
         self._measure()
         for hops in _bits(self._lengths[self.first]):
             yield from self._of_length(self.first, hops, (), Fraction(1))
 
     def ends_at(self, key: Key) -> frozenset[Ending]:
-        """Return every end of the paths that lead on from a key."""
+        """Return all ends of the paths from a key."""
         if not self._ends:
             for one in reversed(self._keys):
                 after = (self._ends_after(move) for move in self.moves(one))
@@ -133,7 +133,7 @@ class PathGraph:
         return frozenset({move.ending})
 
     def _count(self) -> None:
-        """Hand on how many paths lead to each key, by their length and choices, and which share."""
+        """Propagate the number of paths to each key, by length and choices, and their share."""
         begin = {(1, _NO_PICKS): Total(1, Fraction(1))}
         arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
         for key in self._keys:
@@ -152,7 +152,7 @@ class PathGraph:
                         _add(arrived.setdefault(move.following, {}), (hops + 1, every), part)
 
     def _measure(self) -> None:
-        """Find the lengths of the paths from each key: bit n tells that there is one of n hops."""
+        """Compute the path lengths from each key: bit n is set if there is one of n hops."""
         if self._lengths:
             return
         for key in reversed(self._keys):
@@ -175,7 +175,7 @@ class PathGraph:
 
 
 def _in_order(moves: Moves, first: Key, most: int | None) -> tuple[Key, ...] | None:
-    """Return every key before those that follow from it; ``None`` where there are too many."""
+    """Return every key before those that follow from it; ``None`` if there are too many."""
     done: dict[Key, None] = {}
     entered: set[Key] = set()
     work: list[tuple[Key, Iterator[Move]]] = []

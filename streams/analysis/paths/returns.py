@@ -1,12 +1,12 @@
-"""How acknowledgements come back: the shortest path home from every database that got a message.
+"""Return paths of acknowledgements: the shortest one from every target database.
 
-Other than outbound paths these are not counted: a path that arrives is enough. So one search, from
-home against the arrows, answers for all databases at once, however many circles there are.
+Unlike outbound paths these are not counted: one that arrives is enough. So one backward search
+answers for all databases at once, whatever the cycles.
 
-Three searches ask about the return path, because three questions are asked: here, whether one path
-arrives, from hundreds of databases; in ``flows.flow_answer``, also which paths fail and what lies
-between; in ``diff.course``, how many paths there are. That an acknowledgement has arrived is said
-once, by :meth:`Ending.is_home`, and what follows from a state by :class:`Network`.
+There are three different searches of return paths: here, whether one path arrives, from hundreds of
+databases; in ``flows.flow_answer``, also which paths fail and what is between; in ``diff.course``,
+how many paths there are. Whether an acknowledgement has arrived is decided only by
+:meth:`Ending.is_home`, and what follows from a state by :class:`Network`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Returns:
         return ending is not None and ending.is_home(self._home)
 
     def _search(self, starts: set[State]) -> dict[State, int]:
-        """Return how many instances decide between a state and home, where a path leads there."""
+        """Return the number of decisions between a state and home, if a path leads there."""
         before: dict[State, set[State]] = {}
         ends: list[State] = []
         open_, seen = list(starts), set(starts)
@@ -79,7 +79,7 @@ class Returns:
             state = step.following
 
     def _nearest(self, state: State) -> Step | None:
-        """Return the step that leads home by the fewest hops, of several the first by name."""
+        """Return the step home with the fewest hops, of several the first by name."""
         far = len(self._distance) + 1
         found: tuple[int, Step | None] = (far, None)
         for step in self._network.steps(state):

@@ -1,4 +1,4 @@
-"""Several targets: when a tier's addresses lead one dialog to different databases (3.4, TA-12)."""
+"""Several targets: a tier's addresses lead one dialog to different databases (3.4, TA-12)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Split:
 
 
 def several_targets(graph: PathGraph) -> tuple[Split, ...]:
-    """Return every tier of routes without broker id that can make two targets of one dialog."""
+    """Return every tier of routes without broker id that can lead one dialog to two targets."""
     tiers = {key: _tiers(graph.moves(key)) for key in graph.reached()}
     if not any(tiers.values()):
         return ()
@@ -43,7 +43,7 @@ def several_targets(graph: PathGraph) -> tuple[Split, ...]:
 
 
 def _tiers(moves: Iterable[Move]) -> Mapping[Decision, Mapping[Address, Move]]:
-    """Return the decisions that hand several addresses to the transport and no broker id."""
+    """Return the decisions with several addresses and no broker id."""
     tiers: dict[Decision, dict[Address, Move]] = {}
     for move in moves:
         step = move.step
@@ -53,7 +53,7 @@ def _tiers(moves: Iterable[Move]) -> Mapping[Decision, Mapping[Address, Move]]:
 
 
 class _Reaches:
-    """Which broker ids are reached from where; each question is answered once."""
+    """The reachable broker ids from each key, cached."""
 
     def __init__(self, graph: PathGraph) -> None:
         self._from: dict[Key, Reach] = {}
@@ -62,7 +62,7 @@ class _Reaches:
             self._from[key] = frozenset().union(*map(self.after, graph.moves(key)))
 
     def after(self, move: Move) -> Reach:
-        """Return what is reached by a move."""
+        """Return the broker ids reached by a move."""
         if move.following is not None:
             beyond = self._from[move.following]
         elif move.ending is not None and move.ending.delivered and move.ending.broker is not None:
@@ -101,7 +101,7 @@ def _by_picks(reach: Reach) -> Mapping[frozenset[Pick], list[str]]:
 
 
 def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
-    """Return the first pair of broker ids that are not the same one."""
+    """Return the first pair of different broker ids."""
     for broker in brokers:
         for other in others:
             if broker_key(broker) != broker_key(other):
@@ -110,7 +110,7 @@ def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
 
 
 def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
-    """Tell whether one dialog's hash can take all of these choices."""
+    """Tell whether one dialog's hash is compatible with all of these choices."""
     return all(_agree(one, other) for one in picks for other in more)
 
 
@@ -119,7 +119,7 @@ def _agree(one: Pick, other: Pick) -> bool:
     if kind != other_kind:
         return True
     if isinstance(which, int) and isinstance(other_which, int):
-        # h mod m and h mod n go together exactly if they agree modulo gcd(m, n).
+        # h mod m and h mod n are compatible exactly if they agree modulo gcd(m, n).
         common = gcd(count, other_count)
         return which % common == other_which % common
     return which == other_which

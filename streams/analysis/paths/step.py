@@ -1,6 +1,6 @@
-"""The values of a network: where a message is decided upon, what can follow, and how paths end.
+"""The values of a network: states, steps, and ends.
 
-Named tuples, because large estates make and hash millions of them.
+Named tuples, because large estates create and hash millions of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streams.errors import Number
 from streams.routing import Address, Decision
 
 Pick = tuple[str, int, int | str]
-"""What a choice depends on: (kind, among how many, which). Two choices of one dialog are linked."""
+"""The input of a choice: (kind, among how many, which). Two choices of one dialog are linked."""
 
 
 class Disposition(Enum):
@@ -27,11 +27,11 @@ class Disposition(Enum):
 
 
 Home = tuple[str, str]
-"""The instance and database in which a dialog began: where its acknowledgements belong."""
+"""The instance and database that began a dialog: the destination of acknowledgements."""
 
 
 class State(NamedTuple):
-    """Where a message is decided upon; ``database`` is its home, ``None`` for one from outside."""
+    """A decision point of a message; ``database`` is its home, ``None`` for one from outside."""
 
     instance: str
     database: str | None
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The end of a path: in a database where it was delivered, else where it was left."""
+    """The end of a path: the database of the delivery, else the last instance."""
 
     disposition: Disposition
     instance: str
@@ -58,14 +58,14 @@ class Ending(NamedTuple):
         return self.disposition is Disposition.DELIVERED
 
     def is_home(self, home: Home) -> bool:
-        """Tell whether an acknowledgement arrived: the initiator's database took it (4.5)."""
+        """Tell whether an acknowledgement arrived: the initiator's database accepted it (4.5)."""
         return self.delivered and (self.instance, self.database) == home
 
 
 class Step(NamedTuple):
-    """One thing that can follow from a state, with its share of the state's messages.
+    """One possible step from a state, with its share of the state's messages.
 
-    ``forwards`` tells whether it uses a hop: what an instance sends of its own does not.
+    ``forwards`` tells whether it uses a hop: sending a local message does not.
     """
 
     share: Fraction
@@ -79,6 +79,6 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the names by which paths are ordered."""
+        """Return the sort key of paths."""
         end = self.ending.at if self.ending else self.following.instance if self.following else ""
         return (end, str(self.address or ""), self.decision.broker or "")

@@ -1,4 +1,4 @@
-"""A path as a tree for people: a line for each hop, with the rule and the route that decided."""
+"""Paths as a tree: a line for each hop, with its rule and route."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
 ENDS, FINDINGS = 10, 3
-"""How many ends and how many findings are told apart in an outline."""
+"""How many ends and how many findings an outline lists."""
 _NAMES = 3
 
 _RULES = {
     "M1": "a route names the service and the broker id",
-    "M2": "a route names the service and no broker id",
-    "M3": "routes name the service and broker ids; the dialog's hash takes one of these",
-    "M4": "no route names the service; the configuration service is asked for one",
+    "M2": "a route names the service without a broker id",
+    "M3": "routes name the service and broker ids; the dialog's hash selects one",
+    "M4": "no route names the service; the configuration service is asked for a route",
     "M5": "a route of last resort, which names neither service nor broker id",
     "M6": "no route, but a broker id is given and the service is in this instance",
     "M7": "no route matches",
-    "REPLY": "what the target sent finds the initiator by its broker id",
+    "REPLY": "a message from the target finds the initiator by its broker id",
 }
 
 
@@ -43,10 +43,9 @@ class _Node:
 
 
 def path_text(paths: Paths) -> str:
-    """Return a path as a tree: an instance a line, what begins alike drawn once.
+    """Return paths as a tree: one instance per line, common prefixes drawn once.
 
-    Where there are more paths than the limit, similar paths share a line, and a table shows where
-    all of them end.
+    If there are more paths than the limit, similar paths share a line, and a table shows all ends.
     """
     tree = _outlined(paths, paths.outline) if paths.outline else _listed(paths)
     lines = [_head(paths), "", tree.label, *_drawn(tree, "")]
@@ -59,17 +58,17 @@ def path_text(paths: Paths) -> str:
     for finding in hazards:
         lines += ["", *_finding(finding)]
     if len(hazards) < len(paths.hazards):
-        lines += ["", f"and {len(paths.hazards) - len(hazards)} findings more"]
+        lines += ["", f"and {len(paths.hazards) - len(hazards)} more findings"]
     return "\n".join(lines) + "\n"
 
 
 def _head(paths: Paths) -> str:
-    count = counted(paths.ways, "way")
+    count = counted(paths.ways, "path")
     return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {count}"
 
 
 def _ended(paths: Paths) -> Iterator[tuple[Ending, Step]]:
-    """Yield how the paths that are listed end, there and back."""
+    """Yield how the listed paths end, in both directions."""
     for outcome in paths.outcomes:
         for path in filter(None, (outcome.way, outcome.back)):
             yield path.ending, path.hops[-1][1]
@@ -123,7 +122,7 @@ def _node(branch: Branch, broker: str | None) -> _Node:
         places = [step.ending.at for step in branch.steps if step.ending is not None]
         by = _by(branch.steps, branch.ending.broker)
         label = f"delivered to {_any_of(places)} ({by}); {_back(branch.back)}"
-    else:  # of several that go on, or that loop, the first is drawn
+    else:  # of several that continue, or loop, the first is drawn
         names = [step.following.instance for step in branch.steps if step.following is not None]
         label = f"{_any_of(names)} ({_by(branch.steps, broker)})"
         label += ", and so on" if branch.more else ""
@@ -147,7 +146,7 @@ def _ends(outline: Outline) -> Iterator[str]:
 def _path_count(end: End) -> str:
     least, most = end.hops
     hops = f"{least} to {most}" if least < most else f"{most}"
-    count = counted(end.path_count, "way")
+    count = counted(end.path_count, "path")
     return f"{count} over {hops} instances" if most > 1 else count
 
 
@@ -184,7 +183,7 @@ def _legend(rules: set[str]) -> list[str]:
 
 
 def _by(steps: Sequence[Step], known: str | None) -> str:
-    """Return rule, route and broker id behind steps; the broker id only where it is chosen."""
+    """Return rule, route and broker id of steps; the broker id only where it is selected."""
     broker = steps[0].decision.broker
     routes = listed(dict.fromkeys(filter(None, map(decided, steps))), _NAMES)
     rule = " ".join(filter(None, (steps[0].decision.step, routes)))

@@ -1,4 +1,4 @@
-"""The answer for one flow in a word."""
+"""The verdict of one flow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streams.topology import Finding
 
 
 class PathVerdict(Enum):
-    """The answer in a word; the values are the contract's, from the worst to the best."""
+    """The verdict; the values are the contract's, from the worst to the best."""
 
     BROKEN = "broken"
     HAZARD = "hazard"

@@ -1,16 +1,16 @@
-"""Make records of everything that was staged, in the order in which it happened.
+"""Build records from everything staged, in time order.
 
 The rules:
 
-1. A dialog's services, contract and the place of its initiator are what any finding says of it.
-   Broker ids are not taken: a trace does not tell those that an application named from those
-   that a route or a lock has found, and a replay shall be routed afresh.
-2. A message that waits is a SEND (or an END) of the side that sent it, once, wherever it waits.
-3. A dialog whose beginning is not in the material begins at its first act.
-4. Commands are made only of dialogs of which the services and the initiator's place are known:
-   others could be done nowhere. The commands of the other side need its place as well.
-5. A message has the type that was seen, by its number in its direction, in somebody's event.
-6. Times order the records, within a millisecond the event sequence of a server, then the file.
+1. A dialog's services, contract and initiator's place are those of any finding. Broker ids are not
+imported: a trace does not distinguish those given by an application from those found by a route or
+a lock, and a replay must be routed again.
+2. A waiting message is a SEND (or an END) of its sender, once, wherever it waits.
+3. A dialog without a BEGIN in the input begins at its first action.
+4. Only dialogs with known services and initiator's place get commands: others could not be
+replayed. The other side's commands need its place as well.
+5. A message has the type seen, by its number in its direction, in any event.
+6. Records are ordered by time, within a millisecond by a server's event sequence, then by file.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from streams.wire import Topics
 from streams.wire.records import LARGEST_BODY, command_record
 
 HomeOf = Callable[[str | None, str | None, str | None], tuple[str, str] | None]
-"""From what is known of an endpoint's instance, database and service to the place that it is."""
+"""Resolves an endpoint's known instance, database and service to a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Who talks where nothing else says so: services, contract, instance and database."""
+    """The default parties: services, contract, instance and database."""
 
     from_service: str | None = None
     to_service: str | None = None
@@ -50,7 +50,7 @@ def assemble(
 ) -> Iterator[Record]:  # fmt: skip
     """Yield the records; ``ends``: each dialog ends with its last message.
 
-    The same material gives the same records, ids included.
+    The same input gives the same records, ids included.
     """
     staging.flush()
     _unite(staging, between)
@@ -65,7 +65,7 @@ def assemble(
 
 
 def _unite(staging: Staging, between: Between) -> None:
-    """Make one row of everything that was said of a dialog."""
+    """Merge everything known about a dialog into one row."""
     staging.run(
         "CREATE TABLE party (conversation BLOB PRIMARY KEY, from_service TEXT, to_service TEXT, "
         "contract TEXT, instance TEXT, database TEXT) WITHOUT ROWID"
@@ -78,7 +78,7 @@ def _unite(staging: Staging, between: Between) -> None:
 
 
 def _take_waiting(staging: Staging, report: Report) -> None:
-    """Make acts of messages that wait, each once: of the sender's copy, else of the receiver's."""
+    """Turn waiting messages into actions, each once: the sender's copy, else the receiver's."""
     staging.run("CREATE INDEX endpoint_handle ON endpoint (handle, instance)")
     found = (
         "FROM waiting w LEFT JOIN (SELECT DISTINCT instance, handle, conversation, initiator FROM "
@@ -107,7 +107,7 @@ def _take_waiting(staging: Staging, report: Report) -> None:
         "sequence FROM copy)) FROM copy"
     )
     if twice:
-        report.note("a message that waits at both sides: taken once", "", twice)
+        report.note("a message waiting on both sides: imported once", "", twice)
     gone = staging.number(
         "SELECT sum(max(0, e.sent - (SELECT count(DISTINCT c.sequence) FROM copy c WHERE "
         "c.conversation = e.conversation AND c.initiator = e.initiator))) FROM (SELECT "
@@ -115,11 +115,11 @@ def _take_waiting(staging: Staging, report: Report) -> None:
         "initiator) e WHERE e.sent IS NOT NULL"
     )
     if gone:
-        report.note("a message that had arrived and was read before the dump", "", gone)
+        report.note("a message received before the dump", "", gone)
 
 
 def _complete(staging: Staging, report: Report, *, ends: bool) -> None:
-    """Let dialogs begin, and end, where the material does not say it."""
+    """Add missing BEGIN and END actions."""
     staging.run(
         "CREATE TABLE span AS SELECT conversation, min(at) AS first, max(at) AS last, "
         "max(kind = 'BEGIN') AS begun FROM act WHERE kind <> ? GROUP BY conversation",
@@ -135,11 +135,11 @@ def _complete(staging: Staging, report: Report, *, ends: bool) -> None:
             "SELECT last, 9223372036854775807, 3, conversation, 1, 'END', 0 FROM span"
         )
     elif made:
-        report.note("a dialog that had begun before: it begins at its first act", "", made)
+        report.note("a dialog that began earlier: it starts at its first action", "", made)
 
 
 def _name_types(staging: Staging) -> None:
-    """Give messages the types that forwarders saw, by their numbers."""
+    """Set the types that forwarders saw, by message numbers."""
     if not staging.number("SELECT EXISTS (SELECT 1 FROM typed)"):
         return
     staging.run("CREATE INDEX typed_message ON typed (conversation, initiator, sequence)")
@@ -170,7 +170,7 @@ def _id(raw: bytes) -> uuid.UUID:
 
 
 class _Writer:
-    """Turns acts into records, one after the other."""
+    """Turn actions into records, one after the other."""
 
     def __init__(
         self, staging: Staging, between: Between, home_of: HomeOf, topics: Topics, report: Report
@@ -181,7 +181,7 @@ class _Writer:
         self._homes: dict[tuple[str | None, ...], tuple[str, str] | None] = {}
 
     def records(self) -> Iterator[Record]:
-        """Yield everything, in its order."""
+        """Yield all records, in order."""
         for at, n, raw, initiator, kind, *rest in self._staging.ask(_ALL):
             if kind == EVENT:
                 key = b"" if raw is None else str(_id(raw)).encode()
@@ -205,7 +205,7 @@ class _Writer:
     def _command(
         self, at: int, n: int, conversation: uuid.UUID, initiator: bool, kind: str, rest: list[Any]
     ) -> tuple[str, Command] | None:
-        """Return an act as a command and the instance that issued it, if that is known."""
+        """Return an action as a command and the instance that issued it, if known."""
         instance, database, type_, body, code, text, cleanup, *party = rest
         stated = self._between
         begins, to_service = party[0] or stated.from_service, party[1] or stated.to_service
@@ -215,7 +215,7 @@ class _Writer:
             return None
         own = home if initiator else self._home(instance, database, to_service)
         if own is None:
-            self._report.leave(f"a {kind} of a target whose place is not known", str(conversation))
+            self._report.leave(f"a {kind} of a target whose location is unknown", str(conversation))
             return None
         if body is not None and len(body) > LARGEST_BODY:
             self._report.leave(f"a body of more than {LARGEST_BODY:,} bytes", str(conversation))
@@ -246,4 +246,4 @@ class _Writer:
 
     def _lacking(self, kind: str, begins: str | None, to_service: str | None) -> None:
         lacks = "services" if begins is None or to_service is None else "initiator's place"
-        self._report.leave(f"a {kind} of a dialog of which nothing says the {lacks}", "")
+        self._report.leave(f"a {kind} of a dialog whose {lacks} cannot be determined", "")

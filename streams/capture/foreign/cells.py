@@ -19,12 +19,13 @@ _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"[^a-z0-9]+")
 _TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
-"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their
-number in a millisecond."""
+"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their number
+in a millisecond.
+"""
 
 
 def text_of(raw: Any) -> str | None:
-    """Return a cell's text; ``None`` for NULL and for nothing."""
+    """Return a cell's text; ``None`` for NULL and empty cells."""
     if raw is None or raw == "":
         return None
     text = raw if isinstance(raw, str) else str(raw)
@@ -32,12 +33,12 @@ def text_of(raw: Any) -> str | None:
 
 
 def clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
+    """Replace halves of surrogate pairs, which JSON can contain and UTF-8 cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole(raw: Any) -> int | None:
-    """Return a whole number that fits into 64 bits: the text begins with it (``1 - Local``)."""
+    """Return a 64-bit integer from the start of the text (``1 - Local``)."""
     if isinstance(raw, (bool, int)):
         number = int(raw)
     else:
@@ -49,7 +50,7 @@ def whole(raw: Any) -> int | None:
 
 
 def small(raw: Any) -> int | None:
-    """Return a whole number that fits into 32 bits."""
+    """Return a 32-bit integer."""
     number = whole(raw)
     return number if number is not None and -(2**31) <= number < 2**31 else None
 
@@ -61,7 +62,7 @@ def flag(raw: Any) -> bool | None:
 
 
 def guid(raw: Any) -> uuid.UUID | None:
-    """Return a GUID in any of its forms; that of zeros is none."""
+    """Return a GUID in any of its forms; ``None`` for all zeros."""
     if isinstance(raw, uuid.UUID):
         return raw if raw.int else None
     try:
@@ -72,12 +73,12 @@ def guid(raw: Any) -> uuid.UUID | None:
 
 
 def word(raw: Any) -> str:
-    """Return a text as it compares with others: ``SEND Message`` is ``sendmessage``."""
+    """Return a text in its comparable form: ``SEND Message`` is ``sendmessage``."""
     return _WORD.sub("", str(raw or "").casefold())
 
 
 def bytes_of(raw: Any) -> bytes | None:
-    """Return a body: of bytes themselves, of ``0x...`` what it says, of JSON its text."""
+    """Return a body: raw bytes, decoded ``0x...``, or text from JSON."""
     if raw is None or isinstance(raw, bytes):
         return raw
     if isinstance(raw, (dict, list)):
@@ -92,7 +93,7 @@ def bytes_of(raw: Any) -> bytes | None:
 def instant(raw: Any, utc_offset: int = 0) -> int | None:
     """Return epoch milliseconds; a time without a zone is ``utc_offset`` minutes ahead of UTC.
 
-    ``None`` for what is no time, and for times before 1970 or after 9999.
+    ``None`` for invalid times, and for times before 1970 or after 9999.
     """
     if isinstance(raw, str):
         at = _text_instant(raw.strip(), utc_offset)

@@ -18,8 +18,8 @@ _OVERLAP = 16  # characters that may be the beginning of an element's beginning
 def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
     """Yield every ``event`` or ``Event``, with the line where it begins.
 
-    They need no common root, and may stand escaped in another element or an attribute, which is how
-    FOR XML returns ``event_data``.
+    They need no common root, and may be escaped in another element or an attribute, as FOR XML
+    returns ``event_data``.
     """
     buffer, line = "", 1
     for piece in chain(pieces(path), (None,)):
@@ -29,12 +29,12 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
             line += buffer.count("\n", at, begin.start())
             at = begin.start()
             end, whole = _end(buffer, begin, last=piece is None)
-            if end == at:  # it may go on in the next piece
+            if end == at:  # it may continue in the next piece
                 break
             if whole:
                 yield line, _plain(buffer[at:end], begin[1])
             else:
-                report.leave("an event that does not end", f"{path}:{line}")
+                report.leave("an unterminated event", f"{path}:{line}")
             line += buffer.count("\n", at, end)
             at = end
         else:
@@ -45,11 +45,12 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
 
 
 def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
-    """Return where an element ends and whether it is whole; its beginning if that is not known."""
+    """Return where an element ends and whether it is complete; its start if unknown."""
     left, close = ("<", ">") if begin[1] == "<" else ("&lt;", "&gt;")
     closing = f"{left}/{begin[2]}{close}"
     following = _BEGIN.search(buffer, begin.end())
-    # No further than the next beginning: else a file of beginnings is searched to its end for each.
+    # No further than the next start tag: otherwise a file of start tags is searched to its end for
+    # each.
     limit = len(buffer) if following is None else following.start()
     head = buffer.find(close, begin.end(), limit)
     if head > 0 and buffer[head - 1] == "/":

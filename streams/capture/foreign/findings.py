@@ -1,4 +1,4 @@
-"""What foreign recordings say, as values, and what of them could not be said."""
+"""The content of foreign recordings, as values, and what could not be imported."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streams.protocol import Flag
 from streams.protocol.frames import CommandKind
 
 _KINDS, _OTHER = 200, "something else"
-"""How many kinds are told apart: a file may be full of names that nobody knows."""
+"""How many kinds are reported: a file may be full of unknown names."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
 class ForeignRow(NamedTuple):
-    """A row of a table that somebody saved: its line or number from 1, its cells by column.
+    """A row of a saved table: its line or number from 1, its cells by column.
 
-    Columns are lower case. A cell is text, or whatever type JSON or Parquet gives it.
+    Columns are lower case. A cell is text, or any type of JSON or Parquet.
     """
 
     place: int
@@ -28,9 +28,9 @@ class ForeignRow(NamedTuple):
 
 
 class ForeignStatement(NamedTuple):
-    """What an application did; ``at`` in epoch milliseconds, ``rank`` orders within one of them.
+    """A statement; ``at`` in epoch milliseconds, ``rank`` orders within one of them.
 
-    ``sequence`` is the message's number in its direction, where it is known.
+    ``sequence`` is the message's number in its direction, if known.
     """
 
     at: int
@@ -58,7 +58,7 @@ class TraceEvent(NamedTuple):
 
 
 class Party(NamedTuple):
-    """What something says about a dialog as a whole; where its *initiator* is."""
+    """What is known about a dialog as a whole, including the place of its *initiator*."""
 
     conversation: uuid.UUID
     from_service: str | None = None
@@ -69,7 +69,7 @@ class Party(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """The type of a message that somebody else saw pass by."""
+    """The type of a message, as seen by another instance."""
 
     conversation: uuid.UUID
     from_initiator: bool
@@ -78,7 +78,7 @@ class Typed(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One side of a dialog by its handle, which is all that messages in queues name."""
+    """One side of a dialog by its handle, the only id of messages in queues."""
 
     instance: str
     handle: uuid.UUID
@@ -91,7 +91,7 @@ class Endpoint(NamedTuple):
 class Waiting(NamedTuple):
     """A message in a queue or transmission queue, under its endpoint's handle.
 
-    ``incoming``: it was the other side that sent it.
+    ``incoming``: sent by the other side.
     """
 
     instance: str
@@ -118,7 +118,7 @@ class Left:
 
 @dataclass(slots=True)
 class Report:
-    """What an import has made of what it read; ``left`` and ``noted`` by kind, in words."""
+    """The result of an import; ``left`` and ``noted`` by kind, in words."""
 
     rows: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
@@ -127,20 +127,20 @@ class Report:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def skip(self, kind: str) -> None:
-        """Count what does not concern Service Broker."""
+        """Count something that does not concern Service Broker."""
         self.skipped[kind if kind in self.skipped or len(self.skipped) < _KINDS else _OTHER] += 1
 
     def leave(self, kind: str, where: str, count: int = 1) -> None:
-        """Count what concerns Service Broker and could not be mapped."""
+        """Count something that concerns Service Broker and could not be imported."""
         _count(self.left, kind, where, count)
 
     def note(self, kind: str, where: str, count: int = 1) -> None:
-        """Count what was mapped in a way that somebody should know."""
+        """Count something that was imported with a remark."""
         _count(self.noted, kind, where, count)
 
     @property
     def good(self) -> bool:
-        """Tell whether everything that concerns Service Broker was mapped."""
+        """Tell whether everything that concerns Service Broker was imported."""
         return not self.left
 
     def to_json(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
 
 @lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
-    """Return a conversation's id: the text itself if it is a GUID, else one that follows from it.
+    """Return a conversation's id: the text itself if it is a GUID, else one derived from it.
 
     The same name is the same conversation in every import, and in `hopline inspect`.
     """

@@ -1,4 +1,4 @@
-"""Where an endpoint is: by what a recording says of it, and by a topology where it says less."""
+"""Locate an endpoint: by the recording, and by a topology if that has less."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """Finds the instance and the database; ``database`` is meant where nothing names one."""
+    """Find the instance and the database; ``database`` is the default."""
 
     topology: Topology | None = None
     database: str | None = None
@@ -18,7 +18,7 @@ class Homes:
     def __call__(
         self, instance: str | None, database: str | None, service: str | None
     ) -> tuple[str, str] | None:
-        """Return instance and database as the topology calls them; ``None`` if not known."""
+        """Return instance and database as in the topology; ``None`` if unknown."""
         if instance is None:
             found = self.hosts(service) if service is not None else []
             return found[0] if len(found) == 1 else None
@@ -29,7 +29,7 @@ class Homes:
         return None if named is None else (known, self._database(known, named))
 
     def hosts(self, service: str | None) -> list[tuple[str, str]]:
-        """Return every place that has a service."""
+        """Return every place of a service."""
         if self.topology is None:
             return []
         return [
@@ -54,7 +54,7 @@ class Homes:
 
 
 def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
-    """Read ``[INSTANCE/DATABASE/]SERVICE``; names of services may have slashes of their own.
+    """Parse ``[INSTANCE/DATABASE/]SERVICE``; names of services may contain slashes.
 
     Raises UsageError for a service that the topology has nowhere, or in several places.
     """
@@ -73,6 +73,7 @@ def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
     if homes.topology is not None:
         raise UsageError(
             f"The topology has no service '{text}'.",
-            "Name one that it has, as in 'hopline flows TOPOLOGY', or INSTANCE/DATABASE/SERVICE.",
+            "Give one of its services (see 'hopline flows TOPOLOGY'), or "
+            "INSTANCE/DATABASE/SERVICE.",
         )
     return None, None, text

@@ -1,4 +1,4 @@
-"""Any message log: rows with a conversation, a time and a body, by columns that the user names."""
+"""Read message logs: rows with a conversation, a time and a body, by user-given columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from streams.wire.records import LARGEST_BODY
 
 @dataclass(frozen=True, slots=True)
 class LogColumns:
-    """Which columns say what, and between whom the dialogs are.
+    """The columns, and the parties of the dialogs.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC. ``type`` is a column,
-    ``message_type`` what messages are where there is none.
+    ``message_type`` the default.
     """
 
     conversation: str
@@ -42,7 +42,7 @@ class LogColumns:
 def read_log(
     rows: Iterable[ForeignRow], columns: LogColumns, file: str, report: Report
 ) -> Iterator[ForeignStatement]:
-    """Yield each row as a SEND of the initiator; raises InputError where a column is missing."""
+    """Yield each row as a SEND of the initiator; raise InputError if a column is missing."""
     conversation, time, body, *types = columns.columns
     checked = False
     for number, cells in rows:
@@ -54,7 +54,7 @@ def read_log(
         if name is None:
             report.leave("a row without a conversation", f"{file}:{number}")
         elif at is None:
-            report.leave("a row without a possible time", f"{file}:{number}")
+            report.leave("a row without a valid time", f"{file}:{number}")
         elif content is not None and len(content) > LARGEST_BODY:
             report.leave(f"a body of more than {LARGEST_BODY:,} bytes", f"{file}:{number}")
         else:
@@ -66,12 +66,12 @@ def read_log(
 
 
 def _demand(columns: LogColumns, found: tuple[str, ...], file: str) -> None:
-    # JSON may leave out what has no value, but a log whose first row has no time is another one.
+    # JSON may leave out empty values, but a log whose first row has no time is another format.
     needed = columns.columns[:2] if file.casefold().endswith(("json", "jsonl")) else columns.columns
     missing = [name for name in needed if name not in found]
     if missing:
         shown = ", ".join(found[:20]) or "none"
         raise InputError(
             f"there is no column '{missing[0]}'; there are: {shown}", file=file, line=1,
-            remedy="Name the columns with --conversation, --time, --body and --type.",
+            remedy="Give the columns with --conversation, --time, --body and --type.",
         )  # fmt: skip

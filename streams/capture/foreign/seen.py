@@ -1,8 +1,8 @@
-"""What one event of a trace means, whichever tool has recorded it (reference 7.3).
+"""The meaning of one trace event, from any tool (reference 7.3).
 
-Every event becomes a trace event of ours. A SEND, an END or a BEGIN DIALOG is a statement of an
-application besides; and most events say something about the dialog as a whole: who it is between,
-under which contract, where its initiator is, of which type a message was.
+Every event becomes a trace event of ours. A SEND, an END or a BEGIN DIALOG also becomes a
+statement; and most events have facts about the dialog as a whole: its parties, its contract, its
+initiator's place, a message's type.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from streams.protocol.frames import CommandKind
 
 SEND, END, END_WITH_ERROR, BEGIN, CREATED, CLEANUP = 1, 2, 3, 11, 12, 13
 """Subclasses of Broker:Conversation that applications cause."""
-UNKNOWN_ERROR = 1, "the trace does not say with which error"
-"""What END CONVERSATION WITH ERROR gets: a trace has neither its code nor its text."""
+UNKNOWN_ERROR = 1, "the trace does not have the error"
+"""The default error of END CONVERSATION WITH ERROR: a trace has neither code nor text."""
 _DEEDS = {
     SEND: CommandKind.SEND,
     END: CommandKind.END,
@@ -76,14 +76,14 @@ SUBCLASSES: Mapping[EventKind, Mapping[str, int]] = {
         "started": 1, "ended": 2, "aborted": 3, "notified": 4, "taskoutput": 5, "failedtostart": 6,
     },
 }  # fmt: skip
-"""What a subclass says in words, and its number (reference 7.1)."""
+"""The text of a subclass, and its number (reference 7.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An event, as any tool tells it; ``at`` in epoch milliseconds, ``rank`` counts on a server.
+    """An event, from any tool; ``at`` in epoch milliseconds, ``rank`` counts on a server.
 
-    ``from_initiator``: of 124 which side the endpoint is, else which side sent the message.
+    ``from_initiator``: for 124 the endpoint's side, otherwise the sender's.
     """
 
     kind: EventKind
@@ -128,7 +128,7 @@ def bears_dialog(kind: EventKind) -> bool:
 
 
 def findings_of(seen: Seen) -> Iterator[Finding]:
-    """Yield what an event says."""
+    """Yield the findings of an event."""
     yield TraceEvent(seen.at, seen.rank, seen.conversation, _event(seen))
     if seen.conversation is None or seen.from_initiator is None:
         return

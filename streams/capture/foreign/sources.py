@@ -1,4 +1,4 @@
-"""Tell what a foreign file is, and read it with what reads that."""
+"""Detect the format of a foreign file, and read it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streams.xml_reader import XmlError
 KNOWN = xevents.COLUMNS | trace.COLUMNS | views.COLUMNS
 _LATE = (ViewKind.SERVICES, ViewKind.CONTRACTS)
 _CLOCK_STEP = 2 * 3_600_000
-"""Milliseconds that a server's clock is set back when summer ends, and some more."""
+"""Milliseconds that a server's clock is set back at the end of summer time, and some more."""
 
 
 class ForeignFormat(Enum):
@@ -42,20 +42,20 @@ class ForeignFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, and the instance that it is of if the user says so."""
+    """A file, and its instance if the user gives it."""
 
     path: Path
     instance: str | None = None
 
     @property
     def called(self) -> str:
-        """Return the instance's name: as said, else as the file is called."""
+        """Return the instance's name: as given, else from the file's name."""
         return self.instance or self.path.name.partition(".")[0]
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads sources, one after the other; what names need stands in ``names``.
+    """Read sources, one after the other; names for ids are in ``names``.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC.
     """
@@ -66,10 +66,10 @@ class Reader:
     utc_offset: int = 0
     names: Names = field(default_factory=Names)
     _clocks: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The rank and the time of what every server told last."""
+    """The rank and the time of each server's last event."""
 
     def read(self, source: Source) -> Iterator[Finding]:
-        """Yield what a file says; raises InputError for one that is nothing that is known."""
+        """Yield a file's findings; raise InputError for an unknown format."""
         form = form_of(source.path)
         if form is Form.XML:
             return self._xml(source)
@@ -85,7 +85,7 @@ class Reader:
         return self._rows(chain((first,), rows), tuple(first.cells), source)
 
     def kind(self, source: Source) -> ForeignFormat | ViewKind:
-        """Tell what a file is, without reading it; raises InputError where that is not known."""
+        """Return a file's format from its start; raise InputError if unknown."""
         form = form_of(source.path)
         if self.log is not None:
             return ForeignFormat.LOG
@@ -113,7 +113,7 @@ class Reader:
                 fields = xevents.read_element(text)
                 yield from self._xevent(fields, number, source, where)
         except XmlError as error:
-            self.report.leave(f"an event that is no XML: {error}", where)
+            self.report.leave(f"an event that is not valid XML: {error}", where)
 
     def _rows(
         self, rows: Iterator[ForeignRow], columns: tuple[str, ...], source: Source
@@ -156,11 +156,11 @@ class Reader:
             yield finding
 
     def _steady(self, server: str, at: int, rank: int, where: str) -> int:
-        """Return a time that does not go back while the server's event sequence goes on."""
+        """Return a time that does not go back while the server's event sequence increases."""
         before, latest = self._clocks.get(server, (rank, at))
         if rank >= before and latest - _CLOCK_STEP <= at < latest:
             if rank > before:
-                self.report.note("a clock that goes back: put in the order of the events", where)
+                self.report.note("timestamps out of order: sorted in event order", where)
             at = latest
         self._clocks[server] = (rank, at)
         return at
@@ -192,7 +192,7 @@ def _modified(path: Path) -> int:
 
 
 def _kind(columns: Collection[str], path: Path) -> ForeignFormat | ViewKind:
-    """Tell what a table is by its columns; raises InputError where nobody knows it."""
+    """Return a table's format from its columns; raise InputError if unknown."""
     found = set(columns)
     if {"eventclass", "27"} & found:
         return ForeignFormat.TRACE
@@ -205,6 +205,6 @@ def _kind(columns: Collection[str], path: Path) -> ForeignFormat | ViewKind:
         return view
     shown = ", ".join(name[:40] for name in list(columns)[:12]) or "none"
     raise InputError(
-        f"nothing that is known has these columns: {shown}", file=str(path), line=1,
-        remedy="Of a message log, say which columns are what: --conversation, --time, --body.",
+        f"unknown format; its columns are: {shown}", file=str(path), line=1,
+        remedy="For a message log, give the columns: --conversation, --time, --body.",
     )  # fmt: skip

@@ -1,8 +1,7 @@
-"""A temporary database in which findings wait until all of them are there.
+"""A temporary database for findings until all of them are read.
 
-Only then is known who began a dialog, which of its messages is the first, and what came before
-what. SQLite keeps a few megabytes in memory and the rest in a file of the temporary folder
-(``TMPDIR``), which is gone when it is closed.
+Only then are the initiator, the first message and the order known. SQLite keeps a few megabytes in
+memory and the rest in a file of the temporary folder (``TMPDIR``), which is deleted on close.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ _INSERTS = {
     Waiting: "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 }
 EVENT = "EVENT"
-"""The kind of an act that is no statement: its body is an encoded trace event."""
+"""The kind of an action that is not a statement: its body is an encoded trace event."""
 STEPS = {"BEGIN": 0, EVENT: 1, "SEND": 2, "END": 3}
-"""What comes first of one instant."""
+"""The order within one instant."""
 
 
 class Staging:
-    """Findings, in the order in which they were added, for :mod:`assemble` to ask about."""
+    """Findings, in insertion order, for :mod:`assemble` to query."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -68,7 +67,7 @@ class Staging:
         self._held: dict[type[Any], list[tuple[Any, ...]]] = {kind: [] for kind in _INSERTS}
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Keep findings; raises UsageError where the temporary folder has no room."""
+        """Store findings; raise UsageError if the temporary folder is full."""
         held = self._held
         for finding in findings:
             rows = held[type(finding)]
@@ -77,7 +76,7 @@ class Staging:
                 self._write(type(finding))
 
     def flush(self) -> None:
-        """Write what is still held."""
+        """Write buffered rows."""
         for kind in self._held:
             self._write(kind)
 
@@ -93,21 +92,21 @@ class Staging:
             raise _no_room(error) from error
 
     def run(self, statement: str, *values: Any) -> int:
-        """Run a statement that changes something; returns how many rows it has changed."""
+        """Execute a statement; return the number of changed rows."""
         try:
             return self._database.execute(statement, values).rowcount
         except sqlite3.OperationalError as error:
             raise _no_room(error) from error
 
     def ask(self, question: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a question."""
+        """Yield the rows of a query."""
         try:
             yield from self._database.execute(question, values)
         except sqlite3.OperationalError as error:
             raise _no_room(error) from error
 
     def number(self, question: str, *values: Any) -> int:
-        """Return the one number that a question is about."""
+        """Return the single number of a query."""
         [(found,)] = self.ask(question, *values)
         return int(found or 0)
 
@@ -138,5 +137,5 @@ def _row(finding: Finding) -> tuple[Any, ...]:
 def _no_room(error: sqlite3.OperationalError) -> UsageError:
     return UsageError(
         f"The temporary database cannot be used: {error}.",
-        "It needs about twice the size of what is imported: name a folder with room by TMPDIR.",
+        "It needs about twice the size of the input: set TMPDIR to a folder with enough space.",
     )

@@ -1,6 +1,6 @@
-"""Rows of tables that somebody saved: CSV, JSON, JSON Lines, Parquet; streamed, of any size.
+"""Rows of saved tables: CSV, JSON, JSON Lines, Parquet; streamed, of any size.
 
-What is wrong with a row costs the row and is counted; only what is no table at all raises.
+An invalid row is skipped and counted; only a file that is not a table raises.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BATCH = 8_192  # rows of a Parquet file at a time
 
 
 class Form(Enum):
-    """How a file is written."""
+    """The format of a table file."""
 
     CSV = "CSV"
     JSON = "a JSON array"
@@ -40,11 +40,11 @@ class Form(Enum):
 
 
 def form_of(path: Path) -> Form:
-    """Tell how a file is written, by how it begins; raises InputError where it cannot be read."""
+    """Detect the format from the start; raise InputError for an unreadable file."""
     query = _BINARY.get(path.suffix.casefold())
     if query is not None:
         raise InputError(
-            f"Files of SQL Server's own form ({path.suffix}) are read by a server only.",
+            f"Only SQL Server can read its binary files ({path.suffix}).",
             file=str(path), remedy=f"Save the rows of {query} as CSV, XML or JSON.",
         )  # fmt: skip
     begin = next(pieces(path)).lstrip()
@@ -60,7 +60,7 @@ def form_of(path: Path) -> Form:
 def read_table(
     path: Path, form: Form, known: Collection[str], report: Report
 ) -> Iterator[ForeignRow]:
-    """Yield the rows of a table; ``known`` are columns by which a CSV's delimiter is told."""
+    """Yield the rows of a table; ``known`` columns help to detect a CSV's delimiter."""
     if form is Form.PARQUET:
         return _parquet(path)
     if form is Form.JSON:
@@ -100,7 +100,7 @@ def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Foreign
 
 
 class _Lines:
-    """A file's lines for the CSV reader, which remembers where it is."""
+    """A file's lines for the CSV reader, with the line number."""
 
     def __init__(self, path: Path, report: Report) -> None:
         self.number = 0
@@ -129,7 +129,7 @@ def _delimiter(header: str, known: Collection[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Tell whether a line says nothing: empty, sqlcmd's rule of dashes, its count of rows."""
+    """Tell whether a line is empty, sqlcmd's rule of dashes, or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (len(cells) == 1 and text.startswith("(") and text.endswith(")"))
 
@@ -149,16 +149,16 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Fore
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        report.leave(f"a line that is no JSON: {_error_text(error)}", f"{path}:{number}")
+        report.leave(f"a line that is not valid JSON: {_error_text(error)}", f"{path}:{number}")
         return
     yield from _row(value, number, path, report)
 
 
 def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
-    """Walk an array of objects; numbers count its elements.
+    """Read an array of objects; numbers count its elements.
 
-    FOR JSON escapes every line break of a value: one that stands in the text as it is was put there
-    by the tool that saved it, between tokens or within one.
+    FOR JSON escapes every line break of a value: a literal one was inserted by the tool that saved
+    it, between tokens or within one.
     """
     text = (piece.replace("\r", "").replace("\n", "") for piece in pieces(path))
     buffer, at, number = next(text).lstrip(), 1, 0
@@ -166,12 +166,12 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
         at = _end(_SPACE, buffer, at)
         if buffer.startswith("]", at):
             return
-        problem, end, value = "the text ends in the middle", len(buffer), None
+        problem, end, value = "the text ends unexpectedly", len(buffer), None
         try:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
             problem = _error_text(error)
-        if end < len(buffer):  # else a number may go on
+        if end < len(buffer):  # otherwise a number may continue
             number, at = number + 1, end
             yield from _row(value, number, path, report)
             continue
@@ -184,7 +184,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
-    assert found is not None, "it matches nothing, too"
+    assert found is not None, "it also matches the empty string"
     return found.end()
 
 
@@ -194,7 +194,7 @@ def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Foreig
             number, {clean(name).strip().casefold(): cell for name, cell in value.items()}
         )
     else:
-        report.leave("JSON that is no object", f"{path}:{number}")
+        report.leave("JSON that is not an object", f"{path}:{number}")
 
 
 # --- Parquet -------------------------------------------------------------------------------------
@@ -215,12 +215,12 @@ def _parquet(path: Path) -> Iterator[ForeignRow]:
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"The Parquet file cannot be read: {_error_text(error)}.", file=str(path),
-            remedy="Write or copy it again; it is damaged.",
+            remedy="It is damaged: write or copy it again.",
         ) from error  # fmt: skip
 
 
 def _error_text(error: BaseException) -> str:
-    """Return an error's text, on one line, without the data that was read."""
+    """Return an error's text, on one line, without data from the file."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return re.sub(r": line \d+ column \d+ \(char \d+\)$", "", text)[:200]
 

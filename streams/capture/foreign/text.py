@@ -1,4 +1,4 @@
-"""Text files of any size and encoding, a piece or a line at a time."""
+"""Text files of any size and encoding, in pieces or lines."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from streams.errors import InputError
 from streams.topology.decode import marked_encoding, unmarked_utf_16
 
 LONGEST = 16 * 1024 * 1024
-"""Characters of a line, a cell or an element; nothing that can be a message is longer."""
+"""Characters of a line, a cell or an element; no message is longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
 _ERRORS = "hopline-cp1252"
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """Yield a file's text; the encoding is as a mark, zeros or an XML declaration say, else UTF-8.
+    """Yield a file's text; the encoding is by its mark, zeros or XML declaration, else UTF-8.
 
-    What is no UTF-8 is read as Windows-1252, byte by byte; what other encodings do not know becomes
-    U+FFFD. Raises InputError where the file cannot be read.
+    Invalid UTF-8 is read as Windows-1252, byte by byte; what other encodings cannot decode becomes
+    U+FFFD. Raises InputError for an unreadable file.
     """
     try:
         with path.open("rb") as file:
@@ -34,12 +34,12 @@ def pieces(path: Path) -> Iterator[str]:
     except OSError as error:
         raise InputError(
             f"The file cannot be read: {error.strerror}.", file=str(path),
-            remedy="Give the path of a file that exists and that you may read.",
+            remedy="Give the path of a readable file.",
         ) from error  # fmt: skip
 
 
 def lines(text: Iterable[str]) -> Iterator[tuple[int, str | None]]:
-    """Yield each line with its number from 1 and its end; ``None`` for one beyond all measure."""
+    """Yield each line with its number from 1 and its end; ``None`` for one that is too long."""
     number, rest, dropping = 1, "", False
     for piece in text:
         *whole, rest = (rest + piece).split("\n")
@@ -62,7 +62,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
         found = codecs.lookup(name).name
     except LookupError:
         found = "utf-8"
-    # UTF-16 by its declaration, without its zeros: a text that somebody has saved otherwise since.
+    # Declared as UTF-16, but without its zeros: the text was saved again in another encoding.
     if _declared_only(found, head):
         found = "utf-8"
     errors = _ERRORS if found.startswith("utf-8") else "replace"
@@ -70,7 +70,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def _declared_only(name: str, head: bytes) -> bool:
-    """Tell whether a text says that it is UTF-16 and is not."""
+    """Tell whether a text declares UTF-16 and is not."""
     return name.startswith("utf-16") and not (marked_encoding(head) or unmarked_utf_16(head))
 
 

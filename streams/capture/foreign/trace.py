@@ -1,8 +1,7 @@
 """SQL Trace and Profiler: rows of ``fn_trace_gettable``, a trace table, or Profiler's XML.
 
-Columns are read by name, or by number where a table has only these; of the two conventions in which
-the documentation numbers some of them (C-23) both are taken. What a column holds depends on the
-event (reference 7.1).
+Columns are read by name, or by number if a table has only these; both numbering conventions of the
+documentation (C-23) are accepted. A column's content depends on the event (reference 7.1).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from streams.errors import EventKind
 from streams.xml_reader import read_xml
 
 COLUMNS = frozenset({"eventclass", "eventsubclass", "eventsequence", "starttime", "rolename"})
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 BY_NUMBER = {
     "1": "textdata", "2": "binarydata", "3": "databaseid", "5": "priority", "8": "hostname",
     "12": "spid", "14": "starttime", "20": "severity", "21": "eventsubclass", "22": "objectid",
@@ -51,7 +50,7 @@ def read_element(text: str) -> dict[str, Any]:
 
 
 def named(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's cells by the names of their columns, where they are known by number only."""
+    """Return a row's cells by column names, converted from numbers."""
     return {BY_NUMBER.get(name, name.replace(" ", "")): cell for name, cell in cells.items()}
 
 
@@ -63,7 +62,7 @@ def read_row(
     where: str,
     report: Report,
 ) -> Iterator[Finding]:
-    """Yield what a row says; ``instance`` is what it is called whatever the row says.
+    """Yield a row's findings; ``instance`` overrides the row's.
 
     Times are the server's own, ``utc_offset`` minutes ahead of UTC.
     """
@@ -75,11 +74,11 @@ def read_row(
     subclass = subclass_of(kind, cells.get("eventsubclass"))
     server = instance or text_of(cells.get("servername"))
     if at is None:
-        report.leave(f"{kind.title} without a possible time", where)
+        report.leave(f"{kind.title} without a valid time", where)
     elif guid(cells.get("guid")) is None and _requires_dialog(kind):
         report.leave(f"{kind.title} without a conversation id", where)
     elif subclass is None and kind is EventKind.CONVERSATION:
-        report.leave(f"{kind.title} whose subclass is not understood", where)
+        report.leave(f"{kind.title} with an unknown subclass", where)
     elif server is None:
         report.leave(f"{kind.title} without a server's name", where)
     else:
@@ -110,7 +109,7 @@ def _not_ours(cells: Mapping[str, Any], where: str, report: Report) -> None:
     if raw is None and name is None:
         report.leave("a row that names no event class", where)
     elif (name or raw or "").startswith("Broker:"):
-        report.leave(f"{name or raw}, of which no columns are known"[:120], where)
+        report.leave(f"{name or raw}, an event class without known columns"[:120], where)
     else:
         report.skip(f"event {name or raw}"[:120])
 
@@ -134,13 +133,13 @@ def _seen(
 
 
 def _side(raw: Any) -> bool | None:
-    """Return a role; a classification may have the origin of the message instead."""
+    """Return a role; a classification may have the message's origin instead."""
     role = word(raw)
     return flag(role) if role in ("initiator", "target") else None
 
 
 def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an event's columns hold that hold something else for others."""
+    """Return an event's columns that have another meaning in other events."""
     if kind is EventKind.CONVERSATION:
         return {
             "handle": guid(cells.get("objectname")),

@@ -1,8 +1,8 @@
-"""Dumps of views: what an instance's dialogs were at one instant, and which messages waited.
+"""Dumps of views: an instance's dialogs at one time, and its waiting messages.
 
-``sys.conversation_endpoints`` says which handle belongs to which conversation; messages of
-``sys.transmission_queue`` and of queues have only the handle. Whoever lacks a name joins: services
-and contracts have ids unless their own views are imported too.
+``sys.conversation_endpoints`` maps handles to conversations; messages of ``sys.transmission_queue``
+and of queues have only the handle. Missing names are joined: services and contracts have ids unless
+their own views are imported too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.protocol.frames import END_DIALOG, ERROR
 
 
 class ViewKind(Enum):
-    """Which view a table is a dump of."""
+    """The view that a table is a dump of."""
 
     ENDPOINTS = "sys.conversation_endpoints"
     TRANSMISSION_QUEUE = "sys.transmission_queue"
@@ -35,7 +35,7 @@ _KNOWN_BY: tuple[tuple[ViewKind, frozenset[str]], ...] = (
     (ViewKind.CONTRACTS, frozenset({"service_contract_id", "name"})),
 )
 COLUMNS = frozenset().union(*(columns for _, columns in _KNOWN_BY)) | {"message_body"}
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 
 
 def view_of(columns: Collection[str]) -> ViewKind | None:
@@ -54,7 +54,7 @@ class Names:
         self._names: dict[tuple[ViewKind, Home, int], str] = {}
 
     def learn(self, view: ViewKind, home: Home, cells: Mapping[str, Any]) -> None:
-        """Take a row of sys.services or sys.service_contracts."""
+        """Add a row of sys.services or sys.service_contracts."""
         column = "service_id" if view is ViewKind.SERVICES else "service_contract_id"
         number, name = whole(cells.get(column)), text_of(cells.get("name"))
         if number is not None and name is not None:
@@ -82,7 +82,7 @@ def read_endpoint(
     cells: Mapping[str, Any], place: Home, names: Names, where: str,
     report: Report,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield what a row of sys.conversation_endpoints says of its dialog."""
+    """Yield the findings of a row of sys.conversation_endpoints."""
     instance, database = place
     conversation, handle = (
         guid(cells.get("conversation_id")),
@@ -110,7 +110,7 @@ def read_waiting(
     view: ViewKind, cells: Mapping[str, Any], place: Home, taken_at: int,
     where: str, report: Report,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield a message that waits in a queue; ``taken_at`` is its time if it has none."""
+    """Yield a waiting message of a queue; ``taken_at`` is the default time."""
     handle, sequence = (
         guid(cells.get("conversation_handle")),
         whole(cells.get("message_sequence_number")),
@@ -120,7 +120,7 @@ def read_waiting(
         return
     at = instant(first(cells, "enqueue_time", "message_enqueue_time"))
     if at is None:
-        report.note("a message without a possible time: it has that of the dump", where)
+        report.note("a message without a valid time: set to the dump's time", where)
     report.rows[view.value] += 1
     type_ = text_of(cells.get("message_type_name"))
     yield Waiting(

@@ -23,11 +23,10 @@ def import_foreign(
     *,
     ends: bool = False,
 ) -> Counts:
-    """Write a capture of what the sources say; the reader's report says what became of it.
+    """Write a capture of the sources; the reader's report has the details.
 
-    In memory is a part of fixed size, however large they are. ``ends``: every dialog ends with its
-    last message. Raises InputError for a file that is nothing that is known, UsageError where
-    nothing can be written.
+    Memory is bounded, whatever their size. ``ends``: every dialog ends with its last message.
+    Raises InputError for an unknown format, UsageError if the output is not writable.
     """
     with Staging() as staging:
         for source in in_order(sources, reader):

@@ -1,7 +1,7 @@
-"""Extended Events: rows of ``sys.fn_xe_file_target_read_file``, or what SSMS exports of them.
+"""Extended Events: rows of ``sys.fn_xe_file_target_read_file``, or SSMS's exports of them.
 
-Fields by the names of reference 7.2; a capture's own names are trusted (C-24). Which instance and
-which database it was, an event says only if the session collects these actions.
+Fields by the names of reference 7.2; a capture's own names are trusted (C-24). An event has its
+instance and database only if the session collects these actions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVENTS = {
 COLUMNS = frozenset(
     {"event_data", "object_name", "conversation_action", "conversation_id", "timestamp_utc"}
 )
-"""Columns by which a table of them is known."""
+"""Columns that identify such a table."""
 _SUBCLASS = (
     "conversation_action", "conversation_group_action", "setup_event", "route_type",
     "acknowledgement_type", "activation_state", "state",
@@ -44,9 +44,9 @@ _DETAILS = ("error_message", "corruption_description", "activation_message", "ad
 
 
 def read_element(text: str) -> dict[str, Any]:
-    """Return the fields of an ``<event>`` element; raises XmlError for what is none.
+    """Return the fields of an ``<event>`` element; raise XmlError if it is none.
 
-    A field of a map has its number under its name and its words under ``name/text``.
+    A map field has its number under its name and its text under ``name/text``.
     """
     event = read_xml(text)
     fields: dict[str, Any] = {"name": event.get("name"), "timestamp": event.get("timestamp")}
@@ -60,7 +60,7 @@ def read_element(text: str) -> dict[str, Any]:
 
 
 def flat(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a row that has them as columns, or nested as JSON."""
+    """Return the fields of a row, from columns or nested JSON."""
     fields: dict[str, Any] = {}
     for name, cell in cells.items():
         if isinstance(cell, Mapping) and not {"value", "text"} >= set(cell):
@@ -75,7 +75,7 @@ def flat(cells: Mapping[str, Any]) -> dict[str, Any]:
 def read_event(
     fields: Mapping[str, Any], rank: int, instance: str, where: str, report: Report
 ) -> Iterator[Finding]:
-    """Yield what an event says; ``instance`` is where it was unless the event knows better."""
+    """Yield an event's findings; ``instance`` is the default."""
     name = (text_of(first(fields, "name", "object_name", "event_name")) or "").strip()
     kind = EVENTS.get(name.rpartition(".")[2].casefold())
     if kind is None:
@@ -85,11 +85,11 @@ def read_event(
     conversation = guid(fields.get("conversation_id"))
     subclass = _subclass(kind, fields)
     if at is None:
-        report.leave(f"{name} without a possible time", where)
+        report.leave(f"{name} without a valid time", where)
     elif conversation is None and bears_dialog(kind) and kind is not EventKind.TRANSMISSION:
         report.leave(f"{name} without a conversation id", where)
     elif subclass is None:
-        report.leave(f"{name} whose kind is not understood", where)
+        report.leave(f"{name} of an unknown kind", where)
     else:
         report.rows[name] += 1
         yield from findings_of(_seen(kind, subclass, at, rank, instance, fields))
@@ -97,13 +97,13 @@ def read_event(
 
 def _not_ours(name: str, where: str, report: Report) -> None:
     if name.startswith("broker_"):
-        report.leave(f"{name}, of which no fields are known"[:120], where)
+        report.leave(f"{name}, an event without known fields"[:120], where)
     else:
         report.skip(f"event {name or 'without a name'}"[:120])
 
 
 def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:
-    """Return the subclass by its words, else by its number; 0 where the event has none."""
+    """Return the subclass by its text, else by its number; 0 without one."""
     if kind is EventKind.MESSAGE_UNDELIVERABLE:
         return {True: 1, False: 2, None: 0}[flag(fields.get("sequenced_message"))]
     for name in _SUBCLASS:

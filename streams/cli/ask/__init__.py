@@ -1,1 +1,1 @@
-"""Questions about a topology that need neither Kafka nor Java."""
+"""Commands about a topology that need neither Kafka nor Java."""

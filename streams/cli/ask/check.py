@@ -1,4 +1,4 @@
-"""``hopline check``: what is already wrong with a topology."""
+"""``hopline check``: find errors in a topology."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
 
 def _print(report: Report, format_: str, folder: Path) -> None:
     if format_ == "text":
-        # click leaves colours out where stdout is no terminal; NO_COLOR is ours to heed.
+        # click removes colours if stdout is not a terminal; NO_COLOR must be checked here.
         click.echo(report_text(report, _paint, documentation_url()), nl=False, color=_colour())
         return
     result = report.to_json()

@@ -1,4 +1,4 @@
-"""``hopline diagnose``: why rows are stuck on live servers."""
+"""``hopline diagnose``: explain stuck rows on live servers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def diagnose(
       hopline diagnose SERVER.json
     """
     if (snapshot is None) == (script is None):
-        raise click.UsageError("Name a SNAPSHOT, or ask for the --script that takes one.")
+        raise click.UsageError("Give a SNAPSHOT, or print the script that takes one with --script.")
     if script is not None:
         click.echo(_SCRIPTS[script](), nl=False)
         return

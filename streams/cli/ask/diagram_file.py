@@ -1,4 +1,4 @@
-"""A diagram's file; the file's name says in which language."""
+"""A diagram's output file; its suffix selects the format."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class DiagramFile(click.Path):
     """A file for a diagram: ``.svg``, ``.mmd`` or ``.md``."""
 
     def __init__(self) -> None:
-        """Take a path that need not exist."""
+        """Accept a path that need not exist."""
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the path, if its name says what to write."""
+        """Return the path, if its suffix is supported."""
         path = Path(str(value))
         if path.suffix not in _WRITERS:
             self.fail(f"'{path}' must end in one of {', '.join(_WRITERS)}.", param, ctx)
@@ -39,5 +39,5 @@ class DiagramFile(click.Path):
 
 
 def write_diagram(path: Path, diagram: Diagram) -> None:
-    """Write a diagram; raises OSError where the file cannot be written."""
+    """Write a diagram; raise OSError if the file cannot be written."""
     path.write_text(_WRITERS[path.suffix](diagram), encoding="utf-8", newline="\n")

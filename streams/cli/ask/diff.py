@@ -1,4 +1,4 @@
-"""``hopline diff``: what a change of the topology, or a failure, does to every flow."""
+"""``hopline diff``: the effect of a change of the topology, or of a failure, on every flow."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ def diff(
     than OLD sends them to.
     """
     if engine == "spark" and not captures:
-        raise UsageError(
-            "--engine spark has nothing to read without a capture.", "Add --capture FILE."
-        )
+        raise UsageError("--engine spark needs a capture.", "Add --capture FILE.")
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)
     tally = _tally(captures, old, changed, now, engine, master) if captures else None
@@ -137,9 +135,9 @@ def _captured(tally: Tally) -> str:
 
 
 def _agreement(tally: Tally) -> str:
-    """Say how many messages have arrived where the old topology sends them."""
+    """Return how many messages have arrived where the old topology sends them."""
     agreed = tally.arrived - tally.elsewhere
-    share = 100 * agreed // tally.arrived  # less than all of them is never 100 %
+    share = 100 * agreed // tally.arrived  # fewer than all of them are never shown as 100 %
     return (
         f"Arrived: {tally.arrived:,} messages, {share} % of them where OLD sends them"
         f"{f'; {tally.elsewhere:,} elsewhere' if tally.elsewhere else ''}."

@@ -1,4 +1,4 @@
-"""``hopline simulate --explore``: many random runs, what they show, and failures made small."""
+"""``hopline simulate --explore``: many random runs, their results, and minimized failures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
-"""So many failures are made small: one for each invariant, those of the lowest seeds."""
+"""The number of minimized failures: one for each invariant, of the lowest seeds."""
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:
-    """Explore; tell what was seen on stdout and how fast on stderr. Returns whether all is well."""
+    """Explore; print results on stdout and the speed on stderr. Return whether all runs passed."""
     began = time.monotonic()
     tales = list(_with_progress(explore(first, count, processes), count))
     seconds = time.monotonic() - began
@@ -52,7 +52,7 @@ def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:
 
 def _report_failure(failure: Failure, output: Path) -> None:
     comment = (
-        f"Explored with seed {failure.seed}, made small.\n{failure.small_violation}\n"
+        f"Found with seed {failure.seed}, minimized.\n{failure.small_violation}\n"
         f"hopline simulate THIS FILE --seed {failure.seed}"
     )
     folder = output / f"seed-{failure.seed}"

@@ -41,7 +41,7 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     --output writes them to topology.yaml.
     """
     if (at is None) == (output is None):
-        raise UsageError("Give one of --at and --output.", "--at prints T-SQL, --output writes it.")
+        raise UsageError("Give either --at or --output.", "--at prints T-SQL, --output writes it.")
     if at is not None:
         script = _script(topology, at)
         click.echo(script.text, nl=False)

@@ -1,4 +1,4 @@
-"""``hopline flows``: who reaches whom in a whole estate."""
+"""``hopline flows``: all flows of an estate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline import``: scripts as people have them become a topology."""
+"""``hopline import``: convert T-SQL scripts into a topology."""
 
 from __future__ import annotations
 

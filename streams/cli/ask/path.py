@@ -1,4 +1,4 @@
-"""``hopline path``: every path of a message, there and back again."""
+"""``hopline path``: every path of a message, in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulated run as a capture: every topic as it would stand on Kafka, byte for byte encoded."""
+"""A simulated run as a capture: every topic as on Kafka, byte for byte."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _RANKS = ("cmd", "out", "txq", "in", "ack", "queue", "event")
 
 
 def write_run(path: Path, run: Simulation, topology: str) -> int:
-    """Write the capture of a run that was played; returns how many records it has.
+    """Write the capture of a played run; return its number of records.
 
-    Records stand in the order of their timestamps, those of one topic in the order of their
-    offsets. Raises UsageError where the file cannot be written.
+    Records are in timestamp order, those of one topic in offset order. Raises UsageError if the
+    file cannot be written.
     """
     ordered = []
     latest: defaultdict[str, int] = defaultdict(int)

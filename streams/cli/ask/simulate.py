@@ -1,4 +1,4 @@
-"""``hopline simulate``: a scenario on a virtual clock, with its invariants checked on the way."""
+"""``hopline simulate``: run a scenario on a virtual clock, and check its invariants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ScenarioFile(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the file's path; raise UsageError for what is neither a file nor a name."""
+        """Return the file's path; raise UsageError for neither a file nor a name."""
         path = Path(str(value))
         if path.exists() or path.is_absolute() or path.suffix:
             return path
@@ -108,13 +108,13 @@ def simulate(
     duplicated, or an invariant was violated.
     """
     if (scenario is None) == (given.count is None):
-        raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
+        raise click.UsageError("Give either a scenario file or --explore N.")
     choice = Choice(given.dialog, _virtual(given.first), _virtual(given.last))
     if given.diagram is None and choice != Choice():
-        raise click.UsageError("--dialog, --from and --to say what --diagram draws: name a file.")
+        raise click.UsageError("--dialog, --from and --to need --diagram FILE.")
     if given.count is not None:
         if given.diagram or given.capture:
-            raise click.UsageError("--explore draws no diagram and writes no capture.")
+            raise click.UsageError("--explore excludes --diagram and --capture.")
         ctx.exit(
             0
             if run_exploration(given.seed, given.count, given.processes, given.output)
@@ -122,9 +122,7 @@ def simulate(
         )
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
-    if (
-        given.capture is not None
-    ):  # before the run, and only here: this needs what not everybody has
+    if given.capture is not None:  # before the run, and only here: it needs an optional dependency
         from streams.cli.ask.run_capture import write_run
     run = Simulation(topology, read, given.seed)
     result = run.run()
@@ -140,5 +138,5 @@ def simulate(
 
 
 def _virtual(milliseconds: int | None) -> int | None:
-    """Return a time on the command line in microseconds, as the simulator has them."""
+    """Convert a time on the command line into microseconds."""
     return None if milliseconds is None else milliseconds * MILLISECOND

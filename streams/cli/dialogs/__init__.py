@@ -1,1 +1,1 @@
-"""What an application does, as commands: begin, send, receive, end."""
+"""The statements of an application as commands: begin, send, receive, end."""

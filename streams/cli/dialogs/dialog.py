@@ -1,4 +1,4 @@
-"""``hopline begin``, ``send``, ``end``, ``timer`` and ``move``: what an application says."""
+"""``hopline begin``, ``send``, ``end``, ``timer`` and ``move``: statements of an application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline receive``: RECEIVE, as an application that prints what it gets."""
+"""``hopline receive``: RECEIVE, and print the messages."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def receive(
     if given.next_group and (
         given.conversation or given.conversation_group or given.limit or given.end_when_ended
     ):
-        raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
+        raise click.UsageError("--next-group excludes options about messages.")
     if given.target and given.conversation is None:
-        raise click.UsageError("--target says which side --conversation means.")
+        raise click.UsageError("--target needs --conversation.")
     start = begin_of(given.begin)
     cluster = reached(given.bootstrap, given.prefix, max(given.timeout, 5.0))
     instance, database = database_at(cluster, given.at)
@@ -152,7 +152,7 @@ def receive(
 
 
 def _end_here(client: Client, message: Received) -> None:
-    """End our side; that it has ended already is no failure: the message came twice."""
+    """End our side, unless it has ended already: the message may be a redelivery."""
     try:
         client.end(message.conversation, wait=True)
     except StatementError as error:
@@ -162,7 +162,7 @@ def _end_here(client: Client, message: Received) -> None:
 def _show(message: Received, format_: str) -> None:
     header, parties = message.frame.header, message.frame.parties
     if format_ == "text":
-        # Whole, on one line however long it is: what was printed does not come again.
+        # Complete, on one line however long: a printed message is not redelivered.
         text = content_text(header.type, body_of(message.body), sys.maxsize)
         click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
         return
@@ -187,7 +187,7 @@ def _show_group(group: uuid.UUID | None, format_: str) -> None:
 
 
 def _queue(instance: Instance, database: Database, name: str) -> str:
-    """Return the name under which a queue is kept, declared or only named by a service."""
+    """Return the stored name of a queue, declared or only used by a service."""
     names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
     declared = queue_named(database, name)
     found = declared.name if declared is not None else names.get(name.casefold())

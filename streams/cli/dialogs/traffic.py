@@ -27,7 +27,7 @@ _SIZE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 class _Size(click.ParamType):
-    """Bytes: ``400``, or ``100-2000`` for sizes drawn evenly between."""
+    """Bytes: ``400``, or ``100-2000`` for uniformly random sizes."""
 
     name = "bytes"
 
@@ -40,7 +40,7 @@ class _Size(click.ParamType):
         match = _SIZE.fullmatch(str(value))
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not low <= high <= LARGEST_BODY:
-            self.fail(f"{value!r} is no size up to {LARGEST_BODY}; write 400 or 100-2000.")
+            self.fail(f"{value!r} is not a size up to {LARGEST_BODY}; write 400 or 100-2000.")
         return low, high
 
 
@@ -157,7 +157,7 @@ def traffic(
 
 
 def _texts(folder: Path) -> tuple[bytes, ...]:
-    """Return what the files of a folder have, by their names."""
+    """Return the contents of a folder's files, by name."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     texts = tuple(path.read_bytes() for path in files)
     largest = max(texts, key=len, default=b"")

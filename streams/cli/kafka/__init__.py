@@ -1,1 +1,1 @@
-"""The broker of this machine, and what a cluster must have: topics, rights."""
+"""The local broker, and what a cluster needs: topics, rights."""

@@ -1,4 +1,4 @@
-"""``hopline acl``: what each role of a topology may do on Kafka, and nothing more."""
+"""``hopline acl``: the minimal rights on Kafka of each role of a topology."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _HEAD = """\
     default="User:{role}",
     show_default=True,
     metavar="TEXT",
-    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot. "
-    "Without either the roles of --role are one user.",
+    help="Kafka principal of a role: {role} is replaced by its name, {kind} by the part before "
+    "the dot. Without either, the roles of --role are one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(
     "--passwords",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="With --apply: let users log in by SCRAM-SHA-512; FOLDER/USER holds a password.",
+    help="With --apply: create SCRAM-SHA-512 logins; FOLDER/USER has the password.",
 )
 @timeout_option()
 @format_option()
@@ -83,19 +83,18 @@ def acl(
     """
     if not chosen_roles and "{role}" not in principal and "{kind}" not in principal:
         raise UsageError(
-            f"--principal '{principal}' gives all roles one user.",
-            "Write {role} where it belongs, or {kind} where a user works for all instances; or say "
-            "with --role which roles are meant.",
+            f"--principal '{principal}' gives all roles the same user.",
+            "Use {role}, or {kind} for one user per kind of role; or select roles with --role.",
         )
     if passwords is not None and not wanted:
-        raise UsageError("--passwords are set with --apply.", "Add --apply.")
+        raise UsageError("--passwords needs --apply.", "Add --apply.")
     found = [
         _Found(part, principal, _fitting(part, prefix, chosen_roles))
         for part in parts_of(topology, chosen)
     ]
     if not any(each.roles for each in found):
         raise UsageError(
-            f"No role is called {chosen_roles[0]}.", "`hopline acl TOPOLOGY` names them all."
+            f"There is no role {chosen_roles[0]}.", "`hopline acl TOPOLOGY` lists them all."
         )
     if format_ == "json":
         click.echo(json.dumps(_as_json(found), indent=2))
@@ -121,14 +120,14 @@ def acl(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The roles of one cluster that were asked for."""
+    """The selected roles of one cluster."""
 
     part: Part
     principal: str
     roles: tuple[Role, ...]
 
     def user(self, role: Role) -> str:
-        """Return who a role is to Kafka."""
+        """Return the Kafka principal of a role."""
         return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
 
 
@@ -142,14 +141,14 @@ def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ..
 
 
 def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
-    """Return the passwords of those users who have one in the folder; raises UsageError."""
+    """Return the passwords of users with a file in the folder; raises UsageError."""
     users = {each.user(role).removeprefix("User:") for each in found for role in each.roles}
     files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
              if (folder / user).is_file()}  # fmt: skip
     if not files:
         raise UsageError(
-            f"{folder} has the password of no user: {', '.join(sorted(users)[:3])} ...",
-            "A file is called like the user, without User:.",
+            f"{folder} has no password of any user: {', '.join(sorted(users)[:3])} ...",
+            "Name each file after the user, without User:.",
         )
     return {user: str(read_secret(user, file).value) for user, file in files.items()}
 
@@ -164,7 +163,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a comment of one line: what a name holds behind a line's end would be a command."""
+    """Return a comment of one line: text after a line break in a name would be a command."""
     return "\n# " + one_line(text)
 
 
@@ -181,7 +180,7 @@ def _command(user: str, grant: Granted) -> str:
 
 
 def _as_json(found: list[_Found]) -> dict[str, object]:
-    """Return what there is of one cluster, or of several by their names."""
+    """Return the result of one cluster, or of several by name."""
     if not found[0].part.name:
         return {"roles": _roles_as_json(found[0])}
     return {"clusters": {each.part.name: {"roles": _roles_as_json(each)} for each in found}}

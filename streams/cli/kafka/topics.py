@@ -1,4 +1,4 @@
-"""``hopline topics``: what a topology needs of a Kafka cluster."""
+"""``hopline topics``: the topics of a topology on a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def topics(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The topics of one cluster, compared with it if that was asked for."""
+    """The topics of one cluster, compared with it if requested."""
 
     name: str
     specs: list[TopicSpec]
@@ -79,7 +79,7 @@ class _Found:
 
     @property
     def replicas(self) -> Replicas | None:
-        """Return what the topics need, in a cluster of three brokers if it was not asked."""
+        """Return the required replicas, for three brokers without a cluster."""
         return self.replication.wanted(self.comparison.brokers if self.comparison else 3)
 
 
@@ -126,14 +126,14 @@ def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:
     for mismatch in found.mismatches:
         yield f"  {'+' if mismatch.missing else '~'} {mismatch.topic} {mismatch.what}"
     for name in found.spare:
-        yield f"  ? {name} belongs to nothing in the topology"
+        yield f"  ? {name} does not belong to the topology"
     yield from (f"  ! {finding}" for finding in found.findings)
     right = len(specs) - len({m.topic for m in found.mismatches})
-    yield f"{right} of {len(specs)} topics are as they must be"
+    yield f"{right} of {len(specs)} topics match"
 
 
 def _as_json(found: list[_Found]) -> dict[str, object]:
-    """Return what there is of one cluster, or of several by their names."""
+    """Return the result of one cluster, or of several by name."""
     if not found[0].name:
         return _one_as_json(found[0])
     return {"clusters": {each.name: _one_as_json(each) for each in found}}

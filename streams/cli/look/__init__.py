@@ -1,1 +1,1 @@
-"""What became of it: read from Kafka, from captures, from the monitor's figures."""
+"""Commands that read Kafka, captures, or the monitor's figures."""

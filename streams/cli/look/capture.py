@@ -1,4 +1,4 @@
-"""``hopline capture``: make captures, of Kafka's topics, of others' recordings, of captures."""
+"""``hopline capture``: create captures of Kafka's topics, of foreign recordings, of captures."""
 
 from __future__ import annotations
 
@@ -99,15 +99,16 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     if ctx.invoked_subcommand is not None:
         if given.output is not None:
             raise UsageError(
-                f"--output stands before '{ctx.invoked_subcommand}'.", "Write it behind."
+                f"--output is given before '{ctx.invoked_subcommand}'.",
+                "Write it after the subcommand.",
             )
         return
     if given.output is None:
-        raise UsageError("--output is missing.", "Name the folder to write: --output DIR.")
+        raise UsageError("--output is missing.", "Give the folder to write: --output DIR.")
     if given.follow and given.until:
-        raise UsageError("--follow does not end, and --to says where.", "Leave one out.")
+        raise UsageError("--follow and --to exclude each other.", "Leave one out.")
     if given.chosen is not None and given.topology is None:
-        raise UsageError("--cluster says which one of a topology.", "Give --topology too.")
+        raise UsageError("--cluster needs --topology.", "Give --topology too.")
     loaded = (
         Topology()
         if given.topology is None
@@ -116,8 +117,8 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     parts = list(clusters_of_parts(loaded, given.chosen, given.bootstrap, given.prefix))
     if len(parts) > 1:
         raise UsageError(
-            f"The topology names {len(parts)} clusters, and a capture is of one.",
-            f"Say which it is: --cluster {parts[0][0].name}, say.",
+            f"The topology has {len(parts)} clusters; a capture records one.",
+            f"Choose one, such as --cluster {parts[0][0].name}.",
         )
     [(part, cluster)] = parts
     needed = None

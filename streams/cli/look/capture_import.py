@@ -1,4 +1,4 @@
-"""``hopline capture import``: recordings that are none of ours, as a capture."""
+"""``hopline capture import``: convert foreign recordings into a capture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):?(\d{2})")
 
 
 class _UtcOffset(click.ParamType):
-    """How far a clock is ahead of UTC: ``+02:00``; its value is minutes."""
+    """A clock's UTC offset: ``+02:00``; its value is minutes."""
 
     name = "offset"
 
@@ -45,7 +45,7 @@ class _UtcOffset(click.ParamType):
             return value
         match = _OFFSET.fullmatch(str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no offset; write it like +02:00 or -0500.", param, ctx)
+            self.fail(f"{value!r} is not a UTC offset; write it like +02:00 or -0500.", param, ctx)
         minutes = int(match[2]) * 60 + int(match[3])
         return -minutes if match[1] == "-" else minutes
 
@@ -138,7 +138,7 @@ def import_(
     )
     if log is not None and (place[1] is None or given.to_service is None):
         raise UsageError(
-            "A message log does not say who talks to whom.",
+            "A message log does not name the services.",
             "Give --from-service INSTANCE/DATABASE/SERVICE (or --topology) and --to-service.",
         )
     report = Report()
@@ -173,7 +173,7 @@ def _log(given: ImportOptions) -> LogColumns | None:
         )
     if any((conversation, time_, body, given.type_)):
         raise UsageError(
-            "Of a message log three columns must be known.",
+            "A message log needs three columns.",
             "Give --conversation, --time and --body.",
         )
     return None
@@ -205,7 +205,7 @@ def _text(output: Path, counts: Counts, report: Report) -> Iterator[str]:
             yield title
             yield from (_kind(kind, one) for kind, one in kinds.items())
     if report.skipped:
-        yield "Skipped, because it does not concern dialogs:"
+        yield "Skipped, not about dialogs:"
         for kind, number in report.skipped.most_common(20):
             yield f"  {number:>11,}  {shorten(kind, 84)}"
     size = output.stat().st_size / 1e6

@@ -1,4 +1,4 @@
-"""Where a recording begins and ends, on the command line: a moment, or an offset."""
+"""Start and end of a recording on the command line: a time, or an offset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PointType(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Point:
-        """Return what a text means; times are UTC unless they say otherwise."""
+        """Return the value of a text; times are UTC unless they have a zone."""
         if isinstance(value, Point):
             return value
         text = str(value).strip()

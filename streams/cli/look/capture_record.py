@@ -1,4 +1,4 @@
-"""``hopline capture``: what is in Kafka, as files."""
+"""``hopline capture``: record Kafka topics to files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody wants to be recorded, as the options say it.
+    """What to record, from the options.
 
-    ``needed`` are the topics of ``topology``, None where none was named.
+    ``needed`` are the topics of ``topology``, None without one.
     """
 
     output: Path
@@ -49,23 +49,23 @@ class Order:
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
-    """Record; returns the manifest, and how it went: None where it was complete before."""
+    """Record; return the manifest, and the result: None if it was complete before."""
     former = _former(order.output)
     if former is not None and former.complete and not order.follow:
         return former, None
     now = time.time_ns() // 1_000_000
     if any(point.moment is not None and point.moment > now for point in order.until):
-        raise UsageError("--to lies in the future.", "Record with --follow, and stop it then.")
+        raise UsageError("--to is in the future.", "Record with --follow, and stop it then.")
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
-    # Who goes on knows where he was, and a topic that is new to him begins where it does.
+    # A resumed recording has positions, and a topic new to it starts at its log's start.
     since = order.since if former is None else ()
     recording = begin(
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow
     )
     if former is not None:
         recording = go_on(cluster, former, recording, follow=order.follow)
-        _report(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
+        _report(f"capture: resuming after {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
     metadata = Metadata(CaptureOrigin.CAPTURED, prefix, order.topology, now, learn_from(cluster))
     with interruptible(signal.SIGINT, signal.SIGTERM) as stopped, collecting_rarely():
@@ -73,7 +73,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
         )  # fmt: skip
-        # What is recorded already may be deleted meanwhile: the choice is among what is new.
+        # Recorded topics may be deleted meanwhile: select only among new ones.
         known = dict.fromkeys(recording.begins, 0)
         recorder = Recorder(
             monotonic=time.monotonic,
@@ -115,13 +115,13 @@ def _missed(gap: Gap) -> None:
 
 def _gap(gap: Gap) -> str:
     return (
-        f"{gap.topic}/{gap.partition}: offsets {gap.begin:,} to {gap.end - 1:,} were gone before "
-        f"they were read: at most {counted(gap.end - gap.begin, 'record')} lost"
+        f"{gap.topic}/{gap.partition}: offsets {gap.begin:,} to {gap.end - 1:,} were deleted "
+        f"before they were read: at most {counted(gap.end - gap.begin, 'record')} lost"
     )
 
 
 def show(output: Path, manifest: Manifest, outcome: Recorded | None, format_: str) -> int:
-    """Say how it went; returns the exit code."""
+    """Print the result; return the exit code."""
     if format_ == "json":
         click.echo(json.dumps(_as_json(output, manifest, outcome), ensure_ascii=False))
     else:
@@ -162,17 +162,17 @@ def _lines(output: Path, manifest: Manifest, outcome: Recorded | None) -> Iterat
         f"{counted(len(manifest.parts), 'part')}, {size:,.1f} MB"
     )
     if outcome is None:
-        yield f"{output} is complete already: {what}. With --follow it goes on."
+        yield f"{output} is already complete: {what}. Use --follow to continue."
         return
     rate = outcome.records / max(outcome.seconds, 1e-9)
     if outcome.complete:
         yield f"{output}: {what}; {outcome.seconds:,.1f} s, {rate:,.0f}/s"
     else:
-        yield f"{output}: stopped with {what}. The same command goes on with it."
+        yield f"{output}: stopped with {what}. Repeat the command to resume."
     if outcome.unreadable:
         yield (
-            f"{counted(outcome.unreadable, 'record')} without headers: the name of one is no "
-            "UTF-8, and the client library reads none of them"
+            f"{counted(outcome.unreadable, 'record')} without headers: a header name is not "
+            "UTF-8, so the client library cannot read any of them"
         )
     for gap in manifest.gaps[:20]:
         yield _gap(gap)

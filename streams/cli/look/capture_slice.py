@@ -1,4 +1,4 @@
-"""``hopline capture slice``: a part of a capture, without what must not travel."""
+"""``hopline capture slice``: extract a part of a capture, without sensitive data."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def slice_(
     reader = CaptureReader(path, salvage=given.salvage)
     topics = Topics(reader.metadata.prefix)
     if given.output.exists() and given.output.resolve() == path.resolve():
-        raise UsageError("The output is the capture itself.", "Name another file.")
+        raise UsageError("The output is the capture itself.", "Choose another file.")
 
     def read() -> Iterator[tuple[Record, Look]]:
         return ((record, look(record, topics)) for record in reader)
@@ -153,7 +153,9 @@ def slice_(
     _show(given.output, writer.counts, editor.done, lost, given.format_)
     missed = [rule for rule, found in editor.done.matched.items() if not found]
     for rule in missed:
-        click.echo(f"The rule {rule} matched nothing: is what it names in the capture?", err=True)
+        click.echo(
+            f"The rule {rule} matched nothing: does the capture have what it names?", err=True
+        )
     ctx.exit(_BAD_NEWS if reader.losses or missed else 0)
 
 
@@ -167,7 +169,8 @@ def _rename(text: str) -> tuple[str, str]:
 def _foreign(name: str) -> str:
     if name.startswith(OURS):
         raise UsageError(
-            f"Without the header {name} nobody reads the record.", "Only foreign headers can go."
+            f"Without the header {name} the record cannot be read.",
+            "Only foreign headers can be removed.",
         )
     return name
 
@@ -188,7 +191,7 @@ def _show(output: Path, counts: Counts, done: Done, lost: int | None, format_: s
 
 def _done(done: Done) -> Iterator[str]:
     counts = (
-        (done.renamed, "records with services renamed"),
+        (done.renamed, "records with renamed services"),
         (done.masked, "bodies masked"),
         (done.removed, "bodies removed"),
         (done.unreadable, "bodies removed because a rule could not read them"),

@@ -1,4 +1,4 @@
-"""``hopline dashboard``: the monitor's figures in a browser."""
+"""``hopline dashboard``: serve the monitor's figures in a browser."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _DEFAULT = DashboardConfig()
     callback=refuse_token,
     help="Token that browsers must present; generated if other hosts can connect.",
 )
-@setting_option("", "bootstrap", "no cluster is read")
+@setting_option("", "bootstrap", "without a cluster")
 @prefix_option
 @replication_option
 @properties_option
@@ -104,7 +104,7 @@ def dashboard(
 
 
 def _cluster(ctx: click.Context, bootstrap: str, prefix: str) -> Cluster | None:
-    """Return the cluster that somebody has named; the default may well not run."""
+    """Return the cluster if it was set explicitly; the default one may not run."""
     if ctx.get_parameter_source("bootstrap") is ParameterSource.DEFAULT:
         return None
     return cluster_of(bootstrap, prefix)

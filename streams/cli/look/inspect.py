@@ -1,4 +1,4 @@
-"""``hopline inspect``: what a capture holds."""
+"""``hopline inspect``: the content of a capture."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _numbers(reader: CaptureReader, found: Found, format_: str) -> None:
         click.echo(json.dumps(about | survey_json(numbers), ensure_ascii=False))
         return
     topology = f", topology {metadata.topology}" if metadata.topology else ""
-    end = "" if reader.counts is not None else "; its writer did not come to its end"
+    end = "" if reader.counts is not None else "; its writer did not finish"
     click.echo(f"{reader.path}: {metadata.kind.value}, prefix '{metadata.prefix}'{topology}{end}")
     for line in survey_text(numbers):
         click.echo(line)
@@ -130,7 +130,7 @@ def _dialog(
     ids = list(dict.fromkeys(conversation for conversation, _ in meant))
     if len(ids) > 1:
         raise UsageError(
-            f"'{asked}' begins several conversations: {ids[0]}, {ids[1]}.", "Write more of the id."
+            f"'{asked}' matches several conversations: {ids[0]}, {ids[1]}.", "Give more of the id."
         )
     described = sorted(
         (describe(raw(r), topics) for _, r in meant),
@@ -138,8 +138,8 @@ def _dialog(
     )
     if not described:
         doubt = "" if _begin_of_id(asked) else (
-            " That is no GUID (8-4-4-4-12 hexadecimal digits), nor the first "
-            f"{SHORTEST_ID} or more of one, and no import has made a conversation from it."
+            " This is neither a GUID (8-4-4-4-12 hexadecimal digits), nor the first "
+            f"{SHORTEST_ID} or more of one, nor the name of an imported conversation."
         )  # fmt: skip
         click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
         ctx.exit(_BAD_NEWS)
@@ -171,7 +171,7 @@ def _side(path: SidePath) -> str:
 
 
 def _is(asked: str) -> Callable[[str | None], bool]:
-    """Return what tells whether a conversation is meant by an id, its beginning, or a name."""
+    """Return a predicate: whether a conversation matches an id, its prefix, or a name."""
     begin, named = _begin_of_id(asked), str(conversation_named(asked))
     if not begin:
         return lambda found: found == named
@@ -179,7 +179,7 @@ def _is(asked: str) -> Callable[[str | None], bool]:
 
 
 def _begin_of_id(asked: str) -> str:
-    """Return what an id begins with; nothing where the text is no beginning of any."""
+    """Return the prefix of an id; empty if the text is not one."""
     begin = asked.strip("{}").lower()
     return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
 

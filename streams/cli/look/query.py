@@ -1,4 +1,4 @@
-"""``hopline query``: the system views, over what is in the topics."""
+"""``hopline query``: system views, computed from the topics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Question(click.ParamType):
         return "VIEW|SELECT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take a SELECT as it is."""
+        """Accept a SELECT unchanged."""
         if is_select(str(value)):
             return str(value)
         return str(click.Choice(list(VIEWS), case_sensitive=False).convert(value, param, ctx))
@@ -93,7 +93,7 @@ def _view(asked: Asked, view: View) -> list[Row]:
 
 
 def _columns(view: View, at: str | None) -> tuple[str, ...]:
-    """Return the columns that the table may have; what --at says needs none."""
+    """Return the columns for the table; those fixed by --at are left out."""
     where = () if at and "/" in at else ("database",) if at else ("instance", "database")
     return (*(c for c in where if view.databases or c == "instance"), *view.shown)
 

@@ -1,4 +1,4 @@
-"""``hopline replay``: do again what applications did."""
+"""``hopline replay``: replay the commands of a capture."""
 
 from __future__ import annotations
 
@@ -161,13 +161,13 @@ def replay(
             or given.loops > 1
             or (given.speed, given.rate, given.keep) != (None, None, None)
         ):
-            raise click.UsageError("--raw goes with --prefix, --job and --dry-run, and no other.")
+            raise click.UsageError("--raw allows only --prefix, --job and --dry-run.")
         _raw(ctx, CaptureReader(file), given)
     if sum((given.asap, given.speed is not None, given.rate is not None)) > 1:
-        raise click.UsageError("--speed, --rate and --asap contradict each other: give one.")
+        raise click.UsageError("--speed, --rate and --asap exclude each other.")
     if given.keep and given.loops > 1:
-        raise click.UsageError("Each loop needs new conversations: leave --keep-conversations out.")
-    # What fails is told record by record; librdkafka would add a line per attempt to connect.
+        raise click.UsageError("--loop needs new conversations and excludes --keep-conversations.")
+    # Failures are reported record by record; librdkafka would log every connection attempt.
     logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
     reader = CaptureReader(file)
     naming = Naming(
@@ -204,7 +204,7 @@ def replay(
     )
     before, found = work.standing.position, None
     if work.resumed:
-        _report(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
+        _report(f"replay: job {work.name} resumes after {before:,} of {rerun.commands:,} records")
     with interruptible(signal.SIGINT) as stopped:
         outcome = run(
             islice(dues, before, None),
@@ -241,9 +241,10 @@ def _commands(reader: CaptureReader) -> Contents:
     found = contents_of(reader, reader.metadata.prefix)
     if not found.commands:
         raise InputError(
-            f"The capture has {found.skipped} records and no command among them.",
+            f"The capture has {found.skipped} records, but no commands.",
             file=str(reader.path),
-            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are.",
+            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, which hold the "
+            "commands.",
         )
     return found
 

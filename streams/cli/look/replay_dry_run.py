@@ -1,4 +1,4 @@
-"""``hopline replay --dry-run``: what a replay would send, and where routes would lead it."""
+"""``hopline replay --dry-run``: what a replay would send, and the predicted destinations."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def predict(
     format_: str,
     tell: Callable[[str], None],
 ) -> None:
-    """Print what a replay into these topics would do, by a topology or the cluster's catalog."""
+    """Print the effect of a replay into these topics, by a topology or the cluster's catalog."""
     if topology is None:
         cluster = cluster_of(bootstrap, rerun.prefix)
         try:
             cluster.wait(timeout, tell)
         except SurroundingsError as error:
-            remedy = "Give --topology, which needs no Kafka; or start the cluster."
+            remedy = "Give --topology, which needs no Kafka, or start the cluster."
             raise SurroundingsError(error.message, remedy) from error
         topology = catalog_topology(cluster)
     forecast = None
@@ -43,7 +43,7 @@ def predict(
 
 
 def catalog_topology(cluster: Cluster) -> Topology | None:
-    """Return the topology of a cluster's catalog; None where it has none."""
+    """Return the topology of a cluster's catalog; None if it is empty."""
     try:
         return read_catalog(cluster).topology
     except SurroundingsError:

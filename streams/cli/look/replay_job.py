@@ -1,4 +1,4 @@
-"""What a replay's job is called, and where Hopline notes that it was begun."""
+"""A replay's job name, and the record that it was started."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from streams.wire.place import place_of
 
 
 def new_job() -> str:
-    """Return a name that no job has had."""
+    """Return an unused job name."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 def home_of_job(
     cluster: Cluster, topic: str, report: Callable[[str], None] | None = None
 ) -> str | None:
-    """Return the instance of a topic, where a record can say that a job was begun.
+    """Return the instance of a topic for the record that a job was started.
 
-    Where there can be none ``report`` is called, for a job that somebody has named: nobody takes up
-    another one.
+    If there is none ``report`` is called, for a job with a given name: others are never resumed.
     """
     place = place_of(topic, cluster.topics)
-    if place is None or place.instance is None or "--" in topic:  # too long a name says none
+    # a name that was too long has no instance
+    if place is None or place.instance is None or "--" in topic:
         return None
     record = cluster.topics.reading(place.instance)
     if record in topic_names(cluster):
         return place.instance
     if report is not None:
         report(
-            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
-            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
+            f"replay: there is no topic {record}: if Kafka loses the progress of this job (after "
+            "a week), the job starts over. 'hopline apply' creates the topic."
         )
     return None

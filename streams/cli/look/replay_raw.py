@@ -1,4 +1,4 @@
-"""``hopline replay --raw``: records back where they were."""
+"""``hopline replay --raw``: restore records to their topics."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def replay_raw(
     stopped: Callable[[], bool],
     format_: str,
 ) -> int:
-    """Put the records of a capture back into a cluster's topics; returns the exit code."""
+    """Restore the records of a capture in a cluster's topics; return the exit code."""
     to_prefix = cluster.topics.prefix
     plan = plan_raw(reader, to_prefix)
     if not plan.records:
         raise InputError(
-            "The capture has no record that could be put back.", file=str(reader.path),
+            "The capture has no record that can be restored.", file=str(reader.path),
             remedy="Capture topics of traffic: cmd, queue, event and others.",
         )  # fmt: skip
     cluster.wait(timeout, _report)
@@ -50,7 +50,7 @@ def replay_raw(
     try:
         demand_room(cluster, plan, resumed=taken_up.resumed)
         if taken_up.resumed:
-            _report(f"replay: going on behind {counted(taken_up.standing.position, 'record')}")
+            _report(f"replay: resuming after {counted(taken_up.standing.position, 'record')}")
         outcome = put_back(
             reader, taken_up, to_prefix, stopped=stopped, report=_reporter(plan.records)
         )
@@ -101,20 +101,23 @@ def _show(plan: RawPlan, outcome: PutBack | None, job: str, format_: str) -> Non
 def _lines(plan: RawPlan, outcome: PutBack | None, job: str) -> Iterator[str]:
     topics = counted(len(plan.topics), "topic")
     if outcome is None:
-        yield f"{counted(plan.records, 'record')} would be put back into {topics}:"
+        yield f"{counted(plan.records, 'record')} would be restored into {topics}:"
         yield from (f"  {count:>11,}  {topic}" for topic, count in sorted(plan.topics.items()))
     elif outcome.done < plan.records:
         yield (
-            f"Stopped: {outcome.done:,} of {counted(plan.records, 'record')} are put back. "
-            f"--job {job} goes on."
+            f"Stopped: {outcome.done:,} of {counted(plan.records, 'record')} were restored. "
+            f"Resume with --job {job}."
         )
     else:
-        yield f"{counted(plan.records, 'record')} are put back into {topics} (job {job})."
+        yield f"{counted(plan.records, 'record')} were restored into {topics} (job {job})."
     if plan.stamped:
-        yield f"{counted(plan.stamped, 'record')} with the time of now: their topic stamps them."
+        yield (
+            f"{counted(plan.stamped, 'record')} with the current time: their topic uses "
+            "LogAppendTime."
+        )
     if plan.left:
         left = listed(f"{topic} {count:,}" for topic, count in sorted(plan.left.items()))
-        yield f"Left out, because a cluster has its own: {left}."
+        yield f"Left out, because every cluster has its own: {left}."
     refused = () if outcome is None else outcome.refused
     for record, reason in refused[:_LISTED]:
         yield f"{record.topic}/{record.partition}@{record.offset} was refused: {reason}"

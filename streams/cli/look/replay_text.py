@@ -1,4 +1,4 @@
-"""What ``hopline replay`` prints, for people and for scripts."""
+"""The output of ``hopline replay``, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from streams.capture.rerun import Rerun
 from streams.errors import text_of
 
 SHOWN = 10
-"""Dialogs that fared otherwise, of those that are listed; JSON has more."""
+"""The number of changed dialogs in the text; JSON has more."""
 _NAME = 17
 _OUTCOMES = {
-    "same": "same database, same way",
+    "same": "same database, same path",
     "moves": "arrived at another database",
-    "way": "arrived at the same database by another way",
-    "stops": "arrived then, and not now",
-    "begins": "arrived now, and not then",
-    "neither": "arrived neither then nor now",
+    "way": "arrived at the same database by another path",
+    "stops": "arrived in the capture only",
+    "begins": "arrived in the replay only",
+    "neither": "arrived in neither",
 }
 _STANDINGS = {
     Standing.UNKNOWN_SENDER: "from a sender that the topology does not have",
@@ -36,25 +36,23 @@ _STANDINGS = {
 
 
 def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> str:
-    """Return what a replay would produce, where, and what would become of it."""
+    """Return what a replay would produce, where, and the predicted outcome."""
     found, loops = rerun.found, rerun.naming.loops
     lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
     many = f", {loops:,} times" if loops > 1 else ""
-    ids = "new ids" if rerun.naming.new else "their own ids"
+    ids = "new ids" if rerun.naming.new else "original ids"
     lines = [
         f"Would produce {rerun.commands:,} commands {lasts}: "
         f"{found.dialogs:,} dialogs{many}, with {ids}",
         *(f"  {n * loops:>12,}  {t}" for t, (_, n) in zip(topics, found.topics, strict=True)),
     ]
     if found.skipped:
-        lines.append(
-            f"  {found.skipped:>12,}  other records are skipped: only commands are replayed"
-        )
+        lines.append(f"  {found.skipped:>12,}  other records skipped: only commands are replayed")
     if found.large:
-        lines.append(f"  {found.large:>12,}  bodies are larger than Kafka takes")
+        lines.append(f"  {found.large:>12,}  bodies are larger than Kafka's limit")
     if forecast is None:
-        return "\n".join([*lines, "Where they would go is not known: give --topology."])
-    lines.append(f"Where their {forecast.messages:,} messages would go:")
+        return "\n".join([*lines, "Their destinations are unknown: give --topology."])
+    lines.append(f"Destinations of their {forecast.messages:,} messages:")
     ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"  {n:>12,}  {' or '.join(at) or 'nowhere'}" for at, n in ranked]
     lines += [f"  {n:>12,}  not known: {_STANDINGS[s]}" for s, n in forecast.unjudged.items()]
@@ -87,7 +85,7 @@ def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]
 
 
 def progress_text(rerun: Rerun, before: int, progress: Progress) -> str:
-    """Return how far a replay is; ``before`` records were done when it was taken up."""
+    """Return a replay's progress; ``before`` records were done when it was resumed."""
     total, sent = rerun.commands, before + progress.sent
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     return (
@@ -106,7 +104,7 @@ def _left(rerun: Rerun, progress: Progress, records: int) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a length of time as a person says it: ``12 s``, ``3 min``, ``2.5 h``."""
+    """Return a duration for people: ``12 s``, ``3 min``, ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
@@ -128,20 +126,20 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
     if outcome.late:
         yield (
             f"{outcome.late:,} late by {LATE * 1000:.0f} ms or more, "
-            f"up to {outcome.behind:.1f} s behind the times of the capture"
+            f"up to {outcome.behind:.1f} s behind the capture's times"
         )
     if skipped:
         yield f"{skipped:,} other records skipped: only commands are replayed"
     if work.standing.position < rerun.commands:
         yield (
             f"job {work.name}: {work.standing.position:,} of {rerun.commands:,} records are done; "
-            f"the same command with --job {work.name} goes on"
+            f"resume with the same command and --job {work.name}"
         )
 
 
 def _earlier(work: Job, outcome: Replayed) -> str:
     before = work.standing.position - outcome.delivered - outcome.failed
-    return f"; {before:,} were there before" if work.resumed else ""
+    return f"; {before:,} were there before the start" if work.resumed else ""
 
 
 def rate_of(outcome: Replayed) -> float:
@@ -173,14 +171,14 @@ def compared_text(found: Comparison) -> str:
     lines = [_row("messages", f"{found.messages:,}, {found.arrived:,} arrived")]
     if found.original:
         lines.append(
-            _row("differences", f"{found.differences:,} messages, beside the captured run")
+            _row("differences", f"{found.differences:,} messages, compared with the captured run")
         )
         lines += _outcomes(found.outcomes)
         lines += [f"  {_differing(one)}" for one in found.dialogs[:SHOWN]]
         if len(found.dialogs) > SHOWN:
-            lines.append("  ... and more of them: --format json")
+            lines.append("  ... and more: --format json")
     else:
-        lines.append(_row("differences", "the capture has no queues: nothing to compare with"))
+        lines.append(_row("differences", "the capture has no queues to compare with"))
     lines += [
         _row("foretold", _predicted(found.foretold)),
         _row("latency", _latency(found.latency)),
@@ -193,9 +191,9 @@ def compared_text(found: Comparison) -> str:
         if now or then:
             lines.append(_row(f"copies {what}", f"{_numbers(now)}{_beside(found, _numbers(then))}"))
     for topic in found.trimmed:
-        lines.append(f"{topic} has been trimmed: what was received there already is not seen.")
+        lines.append(f"{topic} was trimmed: messages received earlier are not seen.")
     if not found.settled:
-        lines.append("Not everything has arrived that should; nothing new came for a while.")
+        lines.append("Some messages have not arrived, and no new ones for a while.")
     return "\n".join(lines)
 
 
@@ -217,9 +215,9 @@ def _differing(one: Differing) -> str:
 def _predicted(foretold: Mapping[str, int]) -> str:
     as_, other, unknown = (foretold.get(name, 0) for name in ("as", "other", "unknown"))
     if not as_ + other:
-        return "nothing: no topology is known"
-    left = f"; of {unknown:,} nothing can be said" if unknown else ""
-    return f"{as_:,} fared as the routing core foretells, {other:,} otherwise{left}"
+        return "none: no topology"
+    left = f"; {unknown:,} unknown" if unknown else ""
+    return f"{as_:,} arrived as predicted, {other:,} did not{left}"
 
 
 def _latency(ms: Latency) -> str:

@@ -1,4 +1,4 @@
-"""What a capture holds, as a person reads it."""
+"""A capture's survey for people."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def _list(title: str, counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _odd(survey: Survey) -> Iterator[str]:
-    """Yield what should not be, or should be known."""
+    """Yield anomalies."""
     found = {
-        "offsets missing within a partition (a transaction's end takes one, too)": survey.offsets,
+        "offsets missing within a partition (transaction markers count too)": survey.offsets,
         "numbers missing among a queue's messages": survey.sequences,
-        "records that are in the capture twice": survey.repeated_records,
-        "commands given again under their id": survey.repeated_commands,
+        "records captured twice": survey.repeated_records,
+        "commands repeated with the same id": survey.repeated_commands,
         "messages delivered twice to one queue": survey.repeated_deliveries,
         "records that cannot be read": survey.malformed,
     }
@@ -87,7 +87,7 @@ def _odd(survey: Survey) -> Iterator[str]:
 
 
 def _duration(milliseconds: float) -> str:
-    """Return a length of time: ``12 ms``, ``1.5 s``, ``3 min``, ``2.5 h``."""
+    """Return a duration: ``12 ms``, ``1.5 s``, ``3 min``, ``2.5 h``."""
     for unit, name in ((3_600_000, "h"), (60_000, "min"), (1_000, "s")):
         if milliseconds >= unit:
             return f"{milliseconds / unit:.3g} {name}"

@@ -1,4 +1,4 @@
-"""``hopline tail``: what is in Hopline's topics, decoded."""
+"""``hopline tail``: print decoded records of topics."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _OPEN = 1.0
-"""Seconds after which an open transaction is worth a line; those of a busy worker are shorter."""
+"""Seconds after which an open transaction is reported; those of a busy worker are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
 _ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
-"""What comes first of things that happened in the same millisecond."""
+"""The order of events within the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 
@@ -99,15 +99,15 @@ def _report_trimmed(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None
     later = sorted({topic for (topic, _), begin in begins.items() if begin})
     if later:
         several = f" and {len(later) - 1} more" if len(later) > 1 else ""
-        text = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
+        text = f"{later[0]}{several}: the first records were trimmed after processing."
         click.echo(text, err=True)
 
 
 def _report_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
     for each in find_hung(cluster, [name for name, _ in chosen], _OPEN):
         click.echo(
-            f"{each.topic}/{each.partition}: a transaction is open from offset {each.offset} on; "
-            "nothing behind it is shown.",
+            f"{each.topic}/{each.partition}: a transaction is open at offset {each.offset}; later "
+            "records are not shown.",
             err=True,
         )
 
@@ -115,9 +115,9 @@ def _report_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
 def choose(
     existing: Mapping[str, int], wanted: str | None, topics: Topics
 ) -> list[tuple[str, int]]:
-    """Return the topics that a name, a pattern or nothing means, with their partitions.
+    """Return the topics that match a name or pattern, or all, with their partitions.
 
-    Raises UsageError with the nearest names where there is none.
+    Raises UsageError with similar names if there are none.
     """
     ours = {name: place_of(name, topics) for name in sorted(existing)}
     if wanted is None:
@@ -125,12 +125,12 @@ def choose(
         if not chosen:
             raise UsageError(
                 f"There are no topics with the prefix '{topics.prefix}'.",
-                "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+                "Run 'hopline apply TOPOLOGY', or give another prefix with --prefix.",
             )
     elif wanted in existing:
         chosen = [wanted]
     else:
-        # Another estate on the same brokers is not meant: '*' is all that begins with the prefix.
+        # Not another estate on the same brokers: '*' matches only names with the prefix.
         patterns = (wanted, topics.prefix + wanted)
         mine = [name for name in ours if name.startswith(topics.prefix)]
         chosen = [n for n in mine if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
@@ -151,14 +151,14 @@ def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
 
 
 def _conversation(text: str | None) -> str | None:
-    """Return the beginning of a conversation id in the form in which ids are kept."""
+    """Return the canonical form of the start of a conversation id."""
     if text is None:
         return None
     digits = "".join(c for c in text.lower() if c not in "-{}")
     if not SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         raise UsageError(
-            f"'{text}' is no conversation id.",
-            f"Write 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
+            f"'{text}' is not a conversation id.",
+            f"Give 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
         )
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return "-".join(part for part in parts if part)
@@ -187,8 +187,8 @@ def _read(
     follower = Follower(cluster, chosen, make, _place_in_time, last=last)
     try:
         records = follower.to_end()
-        # Two instances may write into one partition of `event` within a millisecond, the later
-        # one first. Of a single dialog all records are at hand to be put right.
+        # Two instances may write into one partition of `event` within a millisecond, the later one
+        # first. The records of a single dialog are all available and can be sorted.
         yield from records if conversation is None else sorted(records, key=_place_in_time)
         if follow:
             yield from follower.onward()
@@ -214,14 +214,14 @@ def _place_in_time(record: Description) -> tuple[int, int, str, int, int]:
 
 
 def _only_one(records: Iterator[Description], asked: str) -> Iterator[Description]:
-    """Pass one dialog on; raises UsageError where a shortened id turns out to mean several."""
+    """Pass one dialog on; raise UsageError if a shortened id matches several."""
     first: str | None = None
     for record in records:
         first = first or record["conversation"]
         if record["conversation"] != first:
             raise UsageError(
-                f"'{asked}' begins several conversations: {first}, {record['conversation']}.",
-                "Write more of the id.",
+                f"'{asked}' matches several conversations: {first}, {record['conversation']}.",
+                "Give more of the id.",
             )
         yield record
 

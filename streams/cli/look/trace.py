@@ -1,4 +1,4 @@
-"""``hopline trace``: a probe walks the live workers."""
+"""``hopline trace``: send a probe through the live workers."""
 
 from __future__ import annotations
 
@@ -83,13 +83,17 @@ def trace(
 
 def _summary(probes: list[Probe]) -> str:
     found = Counter(probe.verdict for probe in probes)
-    words = {Verdict.OK: "as path says", Verdict.DIFFERS: "by another way", Verdict.LOST: "lost"}
+    words = {
+        Verdict.OK: "as predicted by path",
+        Verdict.DIFFERS: "by another path",
+        Verdict.LOST: "lost",
+    }
     counts = [f"{found[v]} {words[v]}" for v in Verdict if found[v]]
     return f"{len(probes)} probes, {', '.join(counts)}"
 
 
 def _lines(probes: list[Probe]) -> Iterator[str]:
-    """Yield each path that was taken, with the median of every hop, then the lost messages."""
+    """Yield each path taken, with the median of every hop, then the lost probes."""
     for name, legs in (
         ("there", [p.there for p in probes]),
         ("back", [p.back for p in probes if p.back is not None]),
@@ -111,7 +115,7 @@ def _steps(legs: list[Leg]) -> Iterator[str]:
     for number, name in enumerate([*names, "read"]):
         step = median(row[number + 1] - row[number] for row in times)
         yield f"  {step:7.0f} ms  {name}"
-    yield f"  {median(row[-1] for row in times):7.0f} ms  in all"
+    yield f"  {median(row[-1] for row in times):7.0f} ms  total"
 
 
 def _json(probe: Probe) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``hopline verify``: is every message where it may be? Balances the ledgers."""
+"""``hopline verify``: audit the cluster for lost or duplicated messages."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ def verify(
     method and its limits.
     """
     if given.live and given.job:
-        raise UsageError("--job and --live contradict each other.", "Give one of them.")
+        raise UsageError("--job and --live exclude each other.", "Give one of them.")
     asked = Asked(
         Span(given.first, given.end), given.limit, DialogFilter(LIVE if given.live else given.job)
     )
     if given.captures and given.also:
-        raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
+        raise UsageError("--capture and --also exclude each other.", "Leave one out.")
     if given.captures:
         verified = verify_captures(_Choice(given), given.captures, asked)
     else:
@@ -194,9 +194,9 @@ class _Choice:
 
 
 def _other(named: str, home: Topics) -> Cluster:
-    """Return another cluster: by its name in the settings, or by an address that anybody may ask.
+    """Return another cluster: by its name in the settings, or by address without credentials.
 
-    What [kafka] says is for one's own, and is never shown to another.
+    [kafka] applies to the own cluster, and is never sent to another one.
     """
     found = credentials(click.get_current_context())
     return (

@@ -1,4 +1,4 @@
-"""What ``hopline verify`` prints for people."""
+"""The output of ``hopline verify`` for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NAME = 24
 SHOWN = 20
-"""Exceptions that are listed; JSON has all that were kept."""
+"""Exceptions in the text; JSON has all that were kept."""
 
 
 def verified_text(verified: Verified) -> str:
@@ -31,7 +31,7 @@ def verified_text(verified: Verified) -> str:
         _row("discarded", _fates(ledger, DISCARDED)),
     ]
     if ledger.undecided:
-        lines.append(_row("undecided", f"{ledger.undecided:,} may be excused by unread events"))
+        lines.append(_row("undecided", f"{ledger.undecided:,} may be explained by unread events"))
     gone = ledger.outcomes[Fate.TRIMMED]
     if gone or ledger.unsaid:
         lines.append(_row("before the logs begin", f"{gone:,} sent, {ledger.unsaid:,} delivered"))
@@ -66,7 +66,7 @@ def _exceptions(listed: Sequence[tuple[Fault, Missing]], total: int) -> list[str
 def _exception(fault: Fault, message: Missing) -> str:
     side = "initiator" if message.from_initiator else "target"
     if fault is Fault.MISCOUNTED:
-        what = f"{side} counts {message.sequence} sent, its commands say otherwise"
+        what = f"{side} counts {message.sequence} sent, its commands differ"
     else:
         what = f"{side}'s {message.sequence} of {instant(message.at) if message.at else '?'}"
     return f"{fault.name.lower():<11}{message.conversation}  {what}, {message.place}"

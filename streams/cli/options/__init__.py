@@ -1,1 +1,1 @@
-"""What commands take: options that several share, and what their text must be."""
+"""Shared options, and their parameter types."""

@@ -1,4 +1,4 @@
-"""Options of most commands: how the answer is printed, and how long Kafka may take to give it."""
+"""Options of most commands: the output format, and the timeout for Kafka."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def format_option(
     formats: Iterable[str] = ("text", "json"), help: str = "Output format."
 ) -> Callable[[F], F]:
-    """Add ``--format``; the first is the default, and comes as ``format_``."""
+    """Add ``--format``; the first one is the default; the parameter is ``format_``."""
     names = list(formats)
     return click.option(
         "--format", "format_", default=names[0], show_default=True, type=click.Choice(names),

@@ -1,4 +1,4 @@
-"""``--from``: where a consumer group begins where it has no position."""
+"""``--from``: the start position of a consumer group without offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def begin_option(command: F) -> F:
 
 
 def begin_of(values: Sequence[str]) -> Begin | None:
-    """Return the begin that the option states; raises UsageError for anything else."""
+    """Return the option's value; raise UsageError if invalid."""
     match values:
         case ():
             return None
@@ -40,7 +40,7 @@ def begin_of(values: Sequence[str]) -> Begin | None:
         partition, _, offset = text.partition(":")
         if not (partition.isdecimal() and offset.isdecimal()) or int(partition) in begin:
             raise click.UsageError(
-                f"--from {text}: say beginning, end or OFFSET once, or PARTITION:OFFSET once for "
+                f"--from {text}: give beginning, end or OFFSET once, or PARTITION:OFFSET once for "
                 "each partition."
             )
         begin[int(partition)] = int(offset)

@@ -24,7 +24,9 @@ class Duration(click.ParamType):
             return value
         found = read_duration(str(value))
         if found is None or not math.isfinite(found):
-            self.fail(f"{value!r} is no duration; write it like 500ms, 60s, 2m or 1h.", param, ctx)
+            self.fail(
+                f"{value!r} is not a duration; write it like 500ms, 60s, 2m or 1h.", param, ctx
+            )
         milliseconds = round(found / 1_000)
         if found and not milliseconds:
             self.fail(f"{value!r} is less than a millisecond.", param, ctx)

@@ -1,4 +1,4 @@
-"""Moments on the command line: ``2026-11-03``, ``2026-11-03T12:03:04+01:00``; UTC where silent."""
+"""Times on the command line: ``2026-11-03``, ``2026-11-03T12:03:04+01:00``; UTC by default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 def moment_of(text: str) -> int | None:
-    """Return the epoch milliseconds of a text such as ``2026-11-03T12:03:04Z``, None of others."""
+    """Parse a text such as ``2026-11-03T12:03:04Z`` into epoch milliseconds, None if invalid."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -31,7 +31,7 @@ class Instant(click.ParamType):
             return value
         moment = moment_of(str(value))
         if moment is None:
-            self.fail(f"{value!r} is no moment; write it like 2026-11-03T12:03:04.", param, ctx)
+            self.fail(f"{value!r} is not a time; write it like 2026-11-03T12:03:04.", param, ctx)
         return moment
 
 

@@ -1,4 +1,4 @@
-"""The folder that a command writes: never over what somebody has in it, unless asked to."""
+"""A command's output folder: user files are never overwritten, unless requested."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streams.errors import UsageError
 
 
 def output_folder(path: Path, *, force: bool) -> None:
-    """Make a folder; raise UsageError where it is a file, or not empty and not ``force``."""
+    """Create a folder; raise UsageError if it is a file, or not empty and not ``force``."""
     ensure_usable(path, force=force)
     path.mkdir(parents=True, exist_ok=True)
 
@@ -16,15 +16,15 @@ def output_folder(path: Path, *, force: bool) -> None:
 def ensure_usable(path: Path, *, force: bool) -> None:
     """Raise UsageError unless a folder may be written: it is new, empty, or forced."""
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is no folder.", "Name a folder.")
+        raise UsageError(f"{path} is not a folder.", "Give a folder.")
     if not force and path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"The folder {path} is not empty.", "Name another one, or give --force.")
+        raise UsageError(f"The folder {path} is not empty.", "Choose another one, or give --force.")
 
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 with line feeds on every platform.
 
-    A script that is not ASCII gets the mark by which SQL Server's tools know UTF-8.
+    A script that is not ASCII gets a byte order mark, by which SQL Server's tools detect UTF-8.
     """
     marked = path.suffix == ".sql" and not text.isascii()
     # Half of a surrogate pair, which UTF-8 has no bytes for, becomes a question mark.

@@ -1,4 +1,4 @@
-"""What the text of an option must be: told before anybody else, Kafka say, is asked."""
+"""Parameter types that are checked before anything else, such as Kafka, is contacted."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _PARTS = ("instance", "database", "service")
 
 
 class Finite(click.FloatRange):
-    """A number of a range, and none of those that compare like no number."""
+    """A finite number within a range."""
 
     def convert(self, value: object, param: Param, ctx: Context) -> float:
         """Return the number of a text such as ``0.5``."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to count with.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
 class Seconds(click.ParamType):
-    """A time in seconds, no longer than Kafka's client can wait: its milliseconds have 31 bits."""
+    """A time in seconds, limited by Kafka's client: 31 bits of milliseconds."""
 
     name = "seconds"
 
@@ -44,7 +44,7 @@ class Seconds(click.ParamType):
 
 
 class ReplicationText(click.ParamType):
-    """The setting `replication`; stays a text."""
+    """The setting `replication`, as validated text."""
 
     name = "replication"
 
@@ -57,7 +57,7 @@ class ReplicationText(click.ParamType):
 
 
 class WithUnit(click.ParamType):
-    """A number that may have its unit behind it: ``10x``, ``500/s``."""
+    """A number with an optional unit: ``10x``, ``500/s``."""
 
     def __init__(self, name: str, unit: str) -> None:
         self.name, self._unit = name, unit
@@ -70,11 +70,11 @@ class WithUnit(click.ParamType):
         try:
             return float(text)
         except ValueError:
-            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
+            self.fail(f"{value!r} is not a {self.name}; write 10 or 10{self._unit}.", param, ctx)
 
 
 class Address(click.ParamType):
-    """Where a process answers: HOST:PORT, or a port alone; stays a text, and may be empty."""
+    """A listening address: HOST:PORT, or a port alone, as validated text; may be empty."""
 
     name = "address"
 
@@ -92,36 +92,36 @@ class Address(click.ParamType):
 
 
 class TopicPrefix(click.ParamType):
-    """What topic names begin with: characters that Kafka allows in them."""
+    """A prefix of topic names: characters that Kafka allows."""
 
     name = "text"
 
     def convert(self, value: object, param: Param, ctx: Context) -> str:
-        """Return the text, if a topic's name can begin with it."""
+        """Return the text, if topic names can begin with it."""
         text = str(value)
         if not is_prefix(text):
-            self.fail(f"No topic's name can begin with '{text}': {PREFIX_RULE}", param, ctx)
+            self.fail(f"Topic names cannot begin with '{text}': {PREFIX_RULE}", param, ctx)
         return text
 
 
 class Name(click.ParamType):
-    """A service's name, or a broker id: any text but the empty one."""
+    """A service's name, or a broker id: any non-empty text."""
 
     def __init__(self, what: str) -> None:
         self.name = what
 
     def convert(self, value: object, param: Param, ctx: Context) -> str:
-        """Return the text, if there is any."""
+        """Return the text, if not empty."""
         text = str(value)
         if not text:
-            self.fail(f"'' is no {self.name}.", param, ctx)
+            self.fail(f"The {self.name} must not be empty.", param, ctx)
         return text
 
 
 class PlaceText(click.ParamType):
-    """A place of a form such as ``INSTANCE/DATABASE[/SERVICE]``, complete; stays a text.
+    """A place of a form such as ``INSTANCE/DATABASE[/SERVICE]``, as validated text.
 
-    Whether there is such a place the catalog says, later.
+    Whether it exists is checked later, in the catalog.
     """
 
     def __init__(self, form: str) -> None:
@@ -129,12 +129,12 @@ class PlaceText(click.ParamType):
         self.least = form.partition("[")[0].count("/") + 1
 
     def convert(self, value: object, param: Param, ctx: Context) -> str:
-        """Return the text, if no part of it is missing."""
+        """Return the text, if it is complete."""
         text = str(value)
-        parts = text.split("/", len(_PARTS) - 1)  # a service may have slashes of its own
+        parts = text.split("/", len(_PARTS) - 1)  # a service name may contain slashes
         for index, what in enumerate(_PARTS):
             if (index < self.least) if index >= len(parts) else not parts[index]:
-                self.fail(f"'{text}' names no {what}; write {self.name}.", param, ctx)
+                self.fail(f"'{text}' has no {what}; write {self.name}.", param, ctx)
         return text
 
 

@@ -1,4 +1,4 @@
-"""Options of commands that take a topology to one Kafka cluster, or to each of several."""
+"""Options of commands that apply a topology to one or several Kafka clusters."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ part_option = click.option(
 def clusters_of_parts(
     topology: Topology, chosen: str | None, bootstrap: str, prefix: str
 ) -> Iterator[tuple[Part, Cluster]]:
-    """Yield each part of a topology with its cluster; raises UsageError where one has none.
+    """Yield each part of a topology with its cluster; raise UsageError if one has none.
 
-    A topology that is not divided belongs to ``--bootstrap``, and so does a chosen part if that is
-    set at all; else each is where the topology, or [clusters.NAME] of the settings, says.
+    An undivided topology belongs to ``--bootstrap``, and so does a chosen part if that is set;
+    otherwise each is at the address of the topology, or of [clusters.NAME] in the settings.
     """
     ctx = click.get_current_context()
     source = ctx.get_parameter_source("bootstrap")
     parts = parts_of(topology, chosen)
     if len(parts) > 1 and source is ParameterSource.COMMANDLINE:
         raise UsageError(
-            f"--bootstrap is one cluster, and the topology names {len(parts)}.",
-            f"Say which it is: --cluster {parts[0].name}, say.",
+            f"--bootstrap is one cluster; the topology has {len(parts)}.",
+            f"Choose one, such as --cluster {parts[0].name}.",
         )
     for part in parts:
         if not part.name or (chosen and source is not ParameterSource.DEFAULT):

@@ -1,4 +1,4 @@
-"""Settings as options: the flag wins over the variable, it over the file, that over the default."""
+"""Settings as options: flag over variable over file over default."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _TYPES: Mapping[str, click.ParamType] = {
     "worker.http": ADDRESS,
     "worker.answer_within": SECONDS,
 }
-"""Settings of which not every text or number can be meant."""
+"""Settings with a validating parameter type."""
 _NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
 _REPLICATION = "hopline.replication"
 
 
 class SettingOption(click.Option):
-    """An option that also takes what the settings file says."""
+    """An option that also reads the settings file."""
 
     def __init__(self, *args: Any, setting: Setting, **extra: Any) -> None:
         """Take click's arguments, and which setting it is."""
@@ -66,7 +66,7 @@ class SettingOption(click.Option):
         self.setting = setting
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
-        """Return the value and its source; the file counts where flag and variable say nothing."""
+        """Return the value and its source; the file is used without flag and variable."""
         value, source = super().consume_value(ctx, opts)
         if source is not ParameterSource.DEFAULT or ctx.resilient_parsing:
             return value, source
@@ -77,7 +77,7 @@ class SettingOption(click.Option):
         return found.value, ParameterSource.DEFAULT_MAP
 
     def _demand_value(self, ctx: click.Context, found: Sourced) -> None:
-        """Tell of a value that cannot be meant with its place, which click does not know."""
+        """Report an invalid value with its place, which click does not know."""
         try:
             self.type_cast_value(ctx, found.value)
         except click.BadParameter as error:
@@ -86,7 +86,7 @@ class SettingOption(click.Option):
             raise InputError(message, file=file, line=int(line)) from None
 
     def source_of(self, ctx: click.Context) -> str:
-        """Return where the value is from: default, file:line, variable or flag."""
+        """Return the source of the value: default, file:line, variable or flag."""
         match ctx.get_parameter_source(self.name or ""):
             case ParameterSource.COMMANDLINE:
                 return self.setting.flag
@@ -100,10 +100,10 @@ class SettingOption(click.Option):
 
 
 def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Callable[[F], F]:
-    """Add the option of a setting, with the default and the sentence that it has.
+    """Add the option of a setting, with its default and description.
 
-    ``unset`` says what happens without it, for a command that does not take the default; ``extra``
-    is click's.
+    ``unset`` is the description of a missing value, for a command without the default; ``extra`` is
+    click's.
     """
     setting = setting_of(section, name)
     default = setting.default
@@ -158,13 +158,13 @@ config_option = click.option(
 
 
 def settings_file(ctx: click.Context) -> SettingsFile:
-    """Return what the settings file says, read once; nothing where there is none."""
+    """Return the settings file's content, read once; empty without a file."""
     if _FILE not in ctx.meta:
         named = ctx.meta.get(_PATH)
         path = Path(named or DEFAULT_FILE)
         found_here = named is None and path.exists()
         ctx.meta[_FILE] = _read(path) if named or found_here else NOTHING
-        if found_here:  # it may be anybody's: of a clone, of a folder that many write
+        if found_here:  # it may be foreign: of a clone, or of a shared folder
             click.echo(f"Settings: {path} of this folder.", err=True)
     found: SettingsFile = ctx.meta[_FILE]
     return found
@@ -174,7 +174,7 @@ def _read(path: Path) -> SettingsFile:
     try:
         return read_settings(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError as error:
-        raise InputError("This is no UTF-8.", file=str(path)) from error
+        raise InputError("The file is not UTF-8.", file=str(path)) from error
 
 
 def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
@@ -182,7 +182,7 @@ def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, .
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            # No more of it than a name: what follows may be a password.
+            # Nothing but the name: what follows may be a password.
             raise click.BadParameter(f"'{_NAME.match(text)[0]}' is not NAME=VALUE.")  # type: ignore[index]
         demand_safe({name: value}, "--kafka")
         _refuse_shown(name)
@@ -191,12 +191,12 @@ def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, .
 
 
 def _refuse_shown(name: str) -> None:
-    """Raise UsageError for a secret on a command line, which every user of the machine can see."""
+    """Raise UsageError for a secret on a command line, which is visible to all users."""
     if not is_secret(name) or is_filed(name):
         return
     file = f", or --kafka {name}{SUFFIX}=FILE" if is_filed(f"{name}{SUFFIX}") else ""
     raise UsageError(
-        f"--kafka: {name} would be in the list of processes, for everybody to see.",
+        f"--kafka: {name} would be visible to all users in the process list.",
         f"Set {property_variable(name)}{file}, or write it into [kafka] of {DEFAULT_FILE}.",
     )
 
@@ -213,7 +213,7 @@ properties_option = click.option(
 
 
 def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
-    """Return librdkafka's properties as they are set, each with its source."""
+    """Return librdkafka's properties, each with its source."""
     found = with_files_read(settings_file(ctx).properties)
     variables = dict(property_variables(os.environ))
     for name, sourced in variables.items():
@@ -233,7 +233,7 @@ replication_option = setting_option(
 
 
 def replication(ctx: click.Context) -> Replication:
-    """Return what topics need: by the flag, if the command has it, the environment or the file."""
+    """Return the replication: from the flag, if the command has it, the environment or the file."""
     setting = setting_of("", "replication")
     filed = settings_file(ctx).settings.get(("", setting.name))
     texts = (ctx.meta.get(_REPLICATION), os.environ.get(setting.variable), filed and filed.value)
@@ -241,12 +241,12 @@ def replication(ctx: click.Context) -> Replication:
 
 
 def credentials(ctx: click.Context) -> Credentials:
-    """Return what other clusters are reached with, as the file and the environment say."""
+    """Return the credentials for other clusters, from the file and the environment."""
     return credentials_of(settings_file(ctx), os.environ)
 
 
 def refuse_property(text: str, source: str) -> UsageError:
-    """Return what tells that Kafka's client refuses a property, and where that one is set."""
+    """Return the error for a property that Kafka's client rejects, with its source."""
     return UsageError(
         f"{source}: {text}.",
         "librdkafka's CONFIGURATION.md has its properties and their values.",

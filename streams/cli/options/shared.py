@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they make of them."""
+"""Options that several commands share, and their values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ prefix_option = setting_option("", "prefix")
 
 
 def cluster_options(command: F) -> F:
-    """Add ``--bootstrap``, ``--prefix`` and what else :func:`cluster_of` makes a cluster of."""
+    """Add ``--bootstrap``, ``--prefix`` and the other options of :func:`cluster_of`."""
     last = replication_option(properties_option(config_option(command)))
     return _bootstrap_option(prefix_option(last))
 
 
 def cluster_of(bootstrap: str, prefix: str) -> Cluster:
-    """Return the cluster that options and settings name; raises UsageError where one cannot be."""
+    """Return the cluster of options and settings; raise UsageError if invalid."""
     ctx = click.get_current_context()
     found = sourced_properties(ctx)
     secured = {n: s for n, s in found.items() if n.startswith(_TOGETHER)}
@@ -45,7 +45,7 @@ def cluster_of(bootstrap: str, prefix: str) -> Cluster:
         if name not in secured:
             with _worded(sourced.source):
                 Cluster(bootstrap, properties={name: sourced.value}).admin()
-    # What is wrong only together; TLS and SASL mean nothing otherwise.
+    # Invalid combinations; TLS and SASL settings are ignored otherwise.
     with _worded(", ".join(sorted({s.source for s in secured.values()})) or "[kafka]"):
         properties = {n: s.value for n, s in found.items()}
         cluster = Cluster(bootstrap, Topics(prefix), properties, replication(ctx))

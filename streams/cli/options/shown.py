@@ -1,4 +1,4 @@
-"""What a command line must not say: the list of a machine's processes is everybody's."""
+"""Reject secrets on the command line: the process list is visible to all users."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PASSWORD = re.compile(r"//[^/@:]*:.*@")
 def refuse_store_password(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Raise UsageError for a store's URL with a password, where it is an argument."""
+    """Raise UsageError for a store's URL with a password, given as an argument."""
     if value and _PASSWORD.search(value) and _is_argument(context, parameter):
         raise UsageError(
-            "--store: its password would be in the list of processes, for everybody to see.",
+            "--store: its password would be visible to all users in the process list.",
             "Leave it out of the URL, and set PGPASSWORD, or PGPASSFILE to a file that has it.",
         )
     return value
@@ -27,10 +27,10 @@ def refuse_store_password(
 def refuse_token(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Raise UsageError for a token that is an argument."""
+    """Raise UsageError for a token given as an argument."""
     if value and _is_argument(context, parameter):
         raise UsageError(
-            "--token: it would be in the list of processes, for everybody to see.",
+            "--token: it would be visible to all users in the process list.",
             "Set HOPLINE_DASHBOARD_TOKEN.",
         )
     return value

@@ -1,4 +1,4 @@
-"""What the statements of an application share: their options, their place, and their answer."""
+"""Statements of an application: their options, their place, and their result."""
 
 from __future__ import annotations
 
@@ -37,42 +37,42 @@ target_option = click.option(
 
 
 def common_options(command: F) -> F:
-    """Add the options that every statement has."""
+    """Add the options of every statement."""
     format_ = format_option()
     timeout = timeout_option(help="Seconds to wait for Kafka and for the result.")
     return timeout(format_(cluster_options(command)))
 
 
 def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
-    """Return the cluster once it answers; tells on stderr how long that takes."""
+    """Return the cluster once it responds; report the wait on stderr."""
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
     return cluster
 
 
 def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
-    """Find the database in the catalog, so that a typo does not wait for an answer."""
+    """Find the database in the catalog, so that a typo does not wait for a result."""
     topology = read_catalog(cluster).topology
     if topology is None:
         raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     instance, database = find_at(topology, at)
     if database is None:
         raise UsageError(
-            f"'{at}' names no database.",
+            f"'{at}' does not name a database.",
             f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
         )
     return instance, database
 
 
 def home_at(cluster: Cluster, at: str) -> tuple[str, str]:
-    """Return what an application addresses: the instance or its mirrored pair; the database."""
+    """Return the home of a statement: the instance or its mirrored pair; and the database."""
     instance, database = database_at(cluster, at)
     return home_of(instance.name, database), database.name
 
 
 @contextmanager
 def answered(format_: str, conversation: uuid.UUID) -> Iterator[dict[str, Any]]:
-    """Print the answer as JSON if asked for, also where the statement is refused."""
+    """Print the result as JSON if requested, also if the statement is rejected."""
     answer: dict[str, Any] = {"conversation": str(conversation), "number": 0, "text": ""}
     try:
         yield answer

@@ -1,4 +1,4 @@
-"""The options of a command as one value, where they are many."""
+"""Collect many options of a command into one value."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Result = TypeVar("Result")
 def together(kind: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Call a command with its options as one ``kind``, a dataclass with their names as fields.
 
-    It stands below the options; the value is the argument ``given``. Arguments of the command that
-    are no fields of it are passed on as they are.
+    Put it below the options; the value is the argument ``given``. Arguments that are not fields of
+    it are passed on.
     """
     names = [field.name for field in dataclasses.fields(kind)]
 

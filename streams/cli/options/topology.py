@@ -1,4 +1,4 @@
-"""What every command that asks about a topology takes: the folder, and a conversation's id."""
+"""Arguments of commands about a topology: the folder, and a conversation's id."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class TopologyArgument(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Topology:
-        """Load the topology as of now."""
+        """Load the topology, at the present time."""
         if isinstance(value, Topology):
             return value
         return load(find_folder(str(value)), time.time())
 
 
 def ensure_something(topology: Topology) -> Topology:
-    """Return a topology; raise UsageError for one in which there is nothing to look at.
+    """Return a topology; raise UsageError for an empty one.
 
-    What is wrong with an empty file is that it is the wrong file: no answer about it is good news.
+    An empty file is usually the wrong file: no answer about it must look like success.
     """
     blank = (
         i == Instance(i.name, empty_database(i.name, MSDB)) for i in topology.instances.values()
@@ -46,15 +46,15 @@ def ensure_something(topology: Topology) -> Topology:
         what = "0 instances" if not count else f"{count} without any object"
         raise UsageError(
             f"The topology is empty ({what}): nothing was checked.",
-            "Name the folder that is meant; hopline import says what it understood of scripts.",
+            "Check the folder; hopline import reports what it understood of scripts.",
         )
     return topology
 
 
 def find_folder(text: str) -> Path:
-    """Return the path that is meant: what is there under the name, else the shipped topology.
+    """Return the folder of a path, or else of a shipped topology.
 
-    Raise UsageError for a plain name of neither, with the names that are shipped.
+    Raise UsageError with the shipped names for an unknown plain name.
     """
     path = Path(text)
     if path.exists() or path.is_absolute() or len(path.parts) != 1:
@@ -66,7 +66,7 @@ def find_folder(text: str) -> Path:
 
 
 def doubt_service(topology: Topology, name: str) -> None:
-    """Say on stderr which service may be meant by a name that no database has a service of."""
+    """Suggest a service on stderr for a name that no database has."""
     names = {
         service
         for instance in topology.instances.values()
@@ -92,11 +92,11 @@ class ConversationId(click.ParamType):
         try:
             return uuid.UUID(str(value))
         except ValueError:
-            self.fail(f"'{value}' is no GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)
+            self.fail(f"'{value}' is not a GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)
 
 
 def hash_option(default: str) -> Callable[[F], F]:
-    """Return the option for a conversation whose hash decides; ``default``: what goes without."""
+    """Return the option for a conversation whose hash decides; default: without it."""
     return click.option(
         "--conversation",
         type=ConversationId(),

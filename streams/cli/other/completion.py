@@ -21,5 +21,5 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.BadParameter(f"Click does not know {shell}.")
+        raise click.BadParameter(f"Click does not support {shell}.")
     click.echo(kind(ctx.find_root().command, {}, "hopline", _VARIABLE).source())

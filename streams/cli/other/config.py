@@ -1,4 +1,4 @@
-"""``hopline config``: what is set, and by what."""
+"""``hopline config``: show settings and their sources."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def show(ctx: click.Context, /, format_: str, **_: object) -> None:
         _print(rows)
     for variable, near in unknown_variables(os.environ):
         hint = f" Did you mean {near}?" if near else ""
-        click.echo(f"hopline: nothing reads the variable {variable}.{hint}", err=True)
+        click.echo(f"hopline: unknown variable {variable}.{hint}", err=True)
 
 
 def _settings(ctx: click.Context) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""``hopline generate``: what nobody has to capture first."""
+"""``hopline generate``: synthetic topologies and traffic."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def estate(
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
-    # Not how many were drawn: of one within an instance that needs no route nothing is written.
+    # Not the number drawn: one within an instance that needs no route is not written.
     flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),

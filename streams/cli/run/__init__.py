@@ -1,1 +1,1 @@
-"""Commands that run a system, or change one that runs."""
+"""Commands that run a system, or change a running one."""

@@ -1,4 +1,4 @@
-"""The agents that a topology states: which are meant, and whether they can be run."""
+"""The agents of a topology: select and check them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.topology import Agent, ShippedService, Topology
 
 
 def refuse_agents(topology: Topology) -> None:
-    """Raise InputError where an agent cannot be run: no such service, no such classifier."""
+    """Raise InputError if an agent cannot run: unknown service, invalid classifier."""
     databases = [d for i in topology.instances.values() for d in i.databases.values()]
     look_beside(topology.agents.values())
     for agent in topology.agents.values():
@@ -21,31 +21,31 @@ def refuse_agents(topology: Topology) -> None:
             continue
         if not any(agent.service in database.services for database in databases):
             raise agent.settings.get("service", agent.runs).error(
-                f"no database has a service {agent.service}", "Name one of the topology: service:."
+                f"no database has a service {agent.service}", "Give service: one of the topology."
             )
         refuse_settings(agent)
 
 
 def refuse_settings(agent: Agent) -> None:
-    """Raise InputError or UsageError for what an agent of Hopline's own cannot begin with."""
+    """Raise InputError or UsageError for invalid settings of Hopline's own agents."""
     make_classifier(agent.classifier)
     if agent.kind is ShippedService.CONFIGURATION_NOTICE:
         directory_of(agent)
 
 
 def agents_named(topology: Topology, names: Sequence[str]) -> tuple[Agent, ...]:
-    """Return the agents of these names, else all; raises UsageError where there are none."""
+    """Return the agents of these names, else all; raise UsageError without any."""
     known = ", ".join(topology.agents) or "none"
     for name in names:
         if name not in topology.agents:
             raise UsageError(f"The topology has no agent {name}.", f"It has: {known}.")
     if not topology.agents:
-        raise UsageError("The topology states no agents.", "Write agents: into topology.yaml.")
+        raise UsageError("The topology has no agents.", "Write agents: into topology.yaml.")
     return tuple(topology.agents[name] for name in names or topology.agents)
 
 
 def look_beside(agents: Iterable[Agent]) -> None:
-    """Let modules be found beside the topology that names them, and in the current folder."""
+    """Search modules beside the topology, and in the current folder."""
     folders = {str(Path(a.source.file).parent.absolute()) for a in agents if a.source.file}
     for folder in (*folders, str(Path.cwd())):
         if folder not in sys.path:

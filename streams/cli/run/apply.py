@@ -1,4 +1,4 @@
-"""``hopline apply``: make a cluster live by a topology."""
+"""``hopline apply``: deploy a topology to a cluster."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from streams.topology import Severity, Topology
 
 _BAD_NEWS = 1
 _MOST = 10
-"""Dialogs that are named one by one."""
+"""The number of dialogs listed individually."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is to be done in one cluster, or was."""
+    """The plan for one cluster, or its result."""
 
     part: Part
     cluster: Cluster
@@ -87,7 +87,9 @@ def apply(
     if format_ == "json":
         click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
-        click.echo(f"nothing was done: {count} open dialogs would break; --force does it")
+        click.echo(
+            f"nothing was done: {count} open dialogs would break; use --force to apply anyway"
+        )
     if refused or any(each.plan.findings for each in planned):
         ctx.exit(_BAD_NEWS)
 
@@ -135,7 +137,7 @@ def _show(each: _Planned) -> None:
 
 
 def _as_json(planned: Sequence[_Planned]) -> dict[str, object]:
-    """Return what there is of one cluster, or of several by their names."""
+    """Return the result of one cluster, or of several by name."""
     if not planned[0].part.name:
         return _one_as_json(planned[0].plan, planned[0].broken)
     return {"clusters": {p.part.name: _one_as_json(p.plan, p.broken) for p in planned}}
@@ -155,7 +157,7 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
 
 
 def refuse_broken(topology: Topology) -> None:
-    """Raise UsageError for a topology that is not applied: with errors, or with passwords."""
+    """Raise UsageError for a topology with errors, or with passwords."""
     broken = [f for f in topology.findings if f.severity is Severity.ERROR]
     if broken:
         first, more = broken[0], len(broken) - 1

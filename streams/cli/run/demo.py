@@ -11,7 +11,7 @@ import click
 from streams.cli.options.parameters import Finite
 from streams.demo import DATA, Options, Stage, run, stop
 
-_EVERY = 5.0  # seconds between lines of progress where they cannot overwrite each other
+_EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each other
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``hopline failover``: another partner becomes the principal."""
+"""``hopline failover``: make another partner the principal."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def _show(moved: Moved, timeout: float) -> None:
         f"catalog version {moved.version}"
     )
     if moved.claimed:
-        click.echo(f"{moved.now} says that it is the principal")
+        click.echo(f"{moved.now} reports that it is the principal")
     else:
         click.echo(
-            f"{moved.now} has not said within {timeout:g} s that it is the principal: nothing is "
-            f"sent to it until then.\nDoes its forwarder run? "
+            f"{moved.now} has not reported within {timeout:g} s that it is the principal: nothing "
+            f"is sent to it until then.\nDoes its forwarder run? "
             f"(hopline worker forwarder --instance {moved.now})"
         )

@@ -1,4 +1,4 @@
-"""Where the log of workers goes, and how its lines look."""
+"""The workers' log on stderr, and its formats."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from streams.workers import WORKING
 
 
 class TextFormatter(logging.Formatter):
-    """Write lines for people: nothing that a record holds moves a cursor, or begins a line."""
+    """Write lines for people: control characters of records are escaped."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Return what stands before a traceback; further lines of a message are set in."""
+        """Return the text before a traceback; further lines of a message are indented."""
         first, *more = lines(record.message).split("\n")
         record.message = "\n".join([first, *(f"  {line.strip()}" for line in more)])
         return super().formatMessage(record)
 
 
 class JsonFormatter(logging.Formatter):
-    """Write a line as one JSON object; a traceback is a text in it, so a line is a line."""
+    """Write a line as one JSON object, with a traceback as a field."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr(form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) -> None:
-    """Send the log to stderr, where progress belongs; stdout is for results."""
+    """Log to stderr, like progress; stdout is for results."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING)
     text = TextFormatter("%(asctime)s %(levelname)s %(message)s")
     for handler in logging.getLogger().handlers:

@@ -1,4 +1,4 @@
-"""``hopline monitor``: Spark reads along and says how late, how often twice, by which path."""
+"""``hopline monitor``: stream latency, duplicates and paths with Spark."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class MonitorOptions:
 @click.option(
     "--job",
     metavar="ID",
-    help="Look at the dialogs of this replay, and at no others, into a store of its own. "
-    "[default: at all but those that replays gave new ids]",
+    help="Monitor only the dialogs of this replay, into a separate store. [default: all except "
+    "those to which replays gave new ids]",
 )
 @click.option(
     "--keep",
@@ -127,7 +127,7 @@ def monitor(
 
 
 def _stop_on_signal() -> Event:
-    """Return what the first signal to end sets; the second one ends at once."""
+    """Return an event that the first signal sets; the second one exits at once."""
     stop = Event()
     call_on_stop(stop.set, once=True)
     return stop

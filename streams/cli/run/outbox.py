@@ -62,7 +62,7 @@ def outbox(
         click.echo(ddl(dialect))
         return
     if store is None:
-        raise UsageError("Name the application's database.", "Give --store URL.")
+        raise UsageError("Give the application's database.", "Give --store URL.")
     log_to_stderr()
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     cluster = cluster_of(bootstrap, prefix)
@@ -70,7 +70,7 @@ def outbox(
     table = OutboxTable.open(store)
     relay = Relay(cluster, table, poll=poll, timeout=timeout)
     try:
-        logging.getLogger("hopline.ready").info("The outbox in %s is relayed.", table.address)
+        logging.getLogger("hopline.ready").info("Relaying the outbox in %s.", table.address)
         if once:
             while relay.turn():
                 pass
@@ -81,7 +81,7 @@ def outbox(
         table.close()
     click.echo(f"{relay.relayed:,} statements were relayed.", err=True)
     if relay.absent:
-        click.echo(f"What is said to {', '.join(relay.absent)} waits: nobody applied it.", err=True)
+        click.echo(f"Statements for {', '.join(relay.absent)} wait: not applied.", err=True)
         raise SystemExit(1)
 
 

@@ -1,4 +1,4 @@
-"""``hopline repartition``: more partitions for an instance whose workers are stopped."""
+"""``hopline repartition``: add partitions to an instance whose workers are stopped."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ def repartition(
     for home in done.homes:
         click.echo(f"{home}: {done.before} > {done.partitions} partitions")
     click.echo(f"{done.moved:,} dialogs moved, catalog version {done.version}")
-    click.echo(f"Write it into the topology, too: partitions: {done.partitions}")
+    click.echo(f"Set it in the topology too: partitions: {done.partitions}")

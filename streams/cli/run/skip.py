@@ -1,4 +1,4 @@
-"""``hopline skip``: give a statement up that cannot be read."""
+"""``hopline skip``: give up an undecodable statement."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     hopline skip cmd.ServerA/0@6140
     """
     version = skip_statement(reached(bootstrap, prefix, timeout), place)
-    click.echo(f"{place} is skipped from catalog version {version} on")
+    click.echo(f"{place} will be skipped from catalog version {version} on")

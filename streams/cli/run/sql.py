@@ -1,4 +1,4 @@
-"""``hopline sql``: T-SQL on a running system."""
+"""``hopline sql``: execute T-SQL on a running system."""
 
 from __future__ import annotations
 

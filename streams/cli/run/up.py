@@ -1,4 +1,4 @@
-"""``hopline up``, ``down`` and ``status``: everything for a topology on this machine."""
+"""``hopline up``, ``down`` and ``status``: run everything for a topology on this machine."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def up(
         what = f"{topology}, cluster {name}" if name else topology
         where = folder.part(name) if name else folder
         _report_started(what, where, started, loaded, seconds)
-    click.echo("`hopline status` says how it is, `hopline down` ends it.")
+    click.echo("`hopline status` shows its state, `hopline down` stops it.")
 
 
 def _report_started(
@@ -127,7 +127,10 @@ def _report_started(
     )
     more = [name for name in system.instances if name not in loaded.instances]
     if more:
-        click.echo(f"The catalog has more, served too: {', '.join(more)} (hopline apply --prune).")
+        click.echo(
+            f"The catalog has more instances, also served: {', '.join(more)} (hopline "
+            "apply --prune)."
+        )
     click.echo(f"Kafka is at {system.bootstrap}, logs in {where.path / 'logs'}.")
     if system.prefix != DEFAULT_PREFIX or system.bootstrap != "127.0.0.1:9092":
         click.echo(f"Other commands need: --bootstrap {system.bootstrap} --prefix {system.prefix}")

@@ -1,4 +1,4 @@
-"""How ``hopline status`` says what there is, as text and as JSON."""
+"""The output of ``hopline status``, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _most_first(lag: Lag) -> tuple[int, str, str]:
 
 
 def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str, Any]:
-    """Return the same of every cluster, by name; of the only one as it is."""
+    """Return the status of every cluster, by name; of a single one without a name."""
     if list(statuses) == [""]:
         return status_json(folder, statuses[""])
     return {
@@ -102,7 +102,7 @@ def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str,
 
 
 def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
-    """Return the same as plain values; ``lag`` has what is behind only."""
+    """Return the status as plain values; ``lag`` has only workers that are behind."""
     system, catalog = status.system, status.catalog
     return {
         "health": status.health.value,

@@ -36,7 +36,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """The options of ``hopline worker`` but those of its section in the settings."""
+    """The options of ``hopline worker`` except those in the settings."""
 
     instances: tuple[str, ...]
     every: bool
@@ -97,7 +97,7 @@ def worker(
     instances = given.instances
     every = given.every or (given.topology is not None and not instances)
     if bool(instances) == every:
-        raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
+        raise UsageError("Give the instances to serve.", "Give --instance NAME ... or --all.")
     cluster = cluster_of(given.bootstrap, given.prefix)
     if every:
         cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
@@ -128,7 +128,7 @@ def worker(
         try:
             process.run()
         finally:
-            if process.left_behind:  # when all is said: to destroy its client might wait for ever
+            if process.left_behind:  # at the end: destroying its client could block forever
                 atexit.register(os._exit, SurroundingsError.exit_code)
 
 
@@ -137,7 +137,7 @@ def _serving(process: Process, settings: WorkerSettings) -> Iterator[None]:
     if not settings.http:
         yield
         return
-    from streams.workers.http import serving  # Prometheus's library only where it is asked for
+    from streams.workers.http import serving  # import Prometheus's library only on demand
 
     with serving(process, settings.http, settings.answer_within) as port:
         logging.getLogger("hopline.ready").info("metrics and health on port %d", port)

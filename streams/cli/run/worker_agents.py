@@ -1,4 +1,4 @@
-"""``hopline worker agents``: services that come with Hopline, or with a topology, as agents."""
+"""``hopline worker agents``: run agents of Hopline or of a topology."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """What `hopline worker agents` is told beside what every worker is."""
+    """The options of `hopline worker agents` besides those of every worker."""
 
     topology: Topology | None = None
     names: tuple[str, ...] = ()
@@ -45,12 +45,12 @@ class AgentOptions:
     begin: Begin | None = None
 
     def demand(self, *, wanted: bool) -> None:
-        """Raise UsageError where agents are wanted and not said which, or the other way round."""
+        """Raise UsageError if the options for agents and the role do not match."""
         routing = self.name or self.classifier or self.redirect
         shipped = self.service or routing or self.directory
         if not wanted and (shipped or self.topology or self.names or self.begin is not None):
             raise UsageError(
-                "--topology, --service, --from and what goes with them are for agents.",
+                "--topology, --service, --from and their options are for agents only.",
                 "ROLE agents",
             )
         if wanted and (self.service is None) == (self.topology is None):
@@ -58,18 +58,19 @@ class AgentOptions:
             raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")
         if (wanted and self.topology and shipped) or (self.service and self.names):
             raise UsageError(
-                "--topology has --agent beside it, --service the rest.", "Give one or the other."
+                "--agent needs --topology; the other options need --service.",
+                "Give one or the other.",
             )
         notice = self.service == ShippedService.CONFIGURATION_NOTICE.value
         if (notice and routing) or (self.service and not notice and self.directory):
             raise UsageError(
                 "--name, --classifier and --redirect are for data-dependent-routing, --directory "
                 "for configuration-notice.",
-                "Leave out what is for the other.",
+                "Leave out the options of the other service.",
             )
 
     def agents(self) -> tuple[Agent, ...]:
-        """Return the agents that are meant."""
+        """Return the selected agents."""
         if self.topology is not None:
             refuse_agents(self.topology)
             return agents_named(self.topology, self.names)
@@ -95,7 +96,7 @@ AGENT_HEADINGS = {
 
 
 def agent_options(command: F) -> F:
-    """Add the options that only ROLE agents has."""
+    """Add the options for ROLE agents only."""
     for option in (
         begin_option,
         click.option(
@@ -146,12 +147,12 @@ def agent_options(command: F) -> F:
 def run_agents(
     cluster: Cluster, instances: Sequence[str], options: AgentOptions, http: str | None
 ) -> None:
-    """Serve what the agents serve, in these instances (else in all), until SIGTERM.
+    """Run agents, in these instances (else in all), until SIGTERM.
 
-    ``http`` is where /readyz says whether they have started.
+    ``http`` is the address of /readyz, which reports whether they have started.
     """
     agents = options.agents()
-    from streams.agents.serve import serve  # Faust only where it is asked for
+    from streams.agents.serve import serve  # import Faust only on demand
     from streams.agents.stated import applications_of
     from streams.live.configuration.notice_agent import notice_maker
 
@@ -172,19 +173,19 @@ def run_agents(
 
 @contextmanager
 def _answering(http: str | None) -> Iterator[Callable[[], None]]:
-    """Answer requests, where anybody may ask; yields what is to be called when all are ready."""
+    """Serve HTTP, if requested; yield a function to call when all are ready."""
     started = Event()
     if not http:
         yield started.set
         return
-    # Prometheus's library only where it is asked for.
+    # Prometheus's library only on demand.
     from streams.telemetry import CONTENT_TYPE, answering, exposition_of, health_answer
 
     figures = exposition_of(list)
     missing = "The agents have not started yet."
     answers = {
         "/metrics": lambda: (200, CONTENT_TYPE, figures()),
-        "/healthz": lambda: health_answer(()),  # who fails ends the process
+        "/healthz": lambda: health_answer(()),  # a failed agent ends the process
         "/readyz": lambda: health_answer(() if started.is_set() else (missing,)),
     }
     with answering(http, answers) as port:

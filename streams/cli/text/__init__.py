@@ -1,1 +1,1 @@
-"""Records and values as a person reads them."""
+"""Format records and values for people."""

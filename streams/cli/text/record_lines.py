@@ -1,4 +1,4 @@
-"""Records for people: one as a line, those of a dialog as a story; and one as JSON."""
+"""Print records: one per line, those of a dialog as a story, or as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.prose import wrapped
 from streams.wire.describe import Description
 
 SHORTEST_ID = 8
-"""The characters of a conversation's id by which it is known."""
+"""The characters shown of a conversation's id."""
 
 
 def json_lines(record: Description) -> None:
@@ -22,7 +22,7 @@ def json_lines(record: Description) -> None:
 
 
 def lines() -> Callable[[Description], None]:
-    """Return what prints a record as one line: when, where, which dialog, what."""
+    """Return a function that prints a record as one line: time, place, dialog, content."""
     width, days = columns(), _Days()
 
     def show(record: Description) -> None:
@@ -32,7 +32,7 @@ def lines() -> Callable[[Description], None]:
         place = middle(f"{name}/{record['partition']}@{record['offset']}", 28)
         dialog = one_line((record["conversation"] or "")[:SHORTEST_ID])
         left = f"{clock(record['at'])}  {place:<28}  {dialog:<{SHORTEST_ID}}  "
-        if "malformed" in record:  # the reason is what matters, however long it is
+        if "malformed" in record:  # the reason is the important part, however long
             _wrapped(left, what(record), width)
         else:
             click.echo((left + shorten(what(record), width - len(left))).rstrip())
@@ -41,8 +41,8 @@ def lines() -> Callable[[Description], None]:
 
 
 def _short(kind: str, record: Description) -> str:
-    """Return a topic's name as people say it: without prefix and escapes."""
-    if kind == "event":  # one topic for all instances: say whose event it is
+    """Return a short topic name: without prefix and escapes."""
+    if kind == "event":  # one topic for all instances: add the event's instance
         return f"event {one_line(record.get('instance') or '')}".rstrip()
     database = record.get("database") if kind == "queue" else None
     parts = (record.get("instance") if kind != "presence" else None, database, record.get("queue"))
@@ -50,7 +50,7 @@ def _short(kind: str, record: Description) -> str:
 
 
 def story() -> Callable[[Description], None]:
-    """Return what prints the records of one dialog as a story, wrapped."""
+    """Return a function that prints the records of one dialog as a story, wrapped."""
     width, days, titled = columns(), _Days(), [False]
 
     def show(record: Description) -> None:
@@ -71,13 +71,13 @@ def _wrapped(left: str, text: str, width: int) -> None:
 
 
 class _Days:
-    """Says once which day it is, where the lines say only the time."""
+    """Print a new day once, if the lines have only the time."""
 
     def __init__(self) -> None:
         self._day = ""
 
     def turn(self, at: int) -> None:
-        """Print the day of a record where it is another one."""
+        """Print the day of a record if it has changed."""
         today = day(at)
         if today and today != self._day:
             self._day = today

@@ -1,4 +1,4 @@
-"""One record as one line that a person reads; made of :func:`streams.wire.describe.describe`."""
+"""Format one record as one line, from :func:`streams.wire.describe.describe`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ERROR_BODY = re.compile(r"<Code>(-?\d+)</Code><Description>(.*?)</Description>"
 
 
 def what(record: Description) -> str:
-    """Return what a record is, without where and when."""
+    """Return the content of a record, without time and place."""
     text = _WHAT.get(record["kind"] or "", _anything)(record)
     broken = record.get("malformed")
     if broken:
@@ -95,7 +95,7 @@ def content_text(
 def _acknowledged(record: Description) -> str:
     ack, status = record.get("ack"), record.get("status")
     if status is not None and status["service"] is not None:
-        return f"a route to {status['service']} is to be asked for: {_number(status)}"
+        return f"a route to {status['service']} must be requested: {_number(status)}"
     if status is not None:
         side = "initiator" if status["from_initiator"] else "target"
         return f"status of the {side}, attempt {status['attempt']}: {_number(status)}"
@@ -115,7 +115,7 @@ def _acknowledged(record: Description) -> str:
 
 
 def _via(hop: Mapping[str, Any]) -> str:
-    """Return the instances on the way; where it ended in a queue, the record itself says."""
+    """Return the instances on the path; if it ended in a queue, the record has it."""
     names = [visit["instance"] for visit in hop.get("path", ())]
     return " > ".join(
         n for i, n in enumerate(names) if i == 0 or not n.startswith(f"{names[i - 1]}/")
@@ -189,7 +189,7 @@ def _reading(record: Description) -> str:
     if reading is None:
         return "no group"
     where = f"{reading['topic']}/{reading['partition']}"
-    return f"group {reading['group']} has received below {reading['position']} of {where}"
+    return f"group {reading['group']} has received all before {reading['position']} of {where}"
 
 
 def _claimed(role: Mapping[str, Any]) -> str:
@@ -216,14 +216,14 @@ def _state(record: Description) -> str:
     positions, about, chunk = (record.get(n) for n in ("positions", "about", "chunk"))
     if positions is not None:
         shown = f"cmd {positions['cmd']}, in {positions['inbox']}, ack {positions['ack']}"
-        return f"has applied everything below {shown}"
+        return f"has applied everything before {shown}"
     if about is None:
         return "state"
     if "service" in about:
         return _request(about["service"], record.get("request"))
     if "source" in about:
         source = about["source"]
-        return f"knows what {source['application']}/{source['agent']} has said"
+        return f"knows what {source['application']}/{source['agent']} has sent"
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
         return _chunk(side, about["chunk"], chunk)
@@ -240,7 +240,7 @@ def _request(service: str, request: Mapping[str, Any] | None) -> str:
 
 def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:
     if stored is None:
-        return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
+        return f"{side} keeps no messages from {number * CHUNK} on"
     kept = [f"{number * CHUNK + i} at {at}" for i, (at, _) in enumerate(stored) if at >= 0]
     return f"{side} keeps in cmd: message {listed(kept, 4)}"
 

@@ -1,4 +1,4 @@
-"""Rows as a table of as many columns as a terminal has room for."""
+"""Format rows as a table with as many columns as the terminal allows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDEST = 36
 
 
 def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with as many of the columns, in their order, as fit."""
+    """Yield the lines of a table with the first columns that fit."""
     if not rows:
         yield "(no rows)"
         return

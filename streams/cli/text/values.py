@@ -1,4 +1,4 @@
-"""What a record holds, each value as a person reads it on one line: times, bodies, types, names."""
+"""Format values of a record on one line: times, bodies, types, names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from streams.protocol.frames import PREFIX
 
 LONGEST_BODY = 60
-"""The characters of a body that are shown unless somebody wants it otherwise."""
+"""The default number of characters shown of a body."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_SHORTER = 12
 
@@ -22,7 +22,7 @@ def clock(at: int) -> str:
 
 
 def day(at: int) -> str:
-    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; nothing where there is none."""
+    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; empty without a time."""
     moment = _moment(at)
     return "" if moment is None else f"{moment:%Y-%m-%d}"
 
@@ -38,28 +38,28 @@ def utc(at: float) -> str:
 
 
 def columns() -> int:
-    """Return how wide lines may be: as the terminal is, and 100 columns where there is none."""
+    """Return the line width: the terminal's, or 100 columns without one."""
     return max(60, shutil.get_terminal_size((100, 24)).columns)
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, whoever has said it; nothing in it moves a cursor."""
+    """Return foreign text on one line; control characters are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def lines(text: str) -> str:
-    """Return a text with the lines that it has, each as :func:`one_line`."""
+    """Return foreign text with its lines, each like :func:`one_line`."""
     return "\n".join(map(one_line, text.split("\n")))
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters; nothing in it moves a cursor."""
+    """Return a text on one line of at most ``width`` characters; control characters are escaped."""
     shown = one_line(text[: width + 1])  # of a body of megabytes, too
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 
 def middle(text: str, width: int) -> str:
-    """Return a text of at most ``width`` characters; what is left out stood in its middle."""
+    """Return a text of at most ``width`` characters, shortened in the middle."""
     if len(text) <= width:
         return text
     left = (width - 1) // 2
@@ -87,5 +87,5 @@ def type_text(name: str) -> str:
 def _moment(at: int) -> datetime | None:
     try:
         return _EPOCH + timedelta(milliseconds=at)
-    except OverflowError:  # nothing that a calendar has
+    except OverflowError:  # not a date
         return None

@@ -1,1 +1,1 @@
-"""What pages show, as values made of figures: pure, so that a test needs no browser."""
+"""The content of pages, as values computed from figures: pure, so that tests need no browser."""

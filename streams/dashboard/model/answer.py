@@ -1,4 +1,4 @@
-"""Where would this go? The answer of :mod:`streams.analysis`, and where to see it in the graph."""
+"""The predicted path of a dialog, from :mod:`streams.analysis`, and its place in the graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The answer as text, with the links there and back; ``refused`` where it was no question."""
+    """The answer as text, with links both ways; ``refused`` for an invalid question."""
 
     verdict: str = ""
     text: str = ""
@@ -27,13 +27,13 @@ class Where:
 
     @property
     def tone(self) -> str:
-        """Return the style's class of the verdict."""
+        """Return the CSS class of the verdict."""
         bad = self.refused or self.verdict == PathVerdict.BROKEN.value
         return "bad" if bad else "warn" if self.verdict == PathVerdict.HAZARD.value else "good"
 
 
 def where_to(questions: Questions, sender: str, to: str) -> Where:
-    """Follow a dialog's messages from ``Instance/Database[/Service]`` to a service."""
+    """Predict the paths from ``Instance/Database[/Service]`` to a service."""
     try:
         paths = questions.path(sender, to, limit=_LISTED)
     except HoplineError as error:
@@ -56,7 +56,7 @@ def _instances(paths: Paths) -> Iterator[str]:
 
 
 def senders_of(questions: Questions, most: int = 400) -> tuple[str, ...]:
-    """Return the places from which a dialog can begin, as they are written."""
+    """Return the places that can begin dialogs, as text."""
     places = (
         f"{instance.name}/{database.name}/{service}"
         for instance in questions.topology.instances.values()

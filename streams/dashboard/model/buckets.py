@@ -1,4 +1,4 @@
-"""Windows of the store, put together to as many points as a chart has room for."""
+"""Merge windows of the store into as many points as a chart has room for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Protocol, TypeVar
 
 POINTS = 120
 WINDOW = 10_000
-"""How long a window is where there is none to look at."""
+"""The default length of a window."""
 
 
 class Windowed(Protocol):
-    """A row that is about a window."""
+    """A row of a window."""
 
     @property
     def window_start(self) -> int:
-        """Return its beginning, epoch milliseconds."""
+        """Return its start, epoch milliseconds."""
 
     @property
     def window_end(self) -> int:
@@ -29,10 +29,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Stretches of time of one length, each of whole windows; epoch milliseconds.
+    """Time ranges of equal length, each of whole windows; epoch milliseconds.
 
-    ``first`` is where the first one begins, ``complete`` how many are over: the one that is being
-    filled tells too little of anything.
+    ``first`` is the start of the first one, ``complete`` how many are over: the current one is
+    incomplete.
     """
 
     first: int
@@ -46,7 +46,7 @@ class Buckets:
         return tuple(self.first + number * self.width for number in range(self.complete))
 
     def sort(self, rows: Iterable[Row]) -> tuple[tuple[Row, ...], ...]:
-        """Return the rows of each that is over."""
+        """Return the rows of each complete one."""
         found: list[list[Row]] = [[] for _ in range(self.complete)]
         for row in rows:
             number = (row.window_start - self.first) // self.width
@@ -55,13 +55,13 @@ class Buckets:
         return tuple(tuple(each) for each in found)
 
     def per_second(self, rows: Iterable[Row], count: Callable[[Row], int]) -> tuple[float, ...]:
-        """Return how many there were in a second, for each that is over."""
+        """Return the rate per second, for each complete one."""
         seconds = self.width / 1_000
         return tuple(sum(map(count, each)) / seconds for each in self.sort(rows))
 
 
 def buckets_of(since: int, until: int, as_of: int | None, window: int = WINDOW) -> Buckets:
-    """Divide a stretch of time; what is behind ``as_of`` is not known yet."""
+    """Divide a time range; nothing is known after ``as_of``."""
     width = window
     while (until - since) / width > POINTS:
         width = _wider(width, window)
@@ -72,7 +72,7 @@ def buckets_of(since: int, until: int, as_of: int | None, window: int = WINDOW) 
 
 
 def _wider(width: int, window: int) -> int:
-    """Return the next length that people count in and that is made of whole windows."""
+    """Return the next usual length that consists of whole windows."""
     for step in _STEPS:
         if step > width and step % window == 0:
             return step
@@ -86,5 +86,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return how long windows are, those that are put together of others if there are any."""
+    """Return the length of windows, of merged ones if there are any."""
     return max((row.window_end - row.window_start for row in rows), default=WINDOW)

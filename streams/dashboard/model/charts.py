@@ -1,7 +1,7 @@
-"""Options of ECharts, in one calm style.
+"""Options of ECharts, in one style.
 
-Colours are the style sheet's variables, so that a chart follows the theme by itself; that is why
-charts are drawn as SVG.
+Colours are the style sheet's variables, so that a chart follows the theme; therefore charts are
+drawn as SVG.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def lines(
 ) -> Options:
     """Return a chart with a line for each series; ``colours`` are names of variables.
 
-    With an ``area`` there is one series, and the title says what it is.
+    With an ``area`` there is one series, named in the title.
     """
     made = [
         {
@@ -60,7 +60,7 @@ def lines(
 def bars(
     buckets: Buckets, series: Mapping[str, Sequence[float]], colours: Sequence[str], text: str
 ) -> Options:
-    """Return a chart with bars that stand on each other."""
+    """Return a chart with stacked bars."""
     made = [
         {
             **_series(name, buckets, values, colour),
@@ -135,7 +135,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "type": "value",
             "min": 0,
             "splitNumber": 3,
-            # A scale of fractions says of nothing that there may be a part of something.
+            # Fractions on the axis would suggest fractions of things.
             **({"minInterval": 1, ":max": _AT_LEAST_4} if text == COUNT_TEXT else {}),
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,

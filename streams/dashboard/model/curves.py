@@ -1,4 +1,4 @@
-"""How links are drawn between boxes: as curves, each direction on a side of its own."""
+"""Draw links between boxes as curves, each direction on its own side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _APART = 6
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The path of a link, and the middle of it, for a label."""
+    """The path of a link, and its middle, for a label."""
 
     path: str
     x: float
@@ -20,7 +20,7 @@ class Curve:
 
 
 def curve(start: tuple[float, float], end: tuple[float, float], *, label: float = 0.5) -> Curve:
-    """Return the curve from one box to another, given by their middles; ``label``: how far on."""
+    """Return the curve between two boxes, given by their centres; ``label``: its position."""
     if abs(end[0] - start[0]) > WIDTH:
         return _across(start, end, label)
     return _beside(start, end)

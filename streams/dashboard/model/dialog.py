@@ -1,4 +1,4 @@
-"""What the page of a dialog shows of its life: a window of it, one step of it, its messages."""
+"""The content of a dialog's page: a window of its life, one step, its messages."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from streams.live.life import Endpoint, Life, MessageLife, Step, cut, draw_life
 from streams.protocol import State
 
 ROWS = 60
-"""So many rows are on one page of the diagram."""
+"""Rows per page of the diagram."""
 MESSAGES = 25
-"""So many rows are on one page of the list of messages."""
+"""Rows per page of the list of messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen of a life: a step, else a page of the diagram, and a page of the messages.
+    """The user's choices: a step, else a page of the diagram, and a page of the messages.
 
-    With ``all_rows`` nothing is folded; ``rules`` stand at the arrows.
+    With ``all_rows`` nothing is folded; ``rules`` are shown at the arrows.
     """
 
     step: int | None = None
@@ -33,7 +33,7 @@ class Choice:
 
     @classmethod
     def of(cls, get: object) -> Choice:
-        """Read what an address says (``get(name)``); what cannot be meant counts as not said."""
+        """Parse the URL's parameters (``get(name)``); invalid ones count as missing."""
         assert callable(get)
         step, page, messages = (_number(get(name)) for name in ("step", "page", "messages"))
         return cls(step, page, messages or 0, get("rows") == "all", get("rules") == "yes")
@@ -44,7 +44,7 @@ def _number(text: str) -> int | None:
 
 
 def conversation_of(text: str) -> uuid.UUID | None:
-    """Read a conversation id as people paste it: braces, spaces, capitals; ``None`` for others."""
+    """Parse a pasted conversation id: braces, spaces, capitals; ``None`` if invalid."""
     try:
         return uuid.UUID(text.strip())
     except ValueError:
@@ -53,7 +53,7 @@ def conversation_of(text: str) -> uuid.UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Where one is among pages: the one before and the one after, if there are."""
+    """The current page, with the previous and the next one, if there are."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class Pages:
 
 
 def pages_of(page: int, size: int, count: int) -> Pages:
-    """Return where a page of so many things lies; one beyond the end is the last one."""
+    """Return the pages for so many items; a page beyond the end is the last one."""
     most = max(0, (count - 1) // size)
     at = min(max(page, 0), most)
     return Pages(
@@ -77,7 +77,7 @@ def pages_of(page: int, size: int, count: int) -> Pages:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A dialog in a few figures; times are milliseconds.
+    """A dialog's figures; times are milliseconds.
 
     ``locked_after`` is from BEGIN until the broker id was known, ``slowest`` the longest time from
     a statement to a queue.
@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def troubles(self) -> tuple[tuple[int, str, int], ...]:
-        """Return number, meaning and count of what was refused, the most frequent first."""
+        """Return number, meaning and count of rejections, the most frequent first."""
         rows = sorted(self.refused.items(), key=lambda row: (-row[1], row[0]))
         return tuple((number, text_of(number), count) for number, count in rows)
 
@@ -132,12 +132,12 @@ def _locked_to(life: Life, lock: Step | None) -> str | None:
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """Return the state of a side as sys.conversation_endpoints says it."""
+    """Return the state of a side as in sys.conversation_endpoints."""
     return "forgotten" if endpoint.dialog is None else endpoint.dialog.state.value
 
 
 def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
-    """Return the page of the diagram that was chosen, else that of the step, and where it lies."""
+    """Return the chosen page of the diagram, else that of the step, and its position."""
     whole = draw_life(life, rules=choice.rules, fold=not choice.all_rows)
     page = choice.page
     if page is None:
@@ -148,32 +148,32 @@ def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
 
 
 def picture_of(diagram: Diagram, links: Links) -> str:
-    """Return a diagram as SVG, its rows linked; what is left out is said elsewhere."""
+    """Return a diagram as SVG with linked rows; left-out parts are listed elsewhere."""
     return svg_text(replace(diagram, left_out=()), links)
 
 
 def step_of(life: Life, choice: Choice) -> tuple[int, Step] | None:
-    """Return the step that was chosen, with its number."""
+    """Return the chosen step, with its number."""
     if choice.step is None or choice.step >= len(life.steps):
         return None
     return choice.step, life.steps[choice.step]
 
 
 def same_row(diagram: Diagram, step: int) -> Sequence[int]:
-    """Return the steps that are in one row with a step, itself among them."""
+    """Return the steps in the same row as a step, including itself."""
     return next((row.keys for row in diagram.rows if step in row.keys), (step,))
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A message of the list, with the first step that is about it."""
+    """A message of the list, with its first step."""
 
     message: MessageLife
     step: int | None
 
 
 def message_rows(life: Life, page: int) -> tuple[tuple[MessageRow, ...], Pages]:
-    """Return a page of the messages, in the order in which they were said."""
+    """Return a page of the messages, in the order sent."""
     first: dict[tuple[bool, int], int] = {}
     for number, step in enumerate(life.steps):
         if step.message is not None:

@@ -1,4 +1,4 @@
-"""Dialogs that are worth a look, from the store: slow, delayed, missing, duplicate, leaked."""
+"""Lists of dialogs with problems, from the store: slow, delayed, missing, duplicate, leaked."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ MOST = 8
 LISTS: Mapping[str, tuple[str, str, str]] = {
     "slow": (
         "Slow",
-        "the initiators that waited longest until they knew who answers",
-        "Nobody has waited for an answer yet.",
+        "initiators with the longest wait for the first answer",
+        "No initiator has waited for an answer yet.",
     ),
     "delayed": (
         "Delayed",
-        "the same message waits for longer than the longest retry",
-        "Every message gets on.",
+        "the same message has waited longer than the longest retry",
+        "No message is stuck.",
     ),
     "missing": (
         "Missing",
-        "transmitted, and not arrived within the horizon of the monitor",
-        "Every message that was transmitted has arrived.",
+        "transmitted, but not arrived within the monitor's horizon",
+        "Every transmitted message has arrived.",
     ),
     "duplicate": (
         "Duplicate",
-        "messages of which more than one copy came to an endpoint",
-        "No message came twice.",
+        "messages that an endpoint received more than once",
+        "No message arrived twice.",
     ),
     "failed": (
         "Several answers, or in error",
-        "copies that a second target refused, and dialogs that failed",
+        "copies that a second target rejected, and failed dialogs",
         "No dialog was answered twice or has failed.",
     ),
     "leaked": (
         "Leaked",
-        "the other side has ended, and nobody ends this one",
-        "Every dialog that is over was ended.",
+        "the other side has ended, this one has not",
+        "No dialog is left open on one side.",
     ),
 }
-"""Title, hint, and what is said of an empty one, by name."""
+"""Title, hint, and the text of an empty list, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A dialog of a list: why it is there, and the figure by which it is sorted."""
+    """A dialog of a list: the reason, and the figure by which it is sorted."""
 
     conversation: str
     what: str
@@ -93,7 +93,7 @@ def _slow(side: DialogSide) -> Listed:
 def _copied(message: CopiedMessage) -> Listed:
     causes = {
         "retried": message.retries,
-        "passed on twice": message.redeliveries,
+        "forwarded twice": message.redeliveries,
         "several routes": message.several_routes,
         "several targets": message.several_targets,
         "replayed": message.replays,

@@ -1,4 +1,4 @@
-"""A dialog's life in words: who, which step, what was decided."""
+"""A dialog's life in words: parties, steps, decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OUTCOMES = {
     Verdict.SEND: "sent to {hops}",
     Verdict.FORWARD: "forwarded to {hops}",
     Verdict.PROBE: "for the principal of a mirrored pair: {hops}",
-    Verdict.ASK: "delayed: a route is asked for",
+    Verdict.ASK: "delayed: a route was requested",
     Verdict.DELAY: "delayed ({number})",
     Verdict.DROP: "dropped ({number})",
 }
@@ -21,7 +21,7 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class DecisionWords:
-    """A decision as it is shown; ``otherwise`` is what the routes of now would do."""
+    """A decision for display; ``otherwise`` is the result of the current routes."""
 
     instance: str
     at: int
@@ -38,7 +38,7 @@ def decision_words(decided: Decided) -> DecisionWords:
     outcome = _outcome(decided)
     done = outcome
     if not decided.agrees:
-        done = f"went to {decided.went_to}" if decided.went_to else "went no further"
+        done = f"went to {decided.went_to}" if decided.went_to else "not forwarded"
     return DecisionWords(
         decided.instance,
         decided.at,
@@ -63,7 +63,7 @@ def _outcome(decided: Decided) -> str:
 
 
 def parties_of(life: Life) -> tuple[str, str]:
-    """Return who talks to whom, with their places where these are known."""
+    """Return the parties, with their places if known."""
     names = []
     for is_initiator, service in ((True, life.from_service), (False, life.to_service)):
         places = [e for e in life.endpoints if e.is_initiator is is_initiator]
@@ -84,7 +84,7 @@ def title_of(step: Step) -> str:
 
 
 def refused_of(message: MessageLife) -> str:
-    """Return by which numbers copies of a message were refused, and how often."""
+    """Return the error numbers of rejected copies of a message, with their counts."""
     return ", ".join(
         f"{number} {text_of(number)}" + (f" ({count} times)" if count > 1 else "")
         for number, count in sorted(message.refused.items())

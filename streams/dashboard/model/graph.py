@@ -1,4 +1,4 @@
-"""The graph of instances: which are shown, how they are, what flows between them."""
+"""The graph of instances: selection, health, traffic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streams.topology import Finding
 from streams.topology import Severity as Weight
 
 MOST = 40
-"""So many instances are drawn at most; a filter finds the others."""
+"""The most instances in the graph; a filter finds the others."""
 
 
 class Health(Enum):
-    """How an instance or a link is; the value is a class of the style sheet."""
+    """The health of an instance or a link; the value is a CSS class."""
 
     BAD = "bad"
     WARN = "warn"
@@ -28,7 +28,7 @@ class Health(Enum):
 
 
 class Show(Enum):
-    """Which instances somebody wants to see."""
+    """Which instances to show."""
 
     ALL = ""
     TRAFFIC = "traffic"
@@ -37,7 +37,7 @@ class Show(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Everything that is known of a time: by the store, and by the topology."""
+    """Everything known of a time, from the store and the topology."""
 
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
@@ -51,7 +51,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An instance as it is drawn; rates are messages a second, ``waiting`` is its queue's depth."""
+    """An instance of the graph; rates are messages a second, ``waiting`` is its queue's depth."""
 
     name: str
     health: Health
@@ -64,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link as it is drawn."""
+    """A link of the graph."""
 
     link: Link
     health: Health
@@ -73,13 +73,13 @@ class Edge:
 
     @property
     def name(self) -> str:
-        """Return what an address calls it."""
+        """Return its name in URLs."""
         return f"{self.link.instance}>{self.link.other}"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What somebody wants to see: a pattern or a part of a name, and so many steps around it."""
+    """The filter: a pattern or a part of a name, and the number of steps around it."""
 
     pattern: str = ""
     show: Show = Show.ALL
@@ -88,7 +88,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What is drawn; ``matching`` instances fit the filter, of ``all`` that there are."""
+    """The graph; ``matching`` instances match the filter, of ``all``."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -98,9 +98,9 @@ class Graph:
 
 
 def graph_of(known: Known, wanted: Filter, chosen: Collection[str] = ()) -> Graph:
-    """Draw what fits a filter: where that is too much, what is in trouble and what is busiest.
+    """Return the filtered graph; if too large, the instances with problems and the busiest.
 
-    ``chosen`` instances are drawn in any case.
+    ``chosen`` instances are always included.
     """
     nodes = {node.name: node for node in nodes_of(known)}
     pairs = [(link.instance, link.other) for link in known.links]
@@ -118,7 +118,7 @@ def _at(node: Node, picture: Picture) -> Node:
 
 
 def matching_of(nodes: Iterable[Node], pairs: Sequence[Pair], wanted: Filter) -> list[Node]:
-    """Return the instances that fit a filter, with those around them."""
+    """Return the instances that match a filter, with their neighbours."""
     by_name = {node.name: node for node in nodes}
     fitting = {node.name for node in by_name.values() if _fits(node, wanted)}
     near = neighbours(by_name, pairs) if wanted.around else {}
@@ -137,7 +137,7 @@ def _fits(node: Node, wanted: Filter) -> bool:
 
 
 def fits_name(name: str, pattern: str) -> bool:
-    """Tell whether a pattern with ``*`` fits a name, or a text is part of it."""
+    """Tell whether a pattern with ``*`` matches a name, or a text is part of it."""
     return fnmatchcase(name, pattern) if "*" in pattern else pattern in name
 
 
@@ -167,14 +167,14 @@ def nodes_of(known: Known) -> list[Node]:
 
 
 def _calm(rate: float) -> tuple[Health, str]:
-    return (Health.GOOD, "all is well") if rate else (Health.QUIET, "nothing came by")
+    return (Health.GOOD, "no problems") if rate else (Health.QUIET, "no traffic")
 
 
 _WORST = (Health.BAD, Health.WARN, Health.GOOD, Health.QUIET)
 
 
 def rates_of(links: Iterable[Link]) -> dict[str, float]:
-    """Return the messages of a second that each instance took or gave, the larger of the two."""
+    """Return each instance's rate of received or sent messages, the larger of the two."""
     took: dict[str, float] = defaultdict(float)
     gave: dict[str, float] = defaultdict(float)
     for link in links:
@@ -202,17 +202,17 @@ def reasons_of(known: Known, names: Collection[str]) -> dict[str, list[tuple[Hea
 
 
 def edge_of(link: Link) -> Edge:
-    """Return a link as it is drawn: as wide as it is busy, ten times the rate is one step."""
+    """Return a link of the graph: its width is logarithmic, one step for ten times the rate."""
     width = 1.0 + 1.6 * math.log10(1 + 9 * link.rate) if link.rate else 1.0
     return Edge(link, *health_of(link), min(width, 9.0))
 
 
 def health_of(link: Link) -> tuple[Health, str]:
-    """Return how a link is, and why."""
+    """Return the health of a link, and why."""
     if link.up is False:
         return Health.BAD, f"{link.other} sends no heartbeat"
     if link.held_copies:
-        return Health.WARN, f"{link.instance} holds copies for it"
+        return Health.WARN, f"{link.instance} buffers copies for it"
     if link.up_share is not None and link.up_share < 0.995:
-        return Health.WARN, f"{link.other} was away for a part of this time"
-    return (Health.GOOD, "messages pass") if link.count else (Health.QUIET, "nothing came by")
+        return Health.WARN, f"{link.other} was down for part of this time"
+    return (Health.GOOD, "messages pass") if link.count else (Health.QUIET, "no traffic")

@@ -1,4 +1,4 @@
-"""The overview: what was delivered and how late, what was superfluous, what was dropped."""
+"""The overview: deliveries, latency, duplicates, drops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from streams.store import (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was read for the overview; ``as_of`` is up to when there are figures."""
+    """The input of the overview; ``as_of`` is up to when there are figures."""
 
     window: Window
     as_of: int | None = None
@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Milliseconds; None where nothing was counted."""
+    """Milliseconds; None without any."""
 
     count: int
     p50: float | None = None
@@ -64,7 +64,7 @@ class PathLatency:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Copies that went no further, for one reason at one place, by one route if there was one."""
+    """Copies that were not forwarded, for one reason at one place, by one route if any."""
 
     what: str
     error: int
@@ -84,7 +84,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the page shows. Series have one value for each of ``buckets`` that is over."""
+    """The content of the page. Series have one value for each complete one of ``buckets``."""
 
     buckets: Buckets
     delivered: Quantiles
@@ -108,7 +108,7 @@ class Overview:
 
 
 def read_overview(store: Store, window: Window) -> Found:
-    """Read what the overview needs."""
+    """Read the input of the overview."""
     report, situation = Report(store, (window.since, window.until)), Situation(store)
     return Found(
         window,
@@ -127,7 +127,7 @@ def read_overview(store: Store, window: Window) -> Found:
 
 
 def overview_of(found: Found) -> Overview:
-    """Make of it what the page shows."""
+    """Compute the content of the page."""
     whole = [row for row in found.latencies if row.leg == 0]
     legs = [row for row in found.latencies if row.leg]
     window = found.window
@@ -158,7 +158,7 @@ def overview_of(found: Found) -> Overview:
 
 
 def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
-    """Return what waits in all transmission queues; None where nobody has looked."""
+    """Return the sum of all transmission queues; None without samples."""
     if not queues:
         return None
     oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)
@@ -168,9 +168,9 @@ def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
 def depths_of(
     buckets: Buckets, queues: Iterable[QueueSample], most: int = 4
 ) -> dict[str, tuple[int | None, ...]]:
-    """Return how deep the deepest transmission queues were over time, by instance.
+    """Return the deepest transmission queues over time, by instance.
 
-    Where nothing has waited anywhere they are told as one.
+    If all were empty they are one series.
     """
     found: dict[str, list[int | None]] = {}
     for queue in queues:
@@ -196,13 +196,13 @@ def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
 
 
 def rate_of(rates: Sequence[float], *, live: bool) -> float:
-    """Return the messages of a second: now, or on average of a time that is past."""
+    """Return the rate: the present one, or the average of a past time."""
     last = rates[-3:] if live else rates
     return sum(last) / len(last) if last else 0.0
 
 
 def by_cause(copies: Iterable[EventWindow]) -> dict[Cause, int]:
-    """Return how many duplicates there were; every cause is a key."""
+    """Return the number of duplicates; every cause is a key."""
     total = Counter(dict.fromkeys(Cause, 0))
     for row in copies:
         if row.cause:
@@ -219,7 +219,7 @@ def causes_over_time(
 
 
 def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
-    """Return the copies that went no further, the most frequent first; not superfluous ones."""
+    """Return copies that were not forwarded, the most frequent first; no duplicates."""
     total: Counter[tuple[str, int, str, str, str | None]] = Counter()
     for drop in drops_of(events):
         total[drop.what, drop.error, drop.text, drop.instance, drop.route] += drop.count

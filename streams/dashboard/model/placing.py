@@ -1,7 +1,7 @@
-"""Where instances stand in the picture: who begins on the left, who answers on the right.
+"""Place instances in the picture: initiators on the left, targets on the right.
 
-Columns are steps away from those that begin; within a column instances stand beside those that
-they talk to. The same instances and links always make the same picture, whatever the traffic.
+Columns are steps from the initiators; within a column instances are near their neighbours. The same
+instances and links always give the same picture, whatever the traffic.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ WIDTH, HEIGHT = 148, 44
 """Of an instance's box, in units of the picture."""
 _ROW, _MARGIN = 66, 14
 _WIDE, _NARROWEST, _WIDEST = 900, 220, 380
-"""The picture is so wide, if that lets columns be neither too close nor too far apart."""
+"""The preferred width of the picture, if columns then have acceptable distances."""
 _TALL = 14
-"""A column with more instances stands beside itself."""
+"""A column with more instances is split."""
 _ROUND = 14
-"""So many instances at most stand in a circle; of more one could read nothing."""
+"""The most instances in a circle that stays readable."""
 _SWEEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The middles of boxes by name, and how large the whole is."""
+    """The centres of boxes by name, and the size of the picture."""
 
     places: Mapping[str, tuple[float, float]]
     width: float
@@ -34,7 +34,7 @@ class Picture:
 
 
 def place(names: Collection[str], links: Iterable[Pair], begins: Mapping[str, int]) -> Picture:
-    """Place instances; ``begins`` says how much more one begins dialogs than it is begun with."""
+    """Place instances; ``begins``: how many more dialogs each begins than it answers."""
     near = neighbours(names, links)
     columns = ordered(columns_of(names, near, begins), near)
     if len(names) <= _ROUND and _crowded(columns, near):
@@ -43,7 +43,7 @@ def place(names: Collection[str], links: Iterable[Pair], begins: Mapping[str, in
 
 
 def neighbours(names: Collection[str], links: Iterable[Pair]) -> dict[str, set[str]]:
-    """Return with whom each talks, in whichever direction."""
+    """Return each instance's neighbours, in both directions."""
     near: dict[str, set[str]] = {name: set() for name in names}
     for one, other in links:
         if one in near and other in near and one != other:
@@ -55,13 +55,13 @@ def neighbours(names: Collection[str], links: Iterable[Pair]) -> dict[str, set[s
 def columns_of(
     names: Collection[str], near: Mapping[str, set[str]], begins: Mapping[str, int]
 ) -> list[list[str]]:
-    """Return the instances by how many steps they are from one that begins."""
+    """Return the instances by their distance from an initiator."""
     steps: dict[str, int] = {}
     waiting = deque(name for name in sorted(names) if begins.get(name, 0) > 0)
     steps.update(dict.fromkeys(waiting, 0))
     rest = sorted(names, key=lambda name: (-len(near[name]), name))
     while len(steps) < len(names):
-        if not waiting:  # nobody begins here: the one with most neighbours stands for it
+        if not waiting:  # no initiator: use the instance with most neighbours
             first = next(name for name in rest if name not in steps)
             steps[first] = 0
             waiting.append(first)
@@ -82,7 +82,7 @@ def _walk(waiting: deque[str], near: Mapping[str, set[str]], steps: dict[str, in
 
 
 def ordered(columns: Sequence[list[str]], near: Mapping[str, set[str]]) -> list[list[str]]:
-    """Order each column by where its neighbours stand, there and back again a few times."""
+    """Order each column by the positions of its neighbours, forwards and backwards a few times."""
     made = [list(column) for column in columns]
     for sweep in range(_SWEEPS):
         numbers = range(1, len(made)) if sweep % 2 == 0 else range(len(made) - 2, -1, -1)
@@ -99,7 +99,7 @@ def _middle(names: Iterable[str], at: Mapping[str, float]) -> float:
 
 
 def _crowded(columns: Sequence[Sequence[str]], near: Mapping[str, set[str]]) -> bool:
-    """Tell whether most talk to others of their own column: then a circle shows more."""
+    """Tell whether most links are within a column: then a circle is clearer."""
     for column in columns:
         inside = sum(len(near[name] & set(column)) for name in column) / 2
         if inside > len(column) > 4:

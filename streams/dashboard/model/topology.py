@@ -1,4 +1,4 @@
-"""The topology page: what is read for it, and what it says of one instance or one link."""
+"""The topology page: its input, and the details of one instance or link."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from streams.topology import Finding, Route
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the store says of a time: links, and how queues and workers were at its end."""
+    """Figures of a time: links, and queues and workers at its end."""
 
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
@@ -37,7 +37,7 @@ class Found:
 
 
 def read_found(store: Store, window: Window) -> Found:
-    """Read how the cluster was."""
+    """Read the cluster's figures."""
     asked, end = Situation(store), None if window.live else window.until
     return Found(
         links=asked.links(window.since, window.until, latency=False),
@@ -54,7 +54,7 @@ def read_near(store: Store, window: Window, name: str) -> tuple[Link, ...]:
 
 
 def known_of(found: Found, topology: KnownTopology | None) -> Known:
-    """Put together what is known of instances: what happened, and what routes say could."""
+    """Combine what is known of instances: traffic, and routes."""
     known = Known(found.links, found.queues, found.lags, found.heartbeats, found.alarms)
     if topology is None:
         return known
@@ -78,7 +78,7 @@ def _silent(one: str, other: str, heartbeat: HeartbeatSample | None) -> Link:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, and to which instance its address leads; empty where it leads to none."""
+    """A route, and the instance of its address; empty without one."""
 
     database: str
     route: Route
@@ -164,7 +164,7 @@ def read_legs(store: Store, window: Window, name: str) -> tuple[LatencyWindow, .
 def link_detail(
     link: Link, legs: Sequence[LatencyWindow], window: Window, as_of: int | None
 ) -> LinkDetail:
-    """Return how a link was over time."""
+    """Return a link over time."""
     own = [row for row in legs if _pair(row) == (link.instance, link.other)]
     buckets = buckets_of(window.since, window.until, as_of, window_of(legs))
     return LinkDetail(

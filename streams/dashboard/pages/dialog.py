@@ -1,4 +1,4 @@
-"""Dialog: what has become of one conversation, step by step, and why."""
+"""Dialog: the life of one conversation, step by step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BOUNDS = Bounds(records=30_000)
 
 
 def layout(places: Places) -> None:
-    """Make the places of the page."""
+    """Create the places of the page."""
     places.html("search", "search")
     for name in LISTS:
         places.html(f"list-{name}", "panel half")
@@ -52,7 +52,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return what is in them."""
+    """Return their content."""
     asked = address.get("id") or address.path.removeprefix(PATH).strip("/")
     conversation = conversation_of(asked)
     empty: dict[str, Content] = dict.fromkeys((*_OF_ONE, *(f"list-{name}" for name in LISTS)))
@@ -63,7 +63,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def weight_of(value: object) -> int:
-    """Return how much room a value takes that is read beside the pages: a step takes 3 kB."""
+    """Return the size of a cached value: a step takes 3 kB."""
     return len(value.steps) if isinstance(value, Life) else 1
 
 
@@ -146,7 +146,7 @@ def _step(address: Address, choice: Choice, life: Life, diagram: Diagram) -> Mar
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A side of the dialog, with what its transmission status means."""
+    """A side of the dialog, with the meaning of its transmission status."""
 
     instance: str
     database: str

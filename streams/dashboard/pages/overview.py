@@ -1,4 +1,4 @@
-"""Overview: is everything all right, and if not, what is to be done?"""
+"""Overview: alarms, traffic, latency, drops."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _COLOURS = {
     Cause.UNKNOWN: "faint",
 }
 _USUAL = (Cause.RETRY, Cause.REDELIVERY)
-"""These have a place in the chart even where there are none."""
+"""Causes that the chart always shows."""
 _LINES = ("blue", "teal", "amber", "violet")
 _ROWS = 8
 _ALARMS = 6
 
 
 def layout(places: Places) -> None:
-    """Make the places of the page."""
+    """Create the places of the page."""
     places.html("tiles", "tiles")
     places.html("alarms", "panel")
     places.chart("rates", "Messages delivered", "per second", "third")
     places.chart("latencies", "Latency", "from the command to the queue", "third")
-    places.chart("depths", "Transmission queues", "messages that wait", "third")
-    places.chart("duplicates", "Superfluous copies", "by cause, removed", "third")
+    places.chart("depths", "Transmission queues", "waiting messages", "third")
+    places.chart("duplicates", "Duplicates", "by cause, removed", "third")
     places.html("losses", "panel two-thirds")
     places.html("ways", "panel half")
     places.html("hops", "panel half")
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return what is in them."""
+    """Return their content."""
     now = context.now()
     nothing = overview_of(Found(Window.of(address.span, now)))
     overview = context.figures.ask(_read, address.span, nothing)
@@ -62,7 +62,7 @@ def _read(store: Store, window: Window) -> Overview:
 
 
 def read_alarms(store: Store, window: Window) -> tuple[Alarm, ...]:
-    """Return what is wrong now, the worst first."""
+    """Return the current alarms, the worst first."""
     return Situation(store).alarms(window.now)
 
 

@@ -1,4 +1,4 @@
-"""Topology: who sends to whom, how fast, and what is wrong there; and where this would go."""
+"""Topology: links with rates and problems, and predicted paths."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from streams.errors import HoplineError
 from streams.store import LatencyWindow, Link
 
 Side = tuple[str, bool]
-"""An instance, and whether its right side is meant."""
+"""An instance, and whether it is its right side."""
 _LABELS = 16
-"""So many links have their rate written beside them; where there are more, nobody could read it."""
+"""The most links with a readable rate label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class Drawn:
 
 
 def layout(places: Places) -> None:
-    """Make the places of the page."""
+    """Create the places of the page."""
     places.html("filters", "panel bar")
     with places.group("two-thirds stack"):
         places.html("graph", "panel graph")
         places.html("answer", "panel answer")
-        places.chart("link_chart", "Latency of the link", "from one instance to the other")
+        places.chart("link_chart", "Latency of the link", "between the two instances")
         places.html("views", "panel")
     places.html("side", "panel third side")
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return what is in them."""
+    """Return their content."""
     found = context.figures.ask(read_found, address.span, Found())
     topology = context.network.known
     where = _where(topology, address)
@@ -84,7 +84,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def filter_of(address: Address) -> Filter:
-    """Read what somebody wants to see."""
+    """Parse the filter."""
     shown = {show.value: show for show in Show}.get(address.get("show"), Show.ALL)
     around = address.get("around")
     return Filter(address.get("find"), shown, int(around) if around in ("1", "2", "3") else 0)
@@ -102,7 +102,7 @@ def _chosen(address: Address, where: Where | None) -> set[str]:
 
 
 def _near(context: Context, address: Address) -> tuple[Link, ...]:
-    """Return the links of what was chosen, with their latencies."""
+    """Return the links of the chosen instance, with their latencies."""
     name = address.get("instance") or address.get("link").partition(">")[0]
     none: tuple[Link, ...] = ()
     return context.figures.ask(read_near, address.span, none, name) if name else none
@@ -138,13 +138,13 @@ def _graph(graph: Graph, address: Address, where: Where | None) -> Markup:
 
 
 def _sides(edge: Edge, at: Mapping[str, tuple[float, float]]) -> tuple[Side, Side]:
-    """Return at which sides of which boxes a link begins and ends."""
+    """Return the sides of the boxes at which a link begins and ends."""
     right = at[edge.link.other][0] > at[edge.link.instance][0]
     return (edge.link.instance, right), (edge.link.other, not right)
 
 
 def _label(crowd: Mapping[Side, int], start: Side, end: Side) -> float:
-    """Return how far on a label stands: near the end with fewer links, not to cover another."""
+    """Return the position of a label: near the end with fewer links, so that it covers no other."""
     return 0.76 if crowd[start] > crowd[end] else 0.24
 
 
@@ -205,7 +205,7 @@ def _table(context: Context, topology: Known, instance: str, view: str) -> Cache
         except HoplineError as error:
             return CachedResult(trouble=Trouble(now, error.message))
     if cluster is None:
-        why = "This view is in Kafka: name the cluster with --bootstrap."
+        why = "This view reads Kafka: give the cluster with --bootstrap."
         return CachedResult(trouble=Trouble(now, why))
     return context.slow.get(
         ("view", instance, view),

@@ -1,1 +1,1 @@
-"""Changes to a system that works: T-SQL, failover, partitions, statements that are given up."""
+"""Changes to a running system: T-SQL, failover, partitions, skipped statements."""

@@ -1,4 +1,4 @@
-"""Move the role of a mirrored pair, or of an availability group, in a running system."""
+"""Fail over a mirrored pair, or an availability group, in a running system."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _POLL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A failover: who had the role and who has it, under which epoch and version of the catalog.
+    """A failover: old and new principal, with the epoch and version of the catalog.
 
-    ``claimed``: the new principal says so itself, which is when others send to it.
+    ``claimed``: the new principal has reported the role, so that others send to it.
     """
 
     pair: str
@@ -41,10 +41,10 @@ class Moved:
 
 
 def move_role(cluster: Cluster, pair: str, to: str, timeout: float) -> Moved:
-    """Make an instance the principal of a pair; returns when it says so, or after ``timeout`` s.
+    """Make an instance the principal of a pair; return when it reports so, or after ``timeout`` s.
 
-    Raises UsageError for an unknown pair, for who is no partner and for who is the principal, and
-    SurroundingsError where somebody else changes the catalog at the same time.
+    Raises UsageError for an unknown pair, for an instance that is no partner or already the
+    principal, and SurroundingsError if another writer changes the catalog at the same time.
     """
     state = read_catalog(cluster)
     live = live_topology(state)
@@ -52,8 +52,8 @@ def move_role(cluster: Cluster, pair: str, to: str, timeout: float) -> Moved:
     before = principal_of(live, found.name)
     if before is not None and before.name == target.name:
         raise UsageError(
-            f"{target.name} is the principal of {found.name} already.",
-            f"Name the other one: {', '.join(_others(found, target))}.",
+            f"{target.name} is already the principal of {found.name}.",
+            f"Choose another partner: {', '.join(_others(found, target))}.",
         )
     wanted = failover(live, found.name, target.name)
     with _presence(cluster) as consumer:
@@ -71,8 +71,8 @@ def _asked(live: Topology, pair: str, to: str) -> tuple[MirroredPair, Instance]:
     target = next((i for i in found.partners if i.name.casefold() == to.casefold()), None)
     if target is None:
         raise UsageError(
-            f"{to} is no partner of {found.name}.",
-            f"Name one of: {', '.join(sorted(i.name for i in found.partners))}.",
+            f"{to} is not a partner of {found.name}.",
+            f"Choose one of: {', '.join(sorted(i.name for i in found.partners))}.",
         )
     return found, target
 
@@ -83,7 +83,7 @@ def _others(pair: MirroredPair, target: Instance) -> list[str]:
 
 @contextmanager
 def _presence(cluster: Cluster) -> Iterator[Consumer]:
-    """Read the heartbeats that come from now on."""
+    """Read heartbeats from now on."""
     topic = cluster.topics.presence
     consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
     try:

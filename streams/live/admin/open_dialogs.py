@@ -1,4 +1,4 @@
-"""Which open dialogs a change of the catalog would break, and why."""
+"""Find open dialogs that a catalog change would break, and why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OVER = (State.ER, State.CD)
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One side of an open dialog that could not go on, and the reason in words."""
+    """One side of an open dialog that would break, with the reason."""
 
     instance: str
     database: str
@@ -46,10 +46,10 @@ def find_broken(
     now: float,
     whole: Topology | None = None,
 ) -> Iterator[Broken]:
-    """Yield the open dialogs that would break if a topology was applied by a plan.
+    """Yield the open dialogs that would break if a plan was applied.
 
-    ``now`` is epoch seconds. What is only added breaks nothing, and then no state is read. Where
-    it is one cluster's share, ``whole`` says what is beyond, now as before.
+    ``now`` is epoch seconds. Pure additions break nothing, and then no state is read. For one
+    cluster's share, ``whole`` has the rest of the topology, which does not change.
     """
     if not (change.changed or change.removed):
         return
@@ -81,7 +81,7 @@ def _with(topology: Topology, beyond: Mapping[str, Instance]) -> Topology:
 
 
 def _is_alive(instance: Instance, dialog: Dialog) -> bool:
-    """Tell whether a dialog has its database's broker id: NEW_BROKER has ended the others."""
+    """Tell whether a dialog has its database's current broker id: NEW_BROKER ends the others."""
     database = instance.database(dialog.database)
     return database is not None and _same_broker(database, dialog)
 
@@ -91,11 +91,11 @@ def _same_broker(database: Database, dialog: Dialog) -> bool:
 
 
 def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
-    """Return the topology of the catalog as it would be: without pruning, more than is wanted."""
+    """Return the resulting topology of the catalog: a superset without pruning."""
     assert state.topology is not None
     objects, new = flatten(state.topology), flatten(wanted)
     for key in (*change.added, *change.changed):
-        if key in new:  # else it is a schema
+        if key in new:  # otherwise it is a schema
             objects[key] = new[key]
     for key in change.removed:
         objects.pop(key, None)
@@ -103,13 +103,13 @@ def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
 
 
 def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
-    """Return which part of the dialog's own side would be gone, if any."""
+    """Return which part of the dialog's own side would be removed, if any."""
     here = after.instance(instance.name)
     database = here.database(dialog.database) if here else None
     if here is None:
-        return "its instance would be gone"
+        return "its instance would be removed"
     if database is None:
-        return "its database would be gone"
+        return "its database would be removed"
     return _ended(database, dialog)
 
 
@@ -119,17 +119,17 @@ def _ended(database: Database, dialog: Dialog) -> str:
     if database.error_epoch > dialog.error_epoch:
         return "its database would end its conversations with an error"
     if dialog.service not in database.services:
-        return "its service would be gone"
+        return "its service would be removed"
     if contract_of(database, dialog.contract) is None:
-        return f"its contract {dialog.contract} would be gone"
+        return f"its contract {dialog.contract} would be removed"
     return ""
 
 
 def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     """Return why the dialog's messages would no longer reach its other side, if so.
 
-    The other side's endpoint is state of one instance, and does not move with a broker id. Where an
-    initiator is not locked to a target yet, none is needed.
+    The other side's endpoint is state of one instance, and does not move with a broker id. An
+    initiator that is not locked to a target yet needs none.
     """
     direction = Direction(
         instance.name,
@@ -141,7 +141,7 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     )
     fate = fates.fate(direction, dialog.conversation)
     if fate.change is Fate.STOPS:
-        return f"{dialog.far_service} could not be reached"
+        return f"{dialog.far_service} would be unreachable"
     if fate.change is not Fate.MOVES or (dialog.is_initiator and not dialog.locked):
         return ""
     known = {_owner(fates.old, at) for at in fate.before}
@@ -153,6 +153,6 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
 
 
 def _owner(estate: Estate, at: str) -> str:
-    """Return by whom, and of which database, dialogs are kept."""
+    """Return the owner and database of dialogs."""
     name, _, database = at.partition("/")
     return f"{home_of(name, estate.topology.instances[name].databases[database])}/{database}"

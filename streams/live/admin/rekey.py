@@ -1,8 +1,8 @@
-"""Moving a home's dialogs to the partitions on which their keys belong by now.
+"""Move a home's dialogs to the partitions of their keys.
 
-Nobody else may own the home's partitions meanwhile. A dialog moves whole, in one transaction: its
-state, and copies of the bodies that the state needs. Whoever is interrupted begins again, and moves
-what is left.
+No other process may own the home's partitions meanwhile. A dialog moves as a whole, in one
+transaction: its state, and copies of the bodies that the state needs. An interrupted run is
+repeated, and moves the rest.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from streams.wire.state_keys import (
 from streams.workers.endpoint.inputs import Inputs
 
 AT_ONCE = 500
-"""So many dialogs are moved in one transaction."""
+"""Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""So many bodies are copied in one: 450 MB if all are as large as they may be."""
+"""Bodies per transaction: 450 MB at their largest size."""
 
 
 @dataclass(slots=True)
 class State:
-    """What the partitions of a home's ``dialog`` hold, read as of now."""
+    """The current content of the partitions of a home's ``dialog``."""
 
     count: int
     dialogs: list[dict[DialogKey, bytes]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class State:
 
     @classmethod
     def read(cls, cluster: Cluster, topic: str, count: int) -> State:
-        """Read all of it; raises SurroundingsError on a record that cannot be understood."""
+        """Read all of it; raise SurroundingsError on a record that cannot be decoded."""
         state = cls(count)
         for number in range(count):
             live = read_live(cluster, topic, number, to_high=True)
@@ -78,7 +78,7 @@ class State:
                 state._take(live)
             except MalformedError as error:
                 raise SurroundingsError(
-                    f"{topic}/{number} cannot be understood: {error}.",
+                    f"{topic}/{number} cannot be decoded: {error}.",
                     "Run this with the version of the workers that wrote it.",
                 ) from error
         return state
@@ -103,7 +103,7 @@ class State:
         self.dialogs.append(dialogs)
 
     def misplaced(self) -> Iterator[tuple[int, DialogKey]]:
-        """Yield the dialogs that belong on another partition, with the one on which they are."""
+        """Yield the dialogs that belong to another partition, with their current one."""
         for number, dialogs in enumerate(self.dialogs):
             for key in dialogs:
                 if partition_of(key[1], self.count) != number:
@@ -117,10 +117,10 @@ class State:
 
 @dataclass(slots=True)
 class Rekey:
-    """Move what is misplaced, as the ``member`` of the group that owns the partitions.
+    """Move misplaced dialogs, as the ``member`` of the group that owns the partitions.
 
-    It is asked for anew for each transaction, which keeps it one. Kafka refuses what is written
-    after somebody else has become a member: SurroundingsError.
+    It is requested again for each transaction, which keeps the membership. Kafka rejects writes
+    after another member has joined: SurroundingsError.
     """
 
     cluster: Cluster
@@ -131,7 +131,7 @@ class Rekey:
     report: Callable[[str], None]
 
     def run(self) -> int:
-        """Move everything; returns how many dialogs that were."""
+        """Move everything; return the number of dialogs."""
         misplaced = list(self.state.misplaced())
         places = self._copy_bodies(misplaced)
         for begin in range(0, len(misplaced), AT_ONCE):
@@ -146,13 +146,13 @@ class Rekey:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit what is written meanwhile, unless somebody else owns the partitions by then."""
+        """Commit what is written in the context, unless another member owns the partitions."""
         producer, topics = self.producer, Inputs.of(self.cluster.topics, self.home)
         producer.begin_transaction()
         try:
             yield
             self._flush()
-            # Positions stay where they are: that they are written is what fences.
+            # Positions stay the same: writing them provides the fencing.
             offsets = [
                 TopicPartition(topic, number, at)
                 for number, known in enumerate(self.state.positions)
@@ -161,17 +161,17 @@ class Rekey:
             producer.send_offsets_to_transaction(offsets, self.member(), 30)
             producer.commit_transaction(30)
         except KafkaException as error:
-            with suppress(KafkaException):  # fenced, it has nothing to abort any more
+            with suppress(KafkaException):  # once fenced, there is nothing to abort
                 producer.abort_transaction(30)
             raise SurroundingsError(
                 f"{self.home}: a transaction was aborted: {error.args[0].str().rstrip('.')}.",
-                "If a worker has started, stop it; run the command again, which goes on from here.",
+                "If a worker has started, stop it; run the command again to continue.",
             ) from error
 
     def _copy_bodies(self, misplaced: Iterable[tuple[int, DialogKey]]) -> dict[int, _Places]:
-        """Copy what the dialogs need, in the order in which it lies; returns where the copies are.
+        """Copy the bodies that the dialogs need, in log order; return the positions of the copies.
 
-        As long as no state says so nobody needs them.
+        Until a state refers to them they are unused.
         """
         wanted: dict[int, tuple[dict[int, DialogKey], dict[int, DialogKey]]] = {}
         for number, key in misplaced:
@@ -197,7 +197,7 @@ class Rekey:
                     for at in some:
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
-                assert places.keys() >= set(some), "what is committed was confirmed before"
+                assert places.keys() >= set(some), "only confirmed records are committed"
                 self.report(
                     f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
                 )
@@ -219,10 +219,10 @@ class Rekey:
             self.producer.produce(topic, None, name, number)
 
     def _share(self) -> None:
-        """Let each partition know what any has known of requests for routes and of sources.
+        """Give each partition all partitions' knowledge of route requests and of sources.
 
-        A request is with its conversation; no number of one is used again. Of a source the highest
-        mark counts: all that it has said was applied.
+        A request belongs to the partition of its conversation; its numbers are never reused. Of a
+        source the highest mark counts: all its statements were applied.
         """
         topic, count = self.cluster.topics.dialog(self.home), self.state.count
         for number in range(count):
@@ -232,19 +232,19 @@ class Rekey:
             for source, seen in self.state.seen.items():
                 latest = max(seen, key=lambda one: one.said[-1].at)
                 self.producer.produce(topic, encode_seen(latest), SeenKey(source).encode(), number)
-            self._flush()  # there may be thousands of sources, and a client has room for so many
+            self._flush()  # there may be thousands of sources, and the client's queue is limited
 
     def _flush(self) -> None:
         if self.producer.flush(60):
             raise SurroundingsError(
-                f"Kafka at {self.cluster.bootstrap} has not taken all records within 60 s.",
-                "Run the command again, which goes on from here.",
+                f"Kafka at {self.cluster.bootstrap} has not accepted all records within 60 s.",
+                "Run the command again to continue.",
             )
 
 
 @dataclass(slots=True)
 class _Places:
-    """Where bodies of one partition are by now, by where they were in ``cmd`` and in ``in``."""
+    """The new positions of one partition's bodies, by the old ones in ``cmd`` and in ``in``."""
 
     commands: dict[int, int] = field(default_factory=dict)
     frames: dict[int, int] = field(default_factory=dict)
@@ -255,7 +255,7 @@ def _places(known: Positions | None) -> tuple[int, int, int]:
 
 
 def joint(requests: Iterable[Request], number: int, count: int) -> Request:
-    """Return what a partition is to know of the requests for routes to one service."""
+    """Return the merged route requests for one service."""
     every = list(requests)
     first = every[0]
     open_here = (
@@ -273,6 +273,6 @@ def joint(requests: Iterable[Request], number: int, count: int) -> Request:
 
 
 def _note(places: dict[int, int], position: int, error: KafkaError | None, copy: Message) -> None:
-    """Note where a copy is; one that was not delivered lets its transaction fail."""
+    """Note the position of a copy; an undelivered one makes its transaction fail."""
     if error is None:
         places[position] = copy.offset() or 0

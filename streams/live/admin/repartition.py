@@ -1,9 +1,9 @@
-"""Change how many partitions an instance has, while its workers are stopped.
+"""Change the number of partitions of an instance, while its workers are stopped.
 
-A dialog lives in the partition of its conversation id, and more partitions give most ids another
-one. So topics grow first, which workers refuse to work with until the catalog says the same; then
-every dialog is moved whose partition is another one by now; at last the catalog says the new
-number. Whoever is interrupted runs the same again, and goes on (docs/decisions/0029).
+A dialog belongs to the partition of its conversation id, and more partitions change that for most
+ids. So topics are extended first, which workers reject until the catalog has the same number; then
+every misplaced dialog is moved; finally the catalog gets the new number. An interrupted run is
+repeated, and continues (docs/decisions/0029).
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from streams.workers.endpoint.inputs import Inputs
 
 MOST = 1_000
 _JOINED = 30.0
-"""Seconds to wait until the partitions of a worker that has died are free."""
+"""Seconds to wait until the partitions of a dead worker are free."""
 Reporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Repartitioned:
-    """What was done: the homes (instances, mirrored pairs), and how many dialogs were moved.
+    """The result: the homes (instances, mirrored pairs), and the number of moved dialogs.
 
-    ``version`` is the catalog's now, in which all of them have ``partitions`` partitions.
+    ``version`` is the catalog's new version, in which all homes have ``partitions`` partitions.
     """
 
     homes: tuple[str, ...]
@@ -66,11 +66,10 @@ def repartition(
 ) -> Repartitioned:
     """Give an instance, or a mirrored pair with its partners, so many partitions.
 
-    Agents of ``ignored`` applications need not have committed what they have read: if one still
-    lives, its last statements are applied a second time.
-
-    Raises UsageError for an unknown name and for fewer partitions, which Kafka cannot have, and
-    SurroundingsError where a worker runs, where something is not applied yet, or where Kafka fails.
+    Agents of ``ignored`` applications need not have committed: if one is still running, its last
+    statements are applied a second time. Raises UsageError for an unknown name and for fewer
+    partitions, which Kafka does not support, and SurroundingsError if a worker runs, if records are
+    not applied yet, or if Kafka fails.
     """
     state = read_catalog(cluster)
     live = live_topology(state)
@@ -78,8 +77,8 @@ def repartition(
     before = live.instances[hosts[0]].partitions
     if not before <= count <= MOST:
         raise UsageError(
-            f"{name} has {before} partitions, and cannot have {count}.",
-            f"Kafka adds partitions and never takes any away: {before} to {MOST}.",
+            f"{name} has {before} partitions and cannot be changed to {count}.",
+            f"Kafka can only add partitions: choose {before} to {MOST}.",
         )
     grown = [name for host in hosts for name in _topics(cluster, host, live)]
     grown += [name for home in homes if home not in hosts for name in _topics(cluster, home, live)]
@@ -96,7 +95,7 @@ def repartition(
 
 
 def together(live: Topology, name: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return the instances that must have one number of partitions, and their homes."""
+    """Return the instances that must have the same number of partitions, and their homes."""
     hosts = set(hosts_of(live, name))
     pairs = pairs_of(live)
     if not hosts:
@@ -124,14 +123,14 @@ def _group(cluster: Cluster, home: str) -> str:
 
 @contextmanager
 def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
-    """Be the one endpoint worker of a home: the only member of its group, with all partitions."""
+    """Become the only endpoint worker of a home: the only group member, with all partitions."""
     inputs = Inputs.of(cluster.topics, home)
     wanted = {(topic, p) for topic in inputs for p in partitions_of(cluster, topic)}
     consumer = cluster.consumer(
         _group(cluster, home),
         partition_assignment_strategy="range",
-        topic_metadata_refresh_interval_ms=500,  # until it knows of new partitions
-        # What lies there is applied by workers; this one only owns it.
+        topic_metadata_refresh_interval_ms=500,  # until it knows the new partitions
+        # Workers apply the records; this member only owns the partitions.
         auto_offset_reset="latest",
         queued_max_messages_kbytes=64,
     )
@@ -142,7 +141,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
             consumer.poll(0.1)
             if time.monotonic() > deadline:
                 raise SurroundingsError(
-                    f"Endpoint workers of {home} run: the partitions belong to them.",
+                    f"Endpoint workers of {home} run and own the partitions.",
                     "Stop the workers of the instance and of its partners, and stand-bys too.",
                 )
         consumer.pause(consumer.assignment())
@@ -150,9 +149,9 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
 
 
 def _demand_applied(cluster: Cluster, home: str) -> None:
-    """Raise SurroundingsError unless everything is applied that lies before an endpoint worker.
+    """Raise SurroundingsError unless all committed input of an endpoint worker is applied.
 
-    A record of which nobody knows yet whose it is would stay on the wrong partition.
+    A record whose dialog is unknown yet would stay on the wrong partition.
     """
     passed = read_positions(cluster, _group(cluster, home))
     for topic in Inputs.of(cluster.topics, home):
@@ -160,15 +159,14 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
         if left:
             raise SurroundingsError(
                 f"{left:,} records of {topic} are not applied yet.",
-                "Stop what sends, and let the workers run until they have no lag there; then stop "
-                "them too.",
+                "Stop the senders, let the workers run until their lag is 0, then stop them too.",
             )
 
 
 def _unapplied(
     cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
 ) -> Iterator[Message]:
-    """Yield the committed records of a topic that say something, behind what was passed."""
+    """Yield the committed records of a topic behind the position, without moved copies."""
     places = [
         TopicPartition(topic, p, max(passed.get((topic, p), 0), 0))
         for p in partitions_of(cluster, topic)
@@ -181,7 +179,7 @@ def _unapplied(
 def _is_command(message: Message) -> bool:
     try:
         return not is_moved(headers_of(message))
-    except MalformedError:  # which its worker has to tell yet
+    except MalformedError:  # which its worker has yet to report
         return True
 
 
@@ -213,8 +211,8 @@ def _move(
         wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
     if wrong:
         raise SurroundingsError(
-            f"{wrong:,} dialogs of {home} are on a wrong partition still.",
-            "Run the command again, which goes on from here.",
+            f"{wrong:,} dialogs of {home} are still on a wrong partition.",
+            "Run the command again to continue.",
         )
     return moved
 
@@ -222,10 +220,10 @@ def _move(
 def _demand_committed(
     cluster: Cluster, live: Topology, home: str, state: State, ignored: Collection[str]
 ) -> None:
-    """Raise SurroundingsError where an agent may repeat statements that were applied.
+    """Raise SurroundingsError if an agent may repeat statements that were applied.
 
-    Repeated statements are detected by partition: another partition would apply them again. A
-    cause is what its writer says: an offset that the queue does not have was not read there.
+    Repeated statements are detected by partition: another partition would apply them again. A cause
+    is its writer's claim: an offset that the queue does not have was not read there.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics
@@ -234,18 +232,18 @@ def _demand_committed(
     ends = read_ends(cluster, there)
     for source, marks in state.seen.items():
         topic, application = ids.get(source.topic), source.application
-        if topic is None:  # it is gone, and with it what could be said again
+        if topic is None:  # it was deleted, so its statements cannot be repeated
             continue
         last_offset = max(mark.said[-1].offset for mark in marks)
         if last_offset >= ends.get((topic, source.partition), 0):
             continue
-        if not application or application in ignored:  # no group of Kafka's is without a name
+        if not application or application in ignored:  # every Kafka group has a name
             continue
         passed = read_positions(cluster, application).get((topic, source.partition), 0)
         if passed <= last_offset:
             raise SurroundingsError(
                 f"The agents of {clipped(application)} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
-                "Start them and the workers until they have, then stop both. If there is no such "
-                "application any more: --ignore-application.",
+                "Start them and the workers until they have, then stop both. If the application "
+                "no longer exists: --ignore-application.",
             )

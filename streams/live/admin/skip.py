@@ -1,4 +1,4 @@
-"""Order that a statement is skipped that its endpoint worker holds back."""
+"""Order an endpoint worker to skip a held-back statement."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ _LOG_HINT = "The worker's log names it: 'cmd.ServerA/0@6140: Command: unknown fi
 
 
 def skip_statement(cluster: Cluster, place: str) -> int:
-    """Let the statement at a place (cmd.INSTANCE/PARTITION@OFFSET) be given up.
+    """Skip the statement at a place (cmd.INSTANCE/PARTITION@OFFSET).
 
-    Returns the version of the catalog that says so. Raises UsageError where the place is none, or
-    where the record there can be read: only one that cannot holds anything up.
+    Returns the version of the catalog with the order. Raises UsageError for an invalid place, or if
+    the record can be decoded: only undecodable ones are held back.
     """
     found = _PLACE.fullmatch(place)
     if found is None:
-        raise UsageError(f"{place} is no place of a statement.", _LOG_HINT)
+        raise UsageError(f"{place} is not the place of a statement.", _LOG_HINT)
     prefix = cluster.topics.prefix
     topic = prefix + found["topic"].removeprefix(prefix)
     named = place_of(topic, cluster.topics)
     if named is None or named.kind != "cmd":
-        raise UsageError(f"{topic} is no topic of statements: only these are held back.", _LOG_HINT)
+        raise UsageError(
+            f"{topic} is not a topic of statements; only statements are held back.", _LOG_HINT
+        )
     partition, offset = int(found["partition"]), int(found["offset"])
-    read_catalog(cluster)  # which says the schemas
+    read_catalog(cluster)  # which has the schemas
     first = None
     if partition in partitions_of(cluster, topic):
         first = find_unreadable(cluster, topic, partition, offset)

@@ -1,4 +1,4 @@
-"""T-SQL on a running system: read the catalog, apply the text, publish what differs."""
+"""T-SQL on a running system: read the catalog, apply the text, publish the difference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from streams.topology import Finding, Skipped, Topology, apply_sql, flatten
 from streams.wire.specs import TopicSpec
 
 _WITHOUT_EFFECT = frozenset({"PRINT"})
-"""Statements that may stand in a script and change nothing."""
+"""Statements that are allowed in a script but change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """T-SQL for a database; ``file`` is what findings call it."""
+    """T-SQL for a database; ``file`` is its name in findings."""
 
     instance: str
     database: str
@@ -37,11 +37,11 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a script does to the catalog: its objects, the topics that are new, and the topology.
+    """The effect of a script on the catalog: objects, new topics, and the topology.
 
-    ``refused`` says what the engine would not do; with any of it nothing may be published.
-    ``left_out``: it changes what the catalog does not keep. ``unenforced``: what it asks for and no
-    worker does (TA-47).
+    ``refused``: statements that the engine would reject; with any of them nothing may be published.
+    ``left_out``: changes that the catalog does not store. ``unenforced``: settings that no worker
+    enforces (TA-47).
     """
 
     wanted: Topology
@@ -55,7 +55,7 @@ class Planned:
 
 
 def live_topology(state: CatalogState) -> Topology:
-    """Return the topology of the catalog; raises UsageError where there is none yet."""
+    """Return the topology of the catalog; raise UsageError if there is none."""
     if state.topology is None:
         raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     return state.topology
@@ -64,10 +64,10 @@ def live_topology(state: CatalogState) -> Topology:
 def plan_script(
     cluster: Cluster, script: Script, now: float, state: CatalogState | None = None
 ) -> Planned:
-    """Apply a script to the catalog as it is now, in memory; ``now`` is epoch seconds.
+    """Apply a script to the current catalog, in memory; ``now`` is epoch seconds.
 
-    ``state`` is what the script was written for, if it was read already. Raises InputError for what
-    cannot be parsed and UsageError for statements that are no DDL.
+    ``state`` is the catalog that the script was written for, if already read. Raises InputError for
+    syntax errors and UsageError for statements that are not DDL.
     """
     state = state or read_catalog(cluster)
     live = live_topology(state)
@@ -75,7 +75,7 @@ def plan_script(
     _refuse_skipped(wanted.skipped[len(live.skipped) :])
     before, after = flatten(live), flatten(wanted)
     change = change_for(state, wanted, prune=True)
-    # What the catalog has beyond the topology is somebody else's: a newer version's, say.
+    # Other objects of the catalog may belong to a newer version.
     change = replace(change, removed=tuple(key for key in change.removed if key in before))
     there = {spec.name for spec in specs_of(live, cluster.topics)}
     return Planned(
@@ -91,9 +91,9 @@ def plan_script(
 
 
 def publish_script(cluster: Cluster, planned: Planned) -> int:
-    """Create topics and publish; returns the catalog's version. Workers follow within a second.
+    """Create topics and publish; return the catalog's version. Workers follow within a second.
 
-    Raises SurroundingsError where somebody has changed the catalog since it was planned.
+    Raises SurroundingsError if another writer has changed the catalog since it was planned.
     """
     assert not planned.refused, "nothing is published of what the engine refuses"
     if planned.topics:
@@ -104,7 +104,7 @@ def publish_script(cluster: Cluster, planned: Planned) -> int:
 
 
 def changed_fields(planned: Planned, key: str) -> tuple[tuple[str, Any, Any], ...]:
-    """Return an object's fields that differ, with the values before and after."""
+    """Return an object's changed fields, with the values before and after."""
     old, new = planned.before.get(key, {}), planned.after.get(key, {})
     names = sorted({*old, *new})
     return tuple((n, old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n))
@@ -114,7 +114,7 @@ def _refuse_skipped(skipped: tuple[Skipped, ...]) -> None:
     for each in skipped:
         if each.kind.upper() not in _WITHOUT_EFFECT:
             raise UsageError(
-                f"{each.file}:{each.line}:{each.column}: {each.kind} is no statement that changes "
+                f"{each.file}:{each.line}:{each.column}: {each.kind} does not change "
                 "the catalog; nothing was changed.",
                 "`hopline query` answers SELECT; begin, send, receive and end are commands.",
             )

@@ -1,4 +1,4 @@
-"""Which topics a topology needs, and how those of a live cluster differ."""
+"""Compare a topology's topics with those of a live cluster."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from streams.wire.specs import TopicSpec
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a cluster lacks or has otherwise, and topics of the prefix that nobody needs.
+    """Missing and different topics of a cluster, and unneeded ones of the prefix.
 
-    ``findings``: what only an operator can change, and that the cluster is too small.
+    ``findings``: what only an operator can change, and whether the cluster is too small.
     """
 
     mismatches: tuple[Mismatch, ...]
@@ -29,7 +29,7 @@ class Comparison:
 
 
 def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
-    """Hold the topics of a cluster against what is needed."""
+    """Compare the topics of a cluster with the required ones."""
     needed = {spec.name for spec in specs}
     prefix = cluster.topics.prefix
     there = (name for name in topic_names(cluster) if name.startswith(prefix))

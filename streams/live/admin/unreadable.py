@@ -1,4 +1,4 @@
-"""Statements that hold up a partition of ``cmd``, because nobody here can read their schema."""
+"""Statements that block a partition of ``cmd``, because their schema is unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streams.wire.records import is_moved, read_command
 
 
 class UnreadableStatement(NamedTuple):
-    """A statement at which an endpoint worker waits; ``topic`` is without the prefix."""
+    """A statement that blocks an endpoint worker; ``topic`` is without the prefix."""
 
     instance: str
     topic: str
@@ -30,29 +30,29 @@ class UnreadableStatement(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return where it is, as ``hopline skip`` takes it."""
+        """Return its place, as ``hopline skip`` expects it."""
         return f"{self.topic}/{self.partition}@{self.offset}"
 
     @property
     def remedy(self) -> str:
-        """Return how partition and statement go on."""
+        """Return how to unblock the partition."""
         return (
-            "Run the `hopline apply TOPOLOGY` of the version that has written it, or give it up: "
+            "Run the `hopline apply TOPOLOGY` of the version that wrote it, or skip it: "
             f"hopline skip {self.place}."
         )
 
     def __str__(self) -> str:
         return (
-            f"Partition {self.partition} of {self.topic} ({self.instance}) waits at offset "
+            f"Partition {self.partition} of {self.topic} ({self.instance}) is blocked at offset "
             f"{self.offset}: {self.why}."
         )
 
 
 def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[UnreadableStatement, ...]:
-    """Return the first statement behind each endpoint worker's position that cannot be read.
+    """Return the first undecodable statement behind each endpoint worker's position.
 
-    ``homes``: instances and mirrored pairs. The catalog must have been read in this process: it
-    says which schemas there are. A worker that is behind, or gone, may not have come to it yet.
+    ``homes``: instances and mirrored pairs. The catalog must have been read in this process: it has
+    the schemas. A worker that is behind, or stopped, may not have reached it yet.
     """
     topics = cluster.topics
     groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}
@@ -78,11 +78,11 @@ def _of(ends: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[tuple
 def find_unreadable(
     cluster: Cluster, topic: str, partition: int, offset: int
 ) -> tuple[int, str] | None:
-    """Return where the first committed statement from an offset on is, and why nobody can read it.
+    """Return the place and error of the first undecodable statement from an offset on.
 
-    ``None`` where it can be read, or is only rubbish, or there is none.
+    ``None`` if the first statement is decodable, or invalid anyway, or there is none.
     """
-    # A fetcher would wait for a record where there is nothing, or only what was aborted.
+    # A fetcher would wait for a record if there are none, or only aborted ones.
     reading = read_from(cluster, [TopicPartition(topic, partition, offset)])
     try:
         first = next(reading, None)
@@ -93,7 +93,7 @@ def find_unreadable(
 
 
 def _unreadable(record: Message) -> str | None:
-    """Return why nobody can read a statement; ``None`` where it can be, or is only rubbish."""
+    """Return why a statement is undecodable; ``None`` if it is not, or invalid anyway."""
     try:
         headers = headers_of(record)
         if not is_moved(headers):

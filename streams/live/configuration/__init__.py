@@ -1,1 +1,1 @@
-"""The configuration service of a live system: it looks services up and publishes routes."""
+"""The configuration service of a live system: look services up and publish routes."""

@@ -1,8 +1,9 @@
-"""Where the configuration service looks services up: a file, or somebody's database.
+"""The directory of the configuration service: a file, or a database.
 
-At the start a file must be right from beginning to end, else it is an error with its line. Later it
-may be edited: a wrong line is told to who asks for its service, and while there is no reading it,
-what it said before counts. A database is asked each time, and waited for while it is away.
+At the start a file must be valid as a whole, else it is an error with its line. Later it may be
+edited: an error is returned to requests for the service of that line, and while the file is
+unreadable, its previous content is used. A database is queried each time, and waited for while it
+is unavailable.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ _SHAPE = "docs/writing_a_service.md has an example."
 
 
 class Directory(Protocol):
-    """What is known of services that have no route yet."""
+    """The known addresses of services without a route."""
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return what there is of a service; raises SurroundingsError where it is away."""
+        """Return the entry of a service; raise SurroundingsError if that is unavailable."""
 
 
 class FileDirectory:
-    """A directory in a YAML file, read anew where it has changed."""
+    """A directory in a YAML file, reloaded when it has changed."""
 
     def __init__(self, path: Path) -> None:
-        """Raise InputError or UsageError where the file is not right."""
+        """Raise InputError or UsageError if the file is invalid."""
         self._path = path
         try:
             self._seen = _state(path)
@@ -42,7 +43,7 @@ class FileDirectory:
         _demand(path, self._offers)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return what the file says of a service, or has said while it was readable."""
+        """Return the file's entry of a service, or the last one while it is unreadable."""
         self._look()
         return tuple(offer for offer in self._offers if offer.service == service)
 
@@ -51,26 +52,26 @@ class FileDirectory:
             seen = _state(self._path)
             if seen == self._seen:
                 return
-            self._seen = seen  # what is not readable is told once
+            self._seen = seen  # an unreadable file is reported once
             self._offers = load_offers(self._path)
             log.info("%s: %d routes", self._path, len(self._offers))
         except (InputError, OSError) as error:
-            log.error("%s\n  What it said before still counts.", error)
+            log.error("%s\n  The previous version stays in use.", error)
 
 
 def open_directory(named: str) -> Directory:
-    """Return the directory at an SQLAlchemy URL or in a file, when it was seen to be readable.
+    """Return the directory at an SQLAlchemy URL or in a file, once it was readable.
 
-    Raises UsageError, InputError or SurroundingsError where it is not.
+    Raises UsageError, InputError or SurroundingsError if it is not.
     """
     if "://" not in named:
         return FileDirectory(Path(named))
-    from streams.store.directory import SqlDirectory  # SQLAlchemy only where it is asked for
+    from streams.store.directory import SqlDirectory  # import SQLAlchemy only on demand
 
     directory = SqlDirectory.open(named)
     offers = directory.all()
     if not offers:
-        log.warning("The directory in %s names nobody yet.", directory.address)
+        log.warning("The directory in %s is empty.", directory.address)
     for offer in offers:
         for breach in offer.breaches:
             log.warning("%s: %s: %s", offer.source, offer.service, breach.detail)
@@ -78,16 +79,16 @@ def open_directory(named: str) -> Directory:
 
 
 def directory_of(agent: Agent) -> Directory:
-    """Return the directory that an agent's settings state, else that of HOPLINE_DIRECTORY.
+    """Return the directory of an agent's settings, else that of HOPLINE_DIRECTORY.
 
-    A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError
-    where there is none, or where it cannot be read.
+    A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError if
+    there is none, or it is unreadable.
     """
     stated = agent.settings.get("directory")
     named = os.environ.get(VARIABLE) if stated is None else stated.text
     if not named:
         raise agent.runs.error(
-            "no directory is named", f"Add directory: a file or a URL, or set {VARIABLE}."
+            "no directory is set", f"Set directory: to a file or a URL, or set {VARIABLE}."
         )
     beside = "" if stated is None or "://" in named else Path(stated.source.file).parent
     return open_directory(str(Path(beside, named)) if beside else named)
@@ -95,7 +96,7 @@ def directory_of(agent: Agent) -> Directory:
 
 def _demand(path: Path, offers: tuple[Offer, ...]) -> None:
     if not offers:
-        raise UsageError(f"The directory {path} names nobody.", _SHAPE)
+        raise UsageError(f"The directory {path} is empty.", _SHAPE)
     for offer in offers:
         for breach in offer.breaches:
             at = offer.source
@@ -106,6 +107,6 @@ def _demand(path: Path, offers: tuple[Offer, ...]) -> None:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """Return what changes when somebody writes the file, or puts another one in its place."""
+    """Return what changes when the file is written or replaced."""
     now = os.stat(path)
     return now.st_mtime_ns, now.st_size, now.st_ino

@@ -1,4 +1,4 @@
-"""The configuration service's hands: it looks services up and changes the live catalog."""
+"""Answer route requests: look services up and change the live catalog."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Place = tuple[str, Database]
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """Answers databases that ask for a route; ``clock`` is in epoch seconds.
+    """Answer databases that request a route; ``clock`` is in epoch seconds.
 
-    Its methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
-    where one of them is away, or where somebody else changed the catalog at the same time: say it
-    again later.
+    The methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
+    if one of them is unavailable, or if another writer changed the catalog at the same time: retry
+    later.
     """
 
     cluster: Cluster
@@ -38,18 +38,20 @@ class Notices:
     clock: Callable[[], float] = time.time
 
     def answer(self, broker: str, body: bytes) -> Refusal | None:
-        """Create the route that the database with this broker id asks for, or return a refusal."""
+        """Create the route that the database with this broker id requests, or return an error."""
         asked = parse_missing_route(body)
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
         offers, now = self.directory.find(asked.service), self.clock()
-        # Read the catalog only for what the directory knows: anyone may wait for unknown names.
+        # Read the catalog only for services in the directory: anyone may request unknown names.
         refusal = refusal_of(asked, offers)
         if refusal is None:
             refusal = self._create_routes(broker, asked, offers, now)
         else:
-            log.info("%s asks for %s: %s", clipped(broker), clipped(asked.service), refusal[1])
-        for offer in offers:  # where it stands is nobody's business elsewhere
+            log.info(
+                "%s requests a route to %s: %s", clipped(broker), clipped(asked.service), refusal[1]
+            )
+        for offer in offers:  # its location is not for others to see
             for breach in offer.breaches:
                 log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
         return refusal
@@ -63,8 +65,8 @@ class Notices:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         found = answer(asked, offers, place[1].routes, now)
         refusal = self._execute(place, found.sql, now, state)
-        text = refusal[1] if refusal else found.sql or "there is a route by now"
-        log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, text)
+        text = refusal[1] if refusal else found.sql or "a route now exists"
+        log.info("%s/%s requests a route to %s: %s", place[0], place[1].name, asked.service, text)
         return refusal
 
     def purge(self) -> None:
@@ -85,7 +87,7 @@ class Notices:
         script = Script(instance, database.name, sql, _FILE)
         try:
             planned = plan_script(self.cluster, script, now, state)
-        except (InputError, UsageError) as error:  # a name that is no T-SQL
+        except (InputError, UsageError) as error:  # a name that is not valid in T-SQL
             return UNUSABLE, error.message
         if planned.refused:
             return UNUSABLE, planned.refused[0].message

@@ -1,4 +1,4 @@
-"""The configuration service's applications: they answer, and change the live catalog."""
+"""Create the configuration service's applications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streams.topology import Agent
 
 
 def notice_maker(cluster: Cluster) -> Maker:
-    """Return what makes them on a cluster."""
+    """Return a factory for them on a cluster."""
     logging.getLogger("hopline.notice").setLevel(logging.INFO)
 
     def make(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:

@@ -1,14 +1,13 @@
-"""The life of one dialog: what became of it, read from the topics of a cluster.
+"""The life of one dialog, read from the topics of a cluster.
 
 ::
 
     life = read_life(cluster, conversation)
     svg_text(draw_life(life))
 
-In the order in which records become a life: ``read`` finds them, ``records`` decodes them,
-``copies`` joins what forwarders wrote into arrows, ``decide`` explains each decision by the
-catalog, ``steps`` says what happened, ``tally`` what became of each message, ``build`` puts it
-together, and ``draw`` makes a diagram of it.
+From records to a life: ``read`` finds them, ``records`` decodes them, ``copies`` joins forwarders'
+records into arrows, ``decide`` explains each decision by the catalog, ``steps`` and ``tally``
+describe events and messages, ``build`` combines them, and ``draw`` makes a diagram.
 """
 
 from streams.live.life.build import build_life

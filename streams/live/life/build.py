@@ -1,4 +1,4 @@
-"""From the records of a dialog to its life: steps in the order of time, messages, endpoints."""
+"""Build a dialog's life from its records: steps in time order, messages, endpoints."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _RANK = {
     Shape.ACK: 5,
 }
 _REFUSED = 4
-"""What comes first of things that happened in the same millisecond."""
+"""The order of events within the same millisecond."""
 
 
 @dataclass(slots=True)
 class _Sorted:
-    """Records by what they are."""
+    """Records by type."""
 
     statements: list[Issued] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -63,7 +63,7 @@ def build_life(
     version: int = 0,
     left_out: Sequence[str] = (),
 ) -> Life:
-    """Return the life of a dialog; ``topology`` is the catalog by which decisions are explained."""
+    """Return the life of a dialog; ``topology`` is the catalog that explains decisions."""
     found = _Sorted()
     for record in records:
         found.take(record)
@@ -85,10 +85,10 @@ def build_life(
 
 
 def _causal(happened: Sequence[Step]) -> Iterator[Step]:
-    """Yield steps of which no SEND comes behind its message, and no BEGIN behind anything.
+    """Reorder steps so that no SEND follows its message, and no BEGIN follows anything.
 
-    A statement has the time of its application's clock, and a message that of Kafka's as its worker
-    knows it: they differ by milliseconds.
+    A statement has its application's clock, and a message Kafka's clock as its worker knows it:
+    they differ by milliseconds.
     """
     sent: dict[tuple[bool, int] | None, int] = {}
     for step in happened:
@@ -127,7 +127,7 @@ def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
 
 
 def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
-    """Yield the places of the sides, from all records that state them: the surest first."""
+    """Yield the places of the sides, from all records that have them, the most reliable first."""
     for statement in found.statements:
         command = statement.command
         if command.kind is CommandKind.BEGIN:
@@ -150,7 +150,7 @@ def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
 def _by_brokers(
     frames: Sequence[Frame], topology: Topology, hosts: Mapping[str, str]
 ) -> Iterator[tuple[bool, Place]]:
-    """Yield where senders live by the broker ids of what they have sent."""
+    """Yield the places of senders by the broker ids of their messages."""
     for frame in frames:
         instance = topology.instances.get(hosts.get(frame.home, frame.home))
         if frame.kind == "out" and instance is not None:
@@ -177,7 +177,7 @@ def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]
 
 
 def _without_command(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
-    """Yield the statements whose commands were not found, by the first copies of their messages."""
+    """Yield statements without a command record, from the first copies of their messages."""
     known = {statement.command.command_id for statement in found.statements}
     for frame in found.frames:
         if frame.kind != "out" or frame.header is None or frame.header.message_id in known:
@@ -189,7 +189,7 @@ def _without_command(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
 
 
 def _timed(happened: Sequence[Step], conversation: uuid.UUID) -> tuple[Step, ...]:
-    """Count the times of all sights from the first one."""
+    """Set the times of all sights relative to the first one."""
     if not happened:
         return ()
     first = happened[0].at
@@ -209,7 +209,7 @@ def _timed(happened: Sequence[Step], conversation: uuid.UUID) -> tuple[Step, ...
 
 
 def _endpoints(found: _Sorted, scene: steps.Scene) -> Iterator[Endpoint]:
-    """Yield the sides as they are now, the initiator first."""
+    """Yield the current sides, the initiator first."""
     for kept in sorted(found.kept.values(), key=lambda k: not k.key.is_initiator):
         about, home = kept.key, scene.host(kept.home)
         yield Endpoint(home, about.database, about.is_initiator, kept.dialog, kept.at)

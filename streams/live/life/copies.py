@@ -1,8 +1,8 @@
-"""The copies of a dialog's messages and acknowledgements: who passed which one on to whom, when.
+"""The copies of a dialog's messages and acknowledgements: sender, receiver and time.
 
-A copy's path says which instances have decided it, and when. The record in ``txq`` of an instance
-was written by the last one of its path; when that instance took it up, the path of what came of it
-says. So every record of ``txq`` is an arrow, and its end is told by its successors.
+A copy's path has the instances that have decided it, with times. A record in ``txq`` of an instance
+was written by the last instance of its path; the path of its successor has the time when the
+instance read it. So every record of ``txq`` is an arrow, and its successors have its end.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ARRIVED = ("in", "ack")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A copy from one instance to the next; ``arrived`` is when that one took it up, if it did.
+    """A copy from one instance to the next; ``arrived`` is when that one read it, if it did.
 
-    ``decisions`` are the sender's and, where the copy was delivered there, the receiver's.
-    ``again``: the same forwarder has passed the same copy on before.
+    ``decisions`` are the sender's and, if the copy was delivered there, the receiver's. ``again``:
+    the same forwarder forwarded the same copy before.
     """
 
     frame: Frame
@@ -66,7 +66,7 @@ class Copies:
                     self._delivered.setdefault((frame.copy, frame.journey.path[:-1]), decided)
 
     def passages(self) -> Iterator[Passage]:
-        """Yield every passage from an instance to another one, as they lie in their logs."""
+        """Yield every passage from an instance to another one, in log order."""
         seen: Counter[object] = Counter()
         for frame in self._passed:
             path = frame.journey.path
@@ -92,14 +92,14 @@ class Copies:
         return self._paths.get((message_id, attempt), set())
 
     def at_home(self, frame: Frame) -> Decided | None:
-        """Return the decision about a message that never left the instance where it is queued."""
+        """Return the decision about a message that never left its instance."""
         path = frame.journey.path
         return self._delivered.get((frame.copy, ())) if len(path) == 2 else None
 
     def refused(
         self, instance: str, message_id: uuid.UUID | None, attempt: int | None, at: int
     ) -> Decided | None:
-        """Return why an instance has passed a copy on to nobody.
+        """Return why an instance did not forward a copy.
 
         ``message_id`` is ``None`` for an acknowledgement.
         """
@@ -112,21 +112,21 @@ class Copies:
         return None
 
     def _lives(self, frame: Frame, instance: str) -> bool:
-        """Tell whether a record waits at an instance; ``out`` of a pair has the pair's name."""
+        """Tell whether a record belongs to an instance; ``out`` of a pair has the pair's name."""
         return frame.home == instance or (
             frame.kind == "out" and frame.home not in self._decider.instances
         )
 
     def _taken_up(self, frame: Frame) -> int | None:
-        """Return when the receiver has decided a copy; of what it did twice, the first time."""
+        """Return when the receiver has decided a copy; the first time if it did twice."""
         path = frame.journey.path
         later = self._after.get((frame.copy, frame.home), ())
-        # A gateway that hides the path tells of nobody before itself.
+        # A gateway that hides the path shows nothing before itself.
         times = [at for before, at in later if before in (path, ())]
         return min((at for at in times if at >= path[-1][1]), default=min(times, default=None))
 
     def _decided(self, frame: Frame, *, went_to: str) -> Decided | None:
-        """Explain what the last instance of a copy's path has decided about it."""
+        """Explain the decision of the last instance on a copy's path."""
         path = frame.journey.path
         instance, at = path[-1]
         source = self._source(frame, instance, path[:-1])
@@ -135,7 +135,7 @@ class Copies:
         return self._decider.decide(instance, parties, at, inside=inside, went_to=went_to)
 
     def _source(self, frame: Frame, instance: str, before: Path) -> Frame | None:
-        """Return the record that an instance took up: where it began, that of ``out``."""
+        """Return the record that an instance read: the one of ``out`` at the start."""
         kind = "txq" if before else "out"
         found = self._waiting.get(frame.copy, ())
         here = [f for f in found if f.kind == kind and (f.home == instance or not before)]

@@ -26,8 +26,8 @@ _ONWARD = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
 class Decided:
     """A decision at an instance; ``at`` is epoch milliseconds.
 
-    ``went_to`` is the instance that the copy went to, or ``None`` where it went nowhere, ``route``
-    the one of several routes that leads there. With ``agrees`` the catalog of now says the same.
+    ``went_to`` is the instance that the copy was sent to, or ``None``, ``route`` the one of several
+    routes that leads there. ``agrees``: the current catalog gives the same result.
     """
 
     instance: str
@@ -45,12 +45,12 @@ class Decided:
 
     @property
     def text(self) -> str:
-        """Return the decision for people, every rule that was tried included."""
+        """Return the decision for people, with every rule that was tried."""
         return explain_text(self.answer)
 
 
 class Decider:
-    """Explains the decisions about one conversation by one topology."""
+    """Explain the decisions about one conversation by one topology."""
 
     def __init__(self, topology: Topology, conversation: uuid.UUID) -> None:
         self._topology, self._conversation = topology, conversation
@@ -61,13 +61,13 @@ class Decider:
 
     @property
     def instances(self) -> Collection[str]:
-        """Return the names of all instances that the catalog knows."""
+        """Return the names of all instances in the catalog."""
         return self._topology.instances
 
     def decide(
         self, instance: str, parties: Parties, at: int, *, inside: bool, went_to: str | None
     ) -> Decided | None:
-        """Return what was decided; ``None`` where the catalog does not know the place any more."""
+        """Return the decision; ``None`` if the catalog no longer has the place."""
         answer = self._answer(instance, parties, at, inside=inside)
         if answer is None:
             return None
@@ -76,7 +76,7 @@ class Decider:
 
     def _route(self, answer: DecisionAnswer, went_to: str | None) -> str:
         routes, addresses = answer.decision.routes, answer.decision.addresses
-        if len(routes) != len(addresses):  # routes that are alike count once
+        if len(routes) != len(addresses):  # identical routes count once
             return ""
         pairs = zip(routes, addresses, strict=True)
         return next((r for r, address in pairs if self._leads.get(_key(address)) == went_to), "")
@@ -121,7 +121,7 @@ class Decider:
             return None
 
     def _expires(self, instance: str, table: str) -> bool:
-        """Tell whether it matters when a table is asked."""
+        """Tell whether the result depends on the time."""
         key = (instance, table)
         if key not in self._expiring:
             compiled = self._compiled[instance]

@@ -1,4 +1,4 @@
-"""A part of a dialog's life as a sequence diagram."""
+"""Draw a part of a dialog's life as a sequence diagram."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from streams.live.life.life import Life, Step
 def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
     """Return the diagram of a life.
 
-    With ``rules`` each arrow says by which rule it was sent; with ``fold`` what happened alike is
-    one row.
+    With ``rules`` each arrow has its rule; with ``fold`` similar steps share one row.
     """
     sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
     rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
-    # An instance may have events or unreadable records, and no arrow that leads to it.
+    # An instance may have events or unreadable records without an arrow to it.
     places = (end[0] for sight in sights for end in sight.ends)
     there = participants(_outward(sights), places)
     return Diagram(f"Dialog {life.conversation}", tuple(there), tuple(rows), life.left_out)
 
 
 def cut(diagram: Diagram, first: int, last: int) -> Diagram:
-    """Return some rows of a diagram, and who takes part in these; all stand where they stood."""
+    """Return some rows of a diagram, with their participants, at their places."""
     rows = diagram.rows[first:last]
     met = {end for row in rows for end in row.ends}
     there = tuple(p for p in diagram.participants if p.place in met)
@@ -39,9 +38,9 @@ def _sight(step: Step, *, rules: bool) -> Sight:
 
 
 def _outward(sights: Sequence[Sight]) -> list[Sight]:
-    """Return all sights, those first that are nearest to where the dialog began.
+    """Return all sights, ordered by the distance from the dialog's start.
 
-    So a gateway that only a retry took stands among the others, and not behind the target.
+    So a gateway that only a retry used is among the others, and not behind the target.
     """
     near: defaultdict[str, set[str]] = defaultdict(set)
     for sight in sights:

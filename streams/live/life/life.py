@@ -1,4 +1,4 @@
-"""The life of one dialog, as values: what happened, step by step, and what became of each message.
+"""The life of one dialog, as values: its steps, and the outcome of each message.
 
 Times are epoch milliseconds; those of a step's :class:`Sight` are microseconds since the first
 step.
@@ -16,11 +16,11 @@ from streams.protocol import Dialog
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened.
+    """One step.
 
-    ``facts`` are (name, text) pairs, ``decisions`` what forwarders have decided about it, ``where``
-    is the record that tells it. ``message`` is (from the initiator, number), where it is about one;
-    ``number`` is SQL Server's, where something was refused.
+    ``facts`` are (name, text) pairs, ``decisions`` those of forwarders, ``where`` is its record.
+    ``message`` is (from the initiator, number), if it is about one; ``number`` is SQL Server's, for
+    an error.
     """
 
     at: int
@@ -34,13 +34,13 @@ class Step:
 
 @dataclass(slots=True)
 class MessageLife:
-    """What became of a message of the dialog.
+    """The outcome of a message of the dialog.
 
-    ``attempts`` are the transmissions of its sender, ``copies`` all that forwarders have written,
-    ``removed`` those that arrived again, ``refused`` by number those that were dropped, delayed or
-    not delivered. ``sent_at`` is when the statement was stored, by the application's clock, and at
-    the latest when the first thing became of it; ``queued_at`` and ``place`` are those of the first
-    delivery, ``acknowledged_at`` is when the sender's instance was told.
+    ``attempts`` are the transmissions of its sender, ``copies`` all records of forwarders,
+    ``removed`` the duplicates, ``refused`` by number those that were dropped, delayed or not
+    delivered. ``sent_at`` is when the statement was stored, by the application's clock, and at the
+    latest when its first effect happened; ``queued_at`` and ``place`` are those of the first
+    delivery, ``acknowledged_at`` is when the sender's instance received the acknowledgement.
     """
 
     from_initiator: bool
@@ -64,7 +64,7 @@ class MessageLife:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A side of the dialog as its state says it is; ``dialog`` is ``None`` once it is forgotten."""
+    """The state of a side of the dialog; ``dialog`` is ``None`` once it is removed."""
 
     instance: str
     database: str
@@ -75,9 +75,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Everything that is known of a dialog; ``left_out`` says in sentences what is not here.
+    """Everything known of a dialog; ``left_out`` has sentences on what is missing.
 
-    ``catalog_version`` is that of the routes by which decisions are explained.
+    ``catalog_version`` is that of the routes that explain decisions.
     """
 
     conversation: uuid.UUID

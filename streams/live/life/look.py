@@ -1,4 +1,4 @@
-"""Reading a life from a cluster: its records, and the catalog that explains them."""
+"""Read a life from a cluster: its records, and the catalog that explains them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.topology import Topology
 
 
 def read_life(cluster: Cluster, conversation: uuid.UUID, bounds: Bounds | None = None) -> Life:
-    """Return what is known of a dialog; raises SurroundingsError where Kafka does not answer."""
+    """Return the life of a dialog; raise SurroundingsError if Kafka does not respond."""
     reading = read_dialog(cluster, conversation, bounds)
     catalog = read_catalog(cluster)
     topology = catalog.topology or Topology({})

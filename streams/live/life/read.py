@@ -1,11 +1,11 @@
-"""Finding the records of one dialog in the topics of a cluster, without reading all of them.
+"""Find the records of one dialog in the topics of a cluster, without reading all of them.
 
-A conversation lives on one partition of each topic, and nothing of it is stamped earlier than its
-BEGIN. So its events are read first, which are few; they name the instance where it began, whose
-``cmd`` has the BEGIN; everything else is read from that moment on. Where both sides have closed, it
-is read until some minutes later. A log is in the order of writing, and Kafka finds the first record
-stamped at or after a moment: whatever is stamped later lies behind it, and whatever was written
-before that moment lies before it. Where the events are gone (a week later), everything is read.
+A conversation has one partition of each topic, and no record of it has a timestamp before its
+BEGIN. So its events are read first, which are few; they have the initiator's instance, whose
+``cmd`` has the BEGIN; everything else is read from that time on. If both sides are closed, reading
+ends some minutes later. A log is in append order, and Kafka finds the first record with a timestamp
+at or after a time: later timestamps are behind it, and earlier appends before it. If the events
+were deleted (after a week), everything is read.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 MARGIN = 300_000
-"""Milliseconds by which clocks may differ that have stamped a dialog's records."""
+"""The maximum clock difference of a dialog's timestamps in milliseconds."""
 _BATCH, _SLICE = 1_000, 0.2
-_AHEAD = 16_384  # kilobytes that the client library reads ahead
+_AHEAD = 16_384  # kilobytes of the client library's prefetch
 _TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What reading may take: at most so many records are kept, for so many seconds."""
+    """Limits of reading: the number of records kept, and the seconds."""
 
     records: int = 50_000
     seconds: float = 20.0
@@ -53,7 +53,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Reading:
-    """The records of a dialog as they lie in their logs; ``left_out``: sentences on what is not."""
+    """The records of a dialog in log order; ``left_out``: sentences on what is missing."""
 
     records: list[Record] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ def read_dialog(
     bounds: Bounds | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Reading:
-    """Read what there is of a dialog; raises SurroundingsError where Kafka does not answer."""
+    """Read the records of a dialog; raise SurroundingsError if Kafka does not respond."""
     try:
         return _Search(cluster, conversation, bounds or Bounds(), clock).run()
     except KafkaException as error:
@@ -127,13 +127,13 @@ class _Search:
     def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
         if since is None:
             return dict.fromkeys(places)
-        # What is left out has only older records: none of this dialog.
+        # Partitions left out have only older records: none of this dialog.
         return dict(first_since(self._cluster, places, since))
 
     def _ends(
         self, places: set[Place], events: Collection[Mapping[str, object]]
     ) -> dict[Place, int]:
-        """Return where to stop: some minutes behind the end of a dialog that has closed."""
+        """Return where to stop: some minutes after the end of a closed dialog."""
         if not _is_over(events):
             return {}
         last = max(int(str(event["at"])) for event in events) + MARGIN
@@ -142,7 +142,7 @@ class _Search:
     # --- reading ---------------------------------------------------------------------------------
 
     def _read(self, starts: Mapping[Place, int | None], ends: Mapping[Place, int]) -> None:
-        """Read partitions side by side, from the given positions to the given ends or their own."""
+        """Read partitions in parallel, from the given offsets to the given ends or their own."""
         begins = {place: at for place, at in starts.items() if at != ends.get(place, -1)}
         if not begins or self._full:
             return
@@ -172,7 +172,9 @@ class _Search:
                 )
             if now > self._deadline:
                 topics = listed(sorted({topic for topic, _ in left}), 3)
-                self._stop(f"what was not read within {self._bounds.seconds:g} s of {topics}")
+                self._stop(
+                    f"records of {topics} that were not read within {self._bounds.seconds:g} s"
+                )
                 return
             self._found.passed += len(batch)
             for message in batch:
@@ -199,7 +201,7 @@ class _Search:
             self._found.records.append(record)
         elif not self._full:
             most = counted(self._bounds.records, "record")
-            self._stop(f"all but the first {most} that were found")
+            self._stop(f"all but the first {most} found")
 
     def _stop(self, sentence: str) -> None:
         self._full = True
@@ -215,10 +217,8 @@ class _Search:
         }
         if gone and not self._full:
             names = listed(sorted(gone), 3)
-            when = "" if since is None else ", if it was there"
-            self._found.left_out.append(
-                f"what nobody needed any more and was trimmed of {names}{when}"
-            )
+            when = "" if since is None else ", if they existed"
+            self._found.left_out.append(f"processed records of {names}, which were trimmed{when}")
 
 
 def _is_over(events: Collection[Mapping[str, object]]) -> bool:
@@ -232,5 +232,5 @@ def _is_over(events: Collection[Mapping[str, object]]) -> bool:
     return sides == {True, False} and set(states.values()) == {State.CD.name}
 
 
-_FIRST = -2  # librdkafka: the first record that there is
+_FIRST = -2  # librdkafka: the first record
 _NEVER = 1 << 62

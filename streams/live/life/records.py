@@ -1,4 +1,4 @@
-"""What the records of one dialog say, decoded, with no more of a body than is shown."""
+"""The decoded records of one dialog, with bodies shortened."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from streams.wire.records import CONVERSATION, header_of, is_moved, key_of
 from streams.wire.state_keys import StateKey
 
 KEPT = 512
-"""So many bytes of a body are kept: enough to recognise it, and the number of an Error."""
+"""Bytes kept of a body: enough to recognize it, and the number of an Error."""
 
 
 class Issued(NamedTuple):
-    """A statement of an application, as it is stored in ``cmd``; its body is cut."""
+    """A statement of an application in ``cmd``; its body is shortened."""
 
     home: str
     command: Command
@@ -36,10 +36,10 @@ class Issued(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A copy of a message or of an acknowledgement in one topic; ``body`` is cut.
+    """A copy of a message or of an acknowledgement in one topic; ``body`` is shortened.
 
-    ``home`` is the instance, or the mirrored pair, whose topic it is; ``queue`` is
-    (database, queue).
+    ``home`` is the instance, or the mirrored pair, whose topic it is; ``queue`` is (database,
+    queue).
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
 
     @property
     def copy(self) -> tuple[object, ...]:
-        """Return what tells one transmission from another, wherever it is."""
+        """Return what identifies a transmission in any topic."""
         side, attempt = self.parties.from_initiator, self.journey.attempt
         if self.header is not None:
             return side, attempt, self.header.message_id, self.header.fragment
@@ -70,7 +70,7 @@ class BrokerEvent(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the state of an endpoint was at some time; ``None``: it is forgotten."""
+    """The state of an endpoint at some time; ``None``: it was removed."""
 
     home: str
     key: StateKey
@@ -89,13 +89,13 @@ class Broken(NamedTuple):
 
 
 KINDS = ("cmd", "out", "txq", "ingress", "in", "ack", "queue", "event", "dialog")
-"""The kinds of topics in which a dialog leaves something that is read."""
+"""The kinds of topics that have records of a dialog."""
 
 Record = Issued | Frame | BrokerEvent | Kept | Broken
 
 
 class Sieve:
-    """Picks the records of one conversation and decodes them; raises nothing."""
+    """Select the records of one conversation and decode them; raises nothing."""
 
     def __init__(self, conversation: uuid.UUID, topics: Topics) -> None:
         self._conversation, self._topics = conversation, topics
@@ -103,7 +103,7 @@ class Sieve:
         self._places: dict[str, TopicPlace | None] = {}
 
     def __call__(self, message: Message) -> Record | None:
-        """Return what a record says about the dialog; ``None`` where it is none of it."""
+        """Return the decoded record; ``None`` if it is not of this dialog."""
         topic = message.topic() or ""
         if topic not in self._places:
             self._places[topic] = place_of(topic, self._topics)
@@ -137,7 +137,7 @@ def _read(
             command = found.command(conversation, KEPT)
             return Issued(place.instance or "", command, len(raw.value or b""), where)
         case AckRecord() as found if not found.is_frame:
-            return None  # a status: its event tells the same
+            return None  # a status: its event has the same
         case FrameRecord() as found if not is_moved(raw.headers):
             return _frame(found, raw.value or b"", place, conversation, where)
         case EventRecord() as found:

@@ -1,6 +1,6 @@
 """The steps of a dialog's life, from its records: statements, copies, queues, events.
 
-Sights have no times yet: they are counted from the first step, which is known in the end.
+Sights have no times yet: they are relative to the first step, which is known at the end.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _REFUSED = (Verdict.DROP, Verdict.DELAY, Verdict.ASK)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a dialog takes place.
+    """The places of a dialog.
 
     ``sides`` has (instance, database, service) of the initiator and of the target; ``hosts`` the
-    instance that works for a mirrored pair; ``numbers`` the number of each message.
+    principal of a mirrored pair; ``numbers`` the number of each message.
     """
 
     sides: Mapping[bool, Place]
@@ -89,7 +89,7 @@ def _statement_facts(issued: Issued) -> Facts:
 
 
 def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
-    """Return the statement behind a message whose command was not found: trimmed, or elsewhere."""
+    """Return the statement of a message whose command was not found: trimmed, or elsewhere."""
     header = frame.header
     if header is None or not header.sequenced:
         return None
@@ -100,7 +100,10 @@ def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
     verb = "END" if message_words(header, frame.body)[0] in (Shape.END, Shape.ERROR) else "SEND"
     ends: tuple[Place, ...] = (place, (place[0],))
     sight = Sight(0, Shape.STATEMENT, ends, verb, header.sequence)
-    source = ("told by", "its first copy; the statement itself is in no log that was read")
+    source = (
+        "reported by",
+        "its first copy; the statement itself is not in the logs that were read",
+    )
     return Step(header.enqueued_at, sight, frame.where, (source,), message=(side, header.sequence))
 
 
@@ -108,7 +111,7 @@ def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
 
 
 def passage(copy: Passage) -> Step:
-    """Return a copy on its way from one instance to the next."""
+    """Return the step of a copy from one instance to the next."""
     frame, attempt = copy.frame, copy.frame.journey.attempt
     shape, verb, number, rest = _frame_words(frame)
     rest += f", attempt {attempt}" if attempt and frame.header is not None else ""
@@ -123,29 +126,29 @@ def passage(copy: Passage) -> Step:
 
 def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
     hops = frame_path(copy.frame)
-    yield "way so far", " > ".join(hops)
+    yield "path so far", " > ".join(hops)
     yield "hops left", str(copy.frame.journey.hops_remaining)
     if copy.arrived is None:
-        yield "not taken up", f"nothing that was read shows what {copy.receiver} made of it"
+        yield "not taken up", f"no record shows what {copy.receiver} did with it"
     else:
         yield "taken up", f"by {copy.receiver} {copy.arrived - copy.at} ms later"
     if copy.again:
         yield (
             "once more",
             (
-                f"{copy.sender} has passed this very copy on before: it was stopped, or lost its "
-                "partition, between writing it and committing its position"
+                f"{copy.sender} has already forwarded this copy: it was stopped, or lost its "
+                "partition, between writing it and committing its offset"
             ),
         )
 
 
 def frame_path(frame: Frame) -> list[str]:
-    """Return the instances that a copy has met."""
+    """Return the instances on a copy's path."""
     return [instance for instance, _ in frame.journey.path]
 
 
 def queued(frame: Frame, scene: Scene, copies: Copies) -> Step:
-    """Return a message that was put into a queue."""
+    """Return the step of a message that was enqueued."""
     assert frame.queue is not None
     instance, (database, queue) = scene.host(frame.home), frame.queue
     _, verb, number, rest = _frame_words(frame)
@@ -209,7 +212,7 @@ def _body(body: bytes, size: int) -> str:
 def event_step(
     record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
 ) -> Step | None:
-    """Return the step of an event; ``None`` if a statement shows it already."""
+    """Return the step of an event; ``None`` if a statement has it already."""
     event, instance = record.event, scene.host(str(record.event["instance"]))
     try:
         kind = EventKind(event["event"])
@@ -242,7 +245,7 @@ def _event_about(event: Event, kind: EventKind) -> tuple[bool, int] | None:
 
 
 def _refusal(event: Event, instance: str, copies: Copies) -> Decided | None:
-    """Return the decision by which a forwarder refused a copy, where it was one of routing."""
+    """Return the routing decision by which a forwarder rejected a copy, if it was one."""
     number, attempt, at = event["error"], event["attempt"], event["at"]
     if not number or attempt is None:
         return None
@@ -266,7 +269,7 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
     if number == Number.DUPLICATE:
         yield "why", _why_again(event, copies)
     if number == Number.ANOTHER_INSTANCE_CONVERSES:
-        yield "why", "several targets: another instance had answered first and has the dialog"
+        yield "why", "several targets: another instance answered first and owns the dialog"
     for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
             label = "way" if name == "path" else name.replace("_", " ")
@@ -276,21 +279,21 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
 def _why_again(event: Event, copies: Copies) -> str:
     attempt, message_id = event["attempt"], event["message_id"]
     if attempt is None:
-        return "nobody knows which copy it was"
+        return "the copy is unknown"
     if attempt:
         return (
-            f"the sender retried ({attempt}): no acknowledgement had come in time, and an earlier "
+            f"the sender retried ({attempt}): no acknowledgement arrived in time, and an earlier "
             "copy arrived after all"
         )
     about = None if message_id is None else uuid.UUID(message_id)
     paths = copies.paths(about, 0)
     if len(paths) > 1:
-        return "its first copies came by several ways: more than one route leads here at once"
-    return "a forwarder on the way passed the first copy on twice: it was stopped in between"
+        return "its first copies took several paths: more than one route leads here"
+    return "a forwarder on the path forwarded the first copy twice: it was stopped in between"
 
 
 def broken(record: Broken, scene: Scene) -> Step:
-    """Return a record that nobody can read."""
+    """Return the step of a record that cannot be decoded."""
     ends: tuple[Place, ...] = ((scene.host(record.home),),) if record.home else ()
     sight = Sight(0, Shape.TROUBLE, ends, f"MALFORMED: {record.why}")
     return Step(record.at, sight, record.where)

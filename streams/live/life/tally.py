@@ -1,4 +1,4 @@
-"""What became of each message of a dialog, counted from its copies."""
+"""Count the outcome of each message of a dialog from its copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[bool, int]
 def tally(
     frames: Sequence[Frame], happened: Iterable[Step], scene: Scene
 ) -> tuple[MessageLife, ...]:
-    """Return the messages in the order of their numbers, the initiator's first."""
+    """Return the messages by number, the initiator's first."""
     found: dict[Key, MessageLife] = {}
     attempts: dict[Key, set[int]] = defaultdict(set)
     sizes: dict[Key, dict[int, int]] = defaultdict(dict)
@@ -58,7 +58,7 @@ def _count(message: MessageLife, frame: Frame, scene: Scene) -> None:
 
 
 def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None:
-    """Note when a sender's instance was told that a message is stored: acks are cumulative."""
+    """Note when a sender's instance received an acknowledgement: they are cumulative."""
     acks = sorted(
         (f.journey.path[-1][1], f.parties.from_initiator, f.ack.next_sequence)
         for f in frames

@@ -1,6 +1,6 @@
-"""What lies in the folder of a running system: which processes are whose, and do they still live.
+"""The folder of a running system: its processes, and whether they are alive.
 
-``system.json`` says what `up` has started and stays until `down`; ``workers.json`` belongs to the
+``system.json`` has what `up` has started and stays until `down`; ``workers.json`` belongs to the
 supervisor; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
 """
 
@@ -24,12 +24,10 @@ from streams.wire.topics import escape, unescape
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What `up` has started; ``embedded`` says whether the broker too. ``started``: Unix seconds.
+    """What `up` has started; ``embedded``: including the broker. ``started``: Unix seconds.
 
-    ``instances`` are those of the catalog then, also such as the topology does not have.
-
-    ``keeper`` is the process that starts the workers, and starts them again where they end.
-    ``folder`` is the topology's, ``agents`` have by their names what it says of them.
+    ``instances`` are those of the catalog at that time, also beyond the topology. ``keeper`` is the
+    supervisor process. ``folder`` is the topology's, ``agents`` are its agents by name.
     """
 
     keeper: int
@@ -44,7 +42,7 @@ class System:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Return what the supervisor keeps running."""
+        """Return the supervisor's jobs."""
         return jobs_of(self.bootstrap, self.prefix, self.folder, self.agents)
 
 
@@ -52,7 +50,7 @@ class System:
 class WorkerProcess:
     """A process of workers of one role, or an agent; its log begins at ``log_from`` in bytes.
 
-    ``started`` is Unix time in seconds, ``restarts`` counts how often it was started again.
+    ``started`` is Unix time in seconds, ``restarts`` counts the restarts.
     """
 
     role: str
@@ -64,17 +62,17 @@ class WorkerProcess:
 
     @property
     def name(self) -> str:
-        """Return what its log is called."""
+        """Return the name of its log."""
         return Job(self.role, (), self.agent).name
 
     def wanted(self, instances: Iterable[str]) -> frozenset[str]:
-        """Return what it must be ready for where a system has these instances."""
+        """Return what it must be ready for in a system with these instances."""
         return frozenset({self.agent} if self.agent else instances)
 
 
 @dataclass(frozen=True, slots=True)
 class UpFolder:
-    """The folder that holds everything of one system that `up` runs."""
+    """The folder of one system that `up` runs."""
 
     path: Path
 
@@ -84,30 +82,30 @@ class UpFolder:
         return self.path / "kafka"
 
     def log(self, name: str) -> Path:
-        """Return where a process writes what it says: ``keeper``, or a job."""
+        """Return the log of a process: ``keeper``, or a job."""
         return self.path / "logs" / f"{name}.log"
 
     def part(self, cluster: str) -> UpFolder:
-        """Return the folder of one of several clusters: a system of its own."""
+        """Return the folder of one of several clusters: a separate system."""
         return UpFolder(self.path / "clusters" / escape(cluster))
 
     def parts(self) -> dict[str, UpFolder]:
-        """Return the folders of all clusters that have been started here, by name."""
+        """Return the folders of all clusters that were started here, by name."""
         found = sorted((self.path / "clusters").glob("*/"))
         return {unescape(folder.name): UpFolder(folder) for folder in found}
 
     @property
     def system_file(self) -> Path:
-        """Return the path of the file that says what runs."""
+        """Return the path of the system's file."""
         return self.path / "system.json"
 
     @property
     def workers_file(self) -> Path:
-        """Return the path of the file in which the supervisor says what it runs."""
+        """Return the path of the supervisor's file."""
         return self.path / "workers.json"
 
     def system(self) -> System | None:
-        """Return what was started; an unreadable file says nothing."""
+        """Return what was started; None for an unreadable file."""
         found = _read(self.system_file)
         try:
             return System(**{**found, "instances": tuple(found["instances"])})
@@ -122,11 +120,11 @@ class UpFolder:
             return ()
 
     def record_system(self, system: System) -> None:
-        """Write what was started, whole or not at all."""
+        """Write what was started, atomically."""
         _write(self.system_file, asdict(system))
 
     def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
-        """Write what the supervisor runs, whole or not at all."""
+        """Write what the supervisor runs, atomically."""
         _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
 
     def forget(self) -> None:
@@ -135,23 +133,23 @@ class UpFolder:
         self.workers_file.unlink(missing_ok=True)
 
     def keeps(self, system: System) -> bool:
-        """Tell whether the supervisor lives."""
+        """Tell whether the supervisor is alive."""
         called = command_line(system.keeper)
         return "streams.live" in called and str(self.path) in called
 
     def works(self, system: System, worker: WorkerProcess) -> bool:
-        """Tell whether a worker lives."""
+        """Tell whether a worker is alive."""
         job = next((job for job in system.jobs if job.name == worker.name), None)
         return job is not None and job.command in command_line(worker.pid)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep everybody else from starting or stopping the system meanwhile."""
+        """Prevent other processes from starting or stopping the system meanwhile."""
         make_folder(self.path)
         with locked(self.path / "up.lock") as mine:
             if not mine:
                 raise UsageError(
-                    f"The system of {self.path} is being started or stopped by somebody else.",
+                    f"The system of {self.path} is being started or stopped by another process.",
                     "Wait for it: `hopline status`.",
                 )
             yield

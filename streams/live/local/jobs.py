@@ -1,4 +1,4 @@
-"""What a supervisor keeps running: the workers of each role, and the agents of a topology."""
+"""The jobs of a supervisor: the workers of each role, and the agents of a topology."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SLOT = "up"
-"""The slot of the workers that `up` starts; it also tells them from others."""
+"""The slot of the workers that `up` starts; it also distinguishes them from others."""
 ROLES = ("forwarder", "endpoint")
 AGENTS = "agents"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A process that must run; ``agent`` is its name in the topology, where it is one."""
+    """A process that must run; ``agent`` is its name in the topology, if it is one."""
 
     role: str
     words: tuple[str, ...]
@@ -21,21 +21,21 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Return what its log is called."""
+        """Return the name of its log."""
         return f"{self.role}-{self.agent}" if self.agent else self.role
 
     @property
     def command(self) -> str:
-        """Return its command line behind ``python -m``, with spaces between the words."""
+        """Return its command line after ``python -m``, separated by spaces."""
         return " ".join(self.words)
 
 
 def jobs_of(
     bootstrap: str, prefix: str, topology: str, agents: Iterable[str] = ()
 ) -> tuple[Job, ...]:
-    """Return the jobs of a system; ``topology`` is the folder that says what the agents are."""
+    """Return the jobs of a system; ``topology`` is the folder with the agents."""
     where = ("--bootstrap", bootstrap, "--prefix", prefix)
-    # Logs are read here, and two processes cannot share an address: no settings file decides that.
+    # Logs are parsed here, and two processes cannot share an address, so no settings file is used.
     ours = ("--log-format", "text", "--http=")
     workers = (
         Job(role, ("streams", "worker", role, "--all", *where, "--slot", SLOT, *ours))

@@ -1,4 +1,4 @@
-"""What the workers have said in their logs: who is ready, and how the last one ended."""
+"""The state of workers, from their logs: who is ready, and how the last one ended."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _READY = re.compile(r" INFO (.+) (?:forwarder|endpoint|agents): ready", re.MULTI
 
 
 def ready_instances(folder: UpFolder, worker: WorkerProcess) -> frozenset[str]:
-    """Return the instances that a process serves, by its log since it was started.
+    """Return the instances that a process serves, by its log since its start.
 
-    Of an agent it is its own name.
+    For an agent it is its own name.
     """
     try:
         with folder.log(worker.name).open("rb") as log:
@@ -30,4 +30,4 @@ def last_words(log: Path) -> str:
     except FileNotFoundError:
         lines = []
     own = [line for line in lines if not line.startswith(" ")]
-    return own[-1] if own else "it said nothing"
+    return own[-1] if own else "no output"

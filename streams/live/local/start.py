@@ -1,4 +1,4 @@
-"""Start everything for a topology on this machine, or bring what runs up to date."""
+"""Start everything for a topology on this machine, or update what runs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from streams.wire import Topics
 
 Reporter = Callable[[str], None]
 _REPORT_S = 2.0
-"""Seconds between two lines that say how many workers are ready."""
+"""Seconds between two progress lines."""
 _APPEARS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What `up` was asked for. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
+    """The options of `up`. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
 
     ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
-    which this is one cluster's share, ``folder`` where it was read: what agents use lies beside it.
+    which this is one cluster's share, ``folder`` its folder, which also has the agents' files.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What runs now; ``fresh`` is false where the workers ran already and may go on."""
+    """What runs now; ``fresh`` is false if the workers were running already and stay."""
 
     system: System
     deployed: Deployment
@@ -60,9 +60,9 @@ class Started:
 def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
     """Start broker and workers, apply the topology; return when every worker is ready.
 
-    What runs already stays, but for workers that do not serve the instances that there are now.
-    Raises UsageError where the folder's system is another one, SurroundingsError where something
-    does not start in time; what has been started by then goes on, and `down` ends it.
+    Running processes stay, except for workers that do not serve the current instances. Raises
+    UsageError if the folder's system is another one, SurroundingsError if something does not start
+    in time; processes already started continue, and `down` ends them.
     """
     with folder.alone():
         before = folder.system()
@@ -72,7 +72,7 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
         cluster.wait(wish.timeout, report)
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
-        if wish.bootstrap is not None:  # else it is this machine's own broker
+        if wish.bootstrap is not None:  # otherwise it is this machine's own broker
             for finding in filter(None, (*deployed.findings, deployed.warning)):
                 report(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
@@ -92,7 +92,7 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
     same_kafka = before.embedded if wish.bootstrap is None else before.bootstrap == wish.bootstrap
     if not same_kafka or before.prefix != wish.prefix:
         raise UsageError(
-            f"A system of {folder.path} runs already, at {before.bootstrap} with the prefix "
+            f"A system of {folder.path} already runs, at {before.bootstrap} with the prefix "
             f"{before.prefix}.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
@@ -104,15 +104,15 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
     broken = next(found, None)
     if broken is not None:
         raise UsageError(
-            f"Open dialogs could not go on with this topology, such as {broken.conversation} of "
+            f"This topology would break open dialogs, such as {broken.conversation} of "
             f"{broken.instance}/{broken.database}: {broken.why}.",
             f"`hopline apply --force --bootstrap {cluster.bootstrap} --prefix "
-            f"{cluster.topics.prefix}` applies it all the same.",
+            f"{cluster.topics.prefix}` applies it anyway.",
         )
 
 
 def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
-    """Start the folder's embedded broker unless it runs; returns its address."""
+    """Start the folder's embedded broker unless it runs; return its address."""
     broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         report(f"Starting Apache Kafka on {folder.kafka} ...")
@@ -121,7 +121,7 @@ def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
 
 
 def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
-    """Return the system that is wanted, before anything of it runs."""
+    """Return the wanted system, before any of it runs."""
     return System(
         keeper=0,
         bootstrap=bootstrap,
@@ -136,7 +136,7 @@ def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
 
 
 def _fits(before: System, wanted: System) -> bool:
-    """Tell whether what runs serves what must be served now."""
+    """Tell whether the running processes serve all instances."""
     return (
         before.jobs == wanted.jobs
         and before.agents == wanted.agents
@@ -152,13 +152,13 @@ def _run(folder: UpFolder, wanted: System) -> System:
     child = spawn([sys.executable, "-m", "streams.live.local", *where, *wanted.agents], log)
     system = replace(wanted, keeper=child.pid)
     folder.record_system(system)
-    # For a moment a new process has no command line, by which it is known.
+    # For a moment a new process has no command line, which identifies it.
     wait_until(lambda: folder.keeps(system) or child.poll() is not None, _APPEARS_S)
     return system
 
 
 def _await_ready(folder: UpFolder, system: System, timeout: float, report: Reporter) -> None:
-    """Wait until every process serves what it must; report the progress."""
+    """Wait until every process is ready; report the progress."""
     deadline = time.monotonic() + timeout
     next_word = time.monotonic() + _REPORT_S
     while True:
@@ -176,19 +176,19 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
             raise SurroundingsError(
                 f"The workers are not ready within {timeout:g} s: "
                 f"{progress or 'none has started'}.",
-                f"Their logs are in {folder.log('keeper').parent}; `hopline status` goes on "
-                "looking, `hopline down` ends them.",
+                f"Their logs are in {folder.log('keeper').parent}; `hopline status` shows the "
+                "state, `hopline down` stops them.",
             )
         time.sleep(POLL_S)
 
 
 def _refuse_failed(folder: UpFolder, system: System) -> None:
-    """Raise where a process has ended twice, or the supervisor is gone."""
+    """Raise if a process has ended twice, or the supervisor has ended."""
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(
-                f"The {_called(worker)} again and again: {last_words(folder.log(worker.name))}",
-                f"The log is {folder.log(worker.name)}; `hopline down` ends the attempts.",
+                f"The {_called(worker)} repeatedly: {last_words(folder.log(worker.name))}",
+                f"The log is {folder.log(worker.name)}; `hopline down` stops the restarts.",
             )
     if not folder.keeps(system):
         raise SurroundingsError(

@@ -1,4 +1,4 @@
-"""Start a topology on this machine, on a broker for each cluster that it names."""
+"""Start a topology on this machine, on a broker for each of its clusters."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from streams.topology import Cluster, Topology, share_of
 
 
 def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Started]:
-    """Start what :func:`start` does, once for each cluster; by name, which is "" for the only one.
+    """Start each cluster like :func:`start`; return them by name, "" for the only one.
 
-    Each is a system of its own, with broker and workers, in a folder of its own; the brokers are
-    started first, because the workers of each must know where the others are.
+    Each is a separate system, with its own broker, workers and folder; the brokers are started
+    first, because the workers of each need the others' addresses.
     """
     names = [part.name for part in parts_of(wish.topology)]
     _refuse_other_shape(folder, names)
@@ -25,8 +25,8 @@ def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Sta
         return {"": start(folder, wish, report)}
     if wish.bootstrap is not None:
         raise UsageError(
-            f"The topology names {len(names)} clusters, and --bootstrap is one.",
-            "Leave it out for a broker each, or use `hopline apply` and `hopline worker`.",
+            f"The topology has {len(names)} clusters; --bootstrap gives one.",
+            "Leave it out to start a broker for each, or use `hopline apply` and `hopline worker`.",
         )
     ports = {name: wish.port and wish.port + n for n, name in enumerate(names)}
     with folder.alone():
@@ -44,13 +44,13 @@ def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Sta
 
 
 def _refuse_other_shape(folder: UpFolder, names: list[str]) -> None:
-    """Raise UsageError where other clusters than these are run in the folder."""
+    """Raise UsageError if other clusters than these run in the folder."""
     running = [name for name, part in folder.parts().items() if _runs(part)]
     if _runs(folder):
         running.append("")
     if not set(running) <= set(names):
         raise UsageError(
-            f"A system of {folder.path} runs already, on other clusters.",
+            f"A system of {folder.path} already runs on other clusters.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
 
@@ -61,7 +61,7 @@ def _runs(folder: UpFolder) -> bool:
 
 
 def _here(topology: Topology, addresses: Mapping[str, str]) -> Topology:
-    """Return the topology on the brokers of this machine, which ask for no credentials."""
+    """Return the topology on the brokers of this machine, which need no credentials."""
     stated = topology.clusters
     clusters = {
         name: Cluster(

@@ -1,4 +1,4 @@
-"""How a running system is: its broker, its workers, its catalog, and what they are behind."""
+"""The status of a running system: its broker, workers, catalog and lag."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What there is; ``broker`` and ``bootstrap`` are of the embedded one where it is ours."""
+    """The status; ``broker`` and ``bootstrap`` are of the embedded one if it is ours."""
 
     health: Health
     system: System | None = None
@@ -41,13 +41,13 @@ class Status:
 
 
 def find_statuses(folder: UpFolder, timeout: float) -> dict[str, Status]:
-    """Look at every cluster that runs here, by name; at the folder itself, as "", if none does."""
+    """Return the status of every cluster that runs here, by name; "" for the folder itself."""
     parts = {name: part for name, part in folder.parts().items() if part.system() is not None}
     return {name: find_status(part, timeout) for name, part in (parts or {"": folder}).items()}
 
 
 def worst(statuses: Iterable[Status]) -> Health:
-    """Return how a system is whose clusters are as these."""
+    """Return the overall health of these clusters."""
     found = {status.health for status in statuses}
     order = (Health.BROKEN, Health.STARTING, Health.RUNNING, Health.STOPPED)
     return next(health for health in order if health in found)

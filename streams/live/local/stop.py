@@ -1,4 +1,4 @@
-"""End what `up` has started, and nothing else."""
+"""Stop what `up` has started, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from streams.live.local.folder import System, UpFolder
 from streams.live.local.supervisor import DRAIN_S
 
 _MORE_S = 10.0
-"""What the supervisor may take beyond the time that its workers have to drain."""
+"""The supervisor's additional time after its workers' drain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What has ended: a system's workers, the broker."""
+    """What was stopped: a system's workers, the broker."""
 
     workers: bool
     broker: bool
 
 
 def stop(folder: UpFolder) -> Stopped:
-    """Let the workers drain and leave, then stop the broker; fine if there is nothing to stop.
+    """Drain and stop the workers, then stop the broker; does nothing if nothing runs.
 
-    Where there are several clusters, all of them.
+    With several clusters, all of them.
     """
     done = [_stop(each) for each in (*folder.parts().values(), folder)]
     return Stopped(any(d.workers for d in done), any(d.broker for d in done))
@@ -40,7 +40,7 @@ def _stop(folder: UpFolder) -> Stopped:
 
 
 def stop_workers(folder: UpFolder, system: System | None) -> bool:
-    """End the supervisor and its workers, also those that a killed supervisor has left behind."""
+    """Stop the supervisor and its workers, also those left by a killed supervisor."""
     if system is None:
         return False
     found = folder.keeps(system)

@@ -1,7 +1,7 @@
-"""The supervisor: runs a process for each job, and starts again what has ended.
+"""The supervisor: run a process for each job, and restart it when it ends.
 
-A worker that fails ends its process on purpose (nothing is lost by that); somebody must start it
-again. So does a killed one. SIGTERM lets all of them drain and leave, and then the supervisor.
+A worker that fails ends its process on purpose (nothing is lost by that) and is restarted, as is a
+killed one. SIGTERM drains and stops all of them, and then the supervisor.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from streams.live.local.jobs import Job
 from streams.signals import call_on_stop
 
 LOOK_S = 0.2
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long a process that has ended waits for its n-th start in a row."""
+"""The pause before the n-th restart in a row."""
 STEADY_S = 60.0
-"""A process that has lived as long begins with the shortest pause again."""
+"""After this uptime the pause is reset."""
 DRAIN_S = 30.0
-"""Seconds that workers have to drain before they are killed."""
+"""Seconds for workers to drain before they are killed."""
 
 
 @dataclass(slots=True)
 class _Child:
-    """A process, or the next one that takes its place at ``start_at`` (monotonic seconds)."""
+    """A process, or its replacement at ``start_at`` (monotonic seconds)."""
 
     job: Job
     shown: WorkerProcess
@@ -40,18 +40,18 @@ class _Child:
 
 
 class Supervisor:
-    """The processes of one system; :meth:`run` returns when :meth:`stop` was called."""
+    """The processes of one system; :meth:`run` returns after :meth:`stop`."""
 
     def __init__(self, folder: UpFolder, jobs: Sequence[Job]) -> None:
         self._folder, self._jobs = folder, jobs
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Ask for the end."""
+        """Request the end."""
         self._stop.set()
 
     def run(self) -> None:
-        """Keep the processes alive until :meth:`stop`; then let them drain."""
+        """Keep the processes alive until :meth:`stop`; then drain them."""
         children = [self._start(job, 0) for job in self._jobs]
         self._record(children)
         while not self._stop.wait(LOOK_S):
@@ -62,7 +62,7 @@ class Supervisor:
         self._folder.workers_file.unlink(missing_ok=True)
 
     def _look_after(self, child: _Child, now: float) -> bool:
-        """Start a process again when its pause is over; tells whether that has happened."""
+        """Restart a process after its pause; tell whether that has happened."""
         if child.process.poll() is None:
             return False
         if child.start_at is None:

@@ -1,1 +1,1 @@
-"""System views and queues, answered from what the workers have written to Kafka."""
+"""System views and queues, computed from the workers' records in Kafka."""

@@ -1,4 +1,4 @@
-"""The views over dialogs, from what the endpoint workers have committed; they need not run."""
+"""The views over dialogs, from the endpoint workers' committed state; they need not run."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
 def dialogs_of(
     cluster: Cluster, instance: Instance, databases: Sequence[Database]
 ) -> Iterator[tuple[Dialog, tuple[str, int]]]:
-    """Yield the endpoints of databases, oldest first, with whose partition they live in.
+    """Yield the endpoints of databases, oldest first, with their partition.
 
-    Also those of a broker id that its database had before NEW_BROKER: they are in error, and stay
-    until their application ends them (reference 1.5, 4.7). A mirror shows none: its principal does.
+    Including those of a former broker id (NEW_BROKER): they are in error, and stay until their
+    application ends them (reference 1.5, 4.7). A mirror has none: its principal has.
     """
     found: list[tuple[Dialog, tuple[str, int]]] = []
     served = [d for d in databases if d.mirror is None or d.mirror.role is Role.PRINCIPAL]
@@ -78,7 +78,7 @@ def dialogs_of(
                 dialogs = read_dialogs(cluster, topic, partition)
             except MalformedError as error:
                 raise SurroundingsError(
-                    f"{topic}/{partition} cannot be understood: {error}"
+                    f"{topic}/{partition} cannot be decoded: {error}"
                 ) from error
             found += [
                 (d, (home, partition)) for d in dialogs.values() if names.get(d.database) == home
@@ -87,7 +87,7 @@ def dialogs_of(
 
 
 class _Bodies:
-    """What is in one partition of ``cmd`` and ``in``, by position; ``None``: deleted since."""
+    """The bodies of one partition of ``cmd`` and ``in``, by position; ``None``: deleted."""
 
     def __init__(self, cluster: Cluster, home: str, partition: int) -> None:
         topics = cluster.topics
@@ -109,6 +109,6 @@ class _Bodies:
         return None
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the readers."""
         self._cmd.close()
         self._in.close()

@@ -1,4 +1,4 @@
-"""Which instances and databases a question is about, and what is read of them alike."""
+"""The instances and databases of a query, and common readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instance, with those of its databases that are asked about."""
+    """An instance, with the queried databases."""
 
     instance: Instance
     databases: tuple[Database, ...]
@@ -23,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a view reads from; ``now`` is epoch milliseconds."""
+    """The sources of a view; ``now`` is epoch milliseconds."""
 
     cluster: Cluster
     topology: Topology
@@ -31,7 +31,7 @@ class Asked:
     now: int
 
     def databases(self) -> Iterator[tuple[Instance, Database]]:
-        """Yield every database that is asked about, msdb last."""
+        """Yield every queried database, msdb last."""
         for place in self.places:
             for database in place.databases:
                 yield place.instance, database
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A system view: all its columns, those that tell the most first in ``shown``, and its rows.
+    """A system view: all its columns, the most useful in ``shown``, and its rows.
 
     Without ``databases`` it is about an instance as a whole.
     """
@@ -51,7 +51,7 @@ class View:
 
 
 def places_of(topology: Topology, at: str | None) -> tuple[Place, ...]:
-    """Return the places that ``INSTANCE[/DATABASE]`` names, all without it; raises UsageError."""
+    """Return the places of ``INSTANCE[/DATABASE]``, all by default; raise UsageError."""
     if at is None:
         return tuple(Place(i, _all(i)) for i in topology.instances.values())
     instance, database = find_at(topology, at)
@@ -63,5 +63,5 @@ def _all(instance: Instance) -> tuple[Database, ...]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a text: a row of columns that reads better without quotes."""
+    """Split a text into words: column names without quotes."""
     return tuple(text.split())

@@ -1,4 +1,4 @@
-"""What a service queue holds, as a SELECT from the queue shows it."""
+"""The rows of a service queue, as SELECT shows them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VALIDATED = {
 
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
-    """Yield what a queue holds: what its reading group has not passed, else its whole topic."""
+    """Yield a queue's rows: what its reading group has not received, else the whole topic."""
     topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _left(asked.cluster, topic, queue.reading_group):
@@ -75,8 +75,8 @@ def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, 
 
 
 def _left(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
-    """Yield a topic's records that a reading group has not received, all without a group."""
-    partitions_of(cluster, topic)  # says how a topic comes to be that is not there
+    """Yield a topic's records that a reading group has not received; all without a group."""
+    partitions_of(cluster, topic)  # explains how to create a missing topic
     notes = read_notes(cluster, group) if group else {}
     received = {place: Progress.decode(at, note) for place, (at, note) in notes.items()}
     for message in read_all(cluster, topic):

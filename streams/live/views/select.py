@@ -28,21 +28,21 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SelectResult:
-    """The columns of a result and its rows, each by column."""
+    """The columns and rows of a result."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def is_select(text: str) -> bool:
-    """Tell whether somebody writes a statement and not the name of a view."""
+    """Tell whether a text is a statement and not the name of a view."""
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 
 def answer(asked: Asked, text: str, time: Show) -> SelectResult:
-    """Load what a SELECT names and run it; ``time`` makes what is shown of epoch milliseconds.
+    """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    Raises UsageError for what SQLite refuses: other statements, unknown columns and tables.
+    Raises UsageError for what SQLite rejects: other statements, unknown columns and tables.
     """
     with closing(_database()) as database:
         for name in _views(text):
@@ -57,8 +57,8 @@ def answer(asked: Asked, text: str, time: Show) -> SelectResult:
             return SelectResult(columns, tuple(dict(zip(columns, r, strict=True)) for r in cursor))
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise UsageError(
-                f"The SELECT cannot be answered: {error}.",
-                f"It is run by SQLite, over queues and over: {', '.join(VIEWS)}.",
+                f"The SELECT failed: {error}.",
+                f"SQLite executes it, over queues and: {', '.join(VIEWS)}.",
             ) from error
 
 
@@ -66,7 +66,7 @@ def _views(text: str) -> list[str]:
     found = dict.fromkeys(f"sys.{name.casefold()}" for name in _VIEW.findall(text))
     unknown = [name for name in found if name not in VIEWS]
     if unknown:
-        raise UsageError(f"There is no view {unknown[0]} here.", f"There are: {', '.join(VIEWS)}.")
+        raise UsageError(f"Unknown view {unknown[0]}.", f"There are: {', '.join(VIEWS)}.")
     return list(found)
 
 

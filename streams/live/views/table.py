@@ -1,4 +1,4 @@
-"""The table of system views that are served from the topics (reference 7.4)."""
+"""The system views that are computed from the topics (reference 7.4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streams.live.views.places import Asked, Row, View, words
 
 
 def _nothing(_: Asked) -> Iterator[Row]:
-    """Yield no row: an application reads a queue; the broker activates nobody."""
+    """Yield no row: applications read queues; the broker activates nothing."""
     return iter(())
 
 
@@ -111,7 +111,7 @@ VIEWS: Mapping[str, View] = {
         _nothing,
     ),
 }
-"""By name; columns in front of the documented ones say where a row is from."""
+"""By name; additional columns in front have a row's place."""
 
 TIMES = frozenset(
     words("lifetime security_timestamp enqueue_time last_activity_time message_enqueue_time")

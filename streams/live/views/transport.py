@@ -1,4 +1,4 @@
-"""The views over what is on its way: forwarded messages, and connections."""
+"""The views over messages in transit: forwarded messages, and connections."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streams.wire.records import read_message
 from streams.wire.spans import spans_in
 
 _SILENT_MS = 5_000
-"""An instance whose forwarder has said nothing for as long counts as unreachable."""
+"""Milliseconds without a heartbeat after which an instance counts as unreachable."""
 
 
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
-    """Yield the rows of ``sys.dm_broker_forwarded_messages``: what the forwarder has not passed.
+    """Yield the rows of ``sys.dm_broker_forwarded_messages``: what the forwarder has not read.
 
-    What it holds in memory for a next hop that is unreachable it has noted beside its position.
+    Its buffered copies are in the notes beside its offset.
     """
     for place in asked.places:
         name = place.instance.name
@@ -58,8 +58,7 @@ def _forwarded(asked: Asked, instance: str, message: Message) -> Row:
 def connections(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.dm_broker_connections``: the instances that routes lead to.
 
-    There are no connections between instances; what stands for one is the heartbeat that the
-    other's forwarder gives.
+    There are no connections between instances; a row represents the other forwarder's heartbeat.
     """
     alive = _last_heartbeats(asked.cluster)
     for place in asked.places:
@@ -114,8 +113,8 @@ def _last_heartbeats(cluster: Cluster) -> dict[str, tuple[int, float]]:
 
 
 def _ahead(cluster: Cluster, topic: str, group: str) -> Iterator[Message]:
-    """Yield a topic's records that a forwarder has not passed, and those that it holds."""
-    partitions_of(cluster, topic)  # says how a topic comes to be that is not there
+    """Yield a topic's records that a forwarder has not read, and those that it buffers."""
+    partitions_of(cluster, topic)  # explains how to create a missing topic
     notes = read_notes(cluster, group)
     held = {place: spans_in(note) for place, (_, note) in notes.items()}
     for message in read_all(cluster, topic):

@@ -1,4 +1,4 @@
-"""Which endpoint takes a message frame: find it, create a target endpoint, or refuse (5.3, R7)."""
+"""Find or create the endpoint of a message frame, or reject the frame (5.3, R7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
 
 
 def admit(tx: Overlay, message: Message) -> Machine | None:
-    """Return the machine that takes the message; what is refused has been told already."""
+    """Return the machine for the message; a rejection has already been reported."""
     parties = message.parties
     broken = _broken(parties)
     if broken is not None:
@@ -28,7 +28,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
-        # Its endpoint may have existed and be forgotten: nothing is created, nothing is answered.
+        # Its endpoint may have existed and be removed: nothing is created, nothing is answered.
         if message.is_late:
             return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
@@ -40,7 +40,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     if dialog.contract != parties.contract:
         return _reject(tx, message, Number.CONTRACT_DIFFERS)
     if tx.endpoint.service(database, dialog.service) is None:
-        if message.header.sequenced:  # U-32: it was there when the dialog was established
+        if message.header.sequenced:  # U-32: it existed when the dialog was established
             back = reply_parties(tx, message, database)
             dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
             send_error(tx, message.conversation, back, dropped, attempt)
@@ -64,7 +64,7 @@ def _broken(parties: Parties) -> Number | None:
 
 
 def choose_database(tx: Overlay, message: Message) -> str | None:
-    """Return the database that takes a frame: its endpoint's, else by R7.2 and U-13."""
+    """Return the database for a frame: its endpoint's, otherwise by R7.2 and U-13."""
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
         for name, database in here.databases.items():
@@ -119,7 +119,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
 
 
 def _unknown(tx: Overlay, message: Message) -> Machine | None:
-    """Refuse a message for an endpoint that does not exist and that it cannot create (U-30)."""
+    """Reject a message without an endpoint that cannot create one (U-30)."""
     if message.header.sequenced:
         database = choose_database(tx, message)
         if database is not None:
@@ -155,7 +155,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Tell why no endpoint takes the message; ``database`` where an answer was sent from one."""
+    """Report why no endpoint accepts the message; ``database`` if an answer was sent from one."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

@@ -1,4 +1,4 @@
-"""What statements an endpoint accepts: BEGIN DIALOG and SEND, held against the catalog (4.8)."""
+"""Check BEGIN DIALOG and SEND against the catalog (4.8)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NAME_UNITS, BROKER_UNITS = 256, 128
 
 
 def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
-    """Return a new initiator endpoint (no network activity), or why there is none."""
+    """Return a new initiator endpoint (no network activity), or the error."""
     endpoint, now = tx.endpoint, tx.now
     database = endpoint.here.databases.get(command.database)
     if database is None or not database.enabled:
         return Number.NO_BROKER_HERE
-    if known:  # open or closed: a replayed BEGIN must not open it again
+    if known:  # open or closed: a repeated BEGIN must not open it again
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
     is_system = service == SYSTEM_SERVICE
     if is_system and not tx.notices.is_open(command.database, command.conversation):
-        return Number.SERVICE_UNKNOWN_HERE  # no application speaks in its name
+        return Number.SERVICE_UNKNOWN_HERE  # no application uses it
     if endpoint.service(command.database, service) is None:
         return Number.SERVICE_UNKNOWN_HERE
     if not far:
@@ -67,7 +67,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
 
 
 def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | None:
-    """Return the group that a dialog joins: the related one's, the one named, or ``None``."""
+    """Return the group that a dialog joins: the related one's, the given one, or ``None``."""
     group = command.group
     if command.related is not None:
         sides = [tx.machine((command.database, command.related, side)) for side in (True, False)]
@@ -81,7 +81,7 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(command: Command) -> Number | None:
-    """Return why END CONVERSATION WITH ERROR is refused: codes below 1 are the broker's own."""
+    """Return the error of END CONVERSATION WITH ERROR: codes below 1 are the broker's own."""
     if command.error_code is None:
         return None
     if command.error_code <= 0:
@@ -90,7 +90,7 @@ def check_end(command: Command) -> Number | None:
 
 
 def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
-    """Return why a SEND is refused before its state is looked at, or ``None``."""
+    """Return the error of a SEND that does not depend on the dialog's state, or ``None``."""
     endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
         return Number.BODY_NULL
@@ -112,7 +112,7 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
 
 
 class Opening(NamedTuple):
-    """What a conversation endpoint begins with; ``group`` ``None``: one of its own."""
+    """The initial values of a conversation endpoint; ``group`` ``None``: its own one."""
 
     conversation: uuid.UUID
     database: str
@@ -128,7 +128,7 @@ class Opening(NamedTuple):
 
 
 def new_endpoint(endpoint: CommittedState, opening: Opening, now: int) -> Dialog:
-    """Build an endpoint; handle and group follow from the conversation, so nothing is random."""
+    """Create an endpoint; handle and group follow from the conversation, so nothing is random."""
     conversation, database = opening.conversation, opening.database
     priority = endpoint.catalog.priority(
         endpoint.instance, database, opening.contract, opening.service, opening.far_service

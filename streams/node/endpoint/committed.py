@@ -1,6 +1,6 @@
-"""The committed state of an endpoint worker's partition: dialogs, and when each is due.
+"""The committed state of an endpoint worker's partition: dialogs and timers.
 
-A transaction reads it and changes nothing; ``endpoint`` merges what Kafka has committed.
+A transaction only reads it; ``endpoint`` merges what Kafka has committed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""So many sources a transaction forgets beside as many as it adds: each is a record."""
+"""How many sources a transaction removes beside as many as it adds: each is a record."""
 
 
 @dataclass(slots=True)
 class CommittedState:
     """All conversation endpoints of one instance and partition.
 
-    ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back. ``applied_until``: everything that was appended to ``in`` before this
-    time is applied, so that keys of that time may be forgotten. ``flight`` is how many messages may
-    be in flight towards one service before others wait for their turn (``flows``). ``gaps`` are the
-    dialogs that hold fragments out of order, by conversation and side. ``requests`` for routes are
-    by database and service; ``fits`` tells whether a conversation lives in this partition; ``seen``
-    is what was said by those who may say it again. ``retention`` is what its dialogs need of
-    its inputs.
+    ``left_out``: the local forwarder's committed position in ``out``; 0 until known, which delays
+    all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
+    older keys may be removed. ``flight`` is how many messages may be in flight towards one service
+    before others wait for their turn (``flows``). ``gaps`` are the dialogs with out-of-order
+    fragments, by conversation and side. Route ``requests`` are by database and service; ``fits``
+    tells whether a conversation belongs to this partition; ``seen`` are statements that may be
+    repeated. ``retention`` is what its dialogs need of its inputs.
     """
 
     instance: str
@@ -65,7 +64,7 @@ class CommittedState:
 
     @property
     def here(self) -> Instance:
-        """Return this instance as the catalog has it."""
+        """Return this instance as in the catalog."""
         return self.catalog.instances[self.instance]
 
     def service(self, database: str, name: str) -> Service | None:
@@ -81,15 +80,15 @@ class CommittedState:
         return self.catalog.message_types.get((self.instance, database, name))
 
     def error_epoch(self, database: str) -> int:
-        """Return how often the database was told to end its conversations with an error."""
+        """Return how often the database was set to end its conversations with an error."""
         return self.catalog.error_epochs.get((self.instance, database), 0)
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
-        """Return the conversations of a group that are not closed; all have the same service."""
+        """Return the open conversations of a group; all have the same service."""
         return self._groups.members(database, group)
 
     def is_alive(self, dialog: Dialog) -> bool:
-        """Tell whether the database still has the broker id that the dialog began with."""
+        """Tell whether the database still has the dialog's broker id."""
         database = self.here.databases.get(dialog.database)
         if database is None:
             return False
@@ -97,7 +96,7 @@ class CommittedState:
         return known == had or broker_key(known) == broker_key(had)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a new version of the catalog; dialogs that wait for it look again at once."""
+        """Switch to a new version of the catalog; waiting dialogs are re-evaluated at once."""
         before = self._identities()
         self.catalog = catalog
         if self._identities() != before:
@@ -105,7 +104,7 @@ class CommittedState:
         self._probes.update(self._waiting)
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
-        """Return what ends conversations when it changes: NEW_BROKER, DROP SERVICE, ..."""
+        """Return the values whose change ends conversations: NEW_BROKER, DROP SERVICE, ..."""
         return {
             d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
             for d in self.here.databases.values()
@@ -114,7 +113,7 @@ class CommittedState:
     # --- transactions ----------------------------------------------------------------------------
 
     def take_turns(self, most: int) -> tuple[DialogKey, ...]:
-        """Return the dialogs whose turn it is to transmit what waits, or to retry."""
+        """Return the dialogs whose turn it is to transmit or retry."""
         return tuple(self.flows.turn(most, self._now))
 
     @property
@@ -124,20 +123,20 @@ class CommittedState:
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next timer is due (epoch milliseconds), early at worst."""
+        """Return when the next timer is due (epoch milliseconds), or earlier."""
         return self._timers.next_due
 
     @property
     def has_probes(self) -> bool:
-        """Tell whether dialogs shall look again: the catalog has changed, a request has ended."""
+        """Tell whether dialogs must be re-evaluated: after a catalog change or a request's end."""
         return bool(self._probes)
 
     def next_probes(self, most: int) -> tuple[DialogKey, ...]:
-        """Return dialogs that shall look again; they are no more to when that is merged."""
+        """Return dialogs to re-evaluate; merging removes them."""
         return tuple(islice(self._probes, min(most, AT_ONCE)))
 
     def _waiting_for(self, database: str, service: str) -> list[DialogKey]:
-        """Return the dialogs of a database that wait to reach a service."""
+        """Return the dialogs of a database that wait for a service."""
         return [
             key
             for key in self._waiting
@@ -145,9 +144,9 @@ class CommittedState:
         ]
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
-        """Take over a dialog that was committed before; one that waits shall look again.
+        """Add a committed dialog; a waiting one is re-evaluated.
 
-        Who starts does not know what was changed before.
+        After a restart earlier catalog changes are unknown.
         """
         self._put(key, dialog)
         self._look_again(key)
@@ -164,19 +163,19 @@ class CommittedState:
         self._index(key, before, dialog, hurried=hurried)
 
     def advance(self, now: int) -> None:
-        """Say what time it is, before what is known is loaded."""
+        """Set the time, before state is loaded."""
         self._now = now
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return which sources are forgotten where these are remembered: the longest silent."""
+        """Return the sources to remove when these are added: those silent for longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
         return tuple(islice(idle, max(0, min(excess, new + _FORGOTTEN_AT_ONCE))))
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
-        """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""
+        """Apply a state record like :meth:`restore`; ``None`` removes it."""
         before = self.dialogs.get(key)
         if record is not None:
             key = self.dialogs.name(key)
@@ -207,7 +206,7 @@ class CommittedState:
         self.retention.note(key, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
-        """Tell whether nothing was done to the dialog's database or service that ends it."""
+        """Tell whether no change of the dialog's database or service ends it."""
         return (
             self.is_alive(dialog)
             and dialog.error_epoch >= self.error_epoch(dialog.database)
@@ -226,14 +225,14 @@ class CommittedState:
             self._groups.remove(key, known.group)
 
     def trim_point(self) -> TrimPoint | None:
-        """Go on looking what the inputs are needed for; returns what was found, at the end only.
+        """Continue the search for the trim point; return it when finished.
 
-        ``retention.begin`` begins that.
+        ``retention.begin`` starts it.
         """
         return self.retention.go_on(self.dialogs.look)
 
     def arm(self, key: DialogKey) -> None:
-        """Let a dialog have its turn again that was taken, and that nothing was done about."""
+        """Return a dialog's unused turn."""
         dialog = self.dialogs.get(key)
         if dialog is not None:
             key = self.dialogs.name(key)
@@ -241,12 +240,12 @@ class CommittedState:
             self.flows.note(key, dialog, dialog, self._now, hurried=False)
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
-        """Take dialogs that are due, a thousand at most."""
+        """Take due dialogs, at most a thousand."""
         taken = self._timers.take(now, min(most, AT_ONCE))
         return [key for key in taken if not self._postpones(key, now)]
 
     def _postpones(self, key: DialogKey, now: int) -> bool:
-        """Let a key that is only due to be forgotten wait for what is unread in ``in``."""
+        """Postpone the removal of a key while ``in`` has unread records."""
         if self.applied_until >= now:
             return False
         dialog = self.dialogs.get(key)

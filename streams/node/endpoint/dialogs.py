@@ -1,4 +1,4 @@
-"""The dialogs of a partition: those that were touched lately, and the records of all others."""
+"""The dialogs of a partition: recent ones as values, idle ones as records."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterator, Mapping
 from streams.protocol import Dialog, DialogKey
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
-"""Read the dialog of a conversation from its state record, and its chunks from theirs."""
+"""Decodes a dialog from its state record, and its chunks from theirs."""
 
 AWAKE = 4_000
-"""So many dialogs are kept as values: as many as a transaction has where each has one message. A
-value takes ten times as much memory as its record."""
+"""How many dialogs are kept as values, which take ten times as much memory as records: as many as a
+transaction touches if each has one message."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
-"""Records of a dialog's chunks by number. Of the only one it is number and record: a dictionary of
-one takes four times as much."""
+"""Records of a dialog's chunks by number. A single one is stored as number and record, because a
+dictionary takes four times as much."""
 
 
 class _Kept:
-    """What is kept of a dialog, in one object: a dictionary more would take 50 bytes a dialog.
+    """The stored parts of a dialog, in one object: another dictionary takes 50 bytes per dialog.
 
-    ``key`` is the one object that stands for its key, ``record`` its state record, if it was
-    written, ``last_copy`` what the record does not say.
+    ``key`` is the only object that represents its key, ``record`` its state record, if it was
+    written; ``last_copy`` is not in the record.
     """
 
     __slots__ = ("chunks", "key", "last_copy", "record")
@@ -35,11 +35,11 @@ class _Kept:
 
 
 class Dialogs(Mapping[DialogKey, Dialog]):
-    """Dialogs by key. What is idle is kept as the bytes of its state record.
+    """Dialogs by key. Idle ones are kept as the bytes of their state records.
 
-    A record that is asked for becomes a value again. Without ``unpack``, and without a record that
-    was written, a dialog is kept as a value. ``last_copy`` is what is said of a dialog of which it
-    is not known: it is not in the record.
+    A record is decoded on access. Without ``unpack``, or without a written record, a dialog stays a
+    value. ``last_copy`` is the default for dialogs whose last copy is unknown: it is not in the
+    record.
     """
 
     def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:
@@ -68,42 +68,42 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return dialog
 
     def get(self, key: DialogKey, default: Dialog | None = None) -> Dialog | None:  # type: ignore[override]
-        """Return a dialog, if it is there."""
+        """Return a dialog, if it exists."""
         dialog = self._awake.get(key)
         if dialog is not None:
             return dialog
         return self[key] if key in self._kept else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog, if it is there, and let it sleep if it does: it is only looked at."""
+        """Return a dialog for inspection, and keep it as a record if it is one."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._kept:
             dialog = self._read(self._kept[key])
         return dialog
 
     def name(self, key: DialogKey) -> DialogKey:
-        """Return the one object that is to stand for a dialog's key where it is kept.
+        """Return the single key object to keep for a dialog.
 
-        Each record that is read makes another one, which is as large as what is kept under it.
+        Each decoded record has another one, as large as what is stored under it.
         """
         kept = self._kept.get(key)
         return key if kept is None else kept.key
 
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
-        """Take over a dialog that was touched, and the record that was written of it."""
+        """Store a changed dialog with its state record."""
         kept = self._of(key)
         kept.record = record
         self._keep_awake(kept.key, dialog)
 
     def load(self, key: DialogKey, record: bytes) -> Dialog:
-        """Take over a record that was read; returns what it says, and keeps the bytes only."""
+        """Store a record; return the decoded dialog, but keep only the bytes."""
         self._awake.pop(key, None)
         kept = self._of(key)
         kept.record = record
         return self._read(kept)
 
     def put_chunk(self, key: DialogKey, number: int, chunk: bytes | None) -> None:
-        """Take over a chunk's record; ``None``: there is none any more."""
+        """Store a chunk's record; ``None`` removes it."""
         kept = self._kept.get(key)
         chunks = _by_number(self._early.pop(key, None) if kept is None else kept.chunks)
         if chunk is not None:
@@ -117,7 +117,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
             self._early[key] = packed
 
     def forget(self, key: DialogKey) -> Dialog | None:
-        """Drop a dialog; returns it, if it was there."""
+        """Remove a dialog; return it, if it existed."""
         dialog = self.get(key)
         self._kept.pop(key, None)
         self._awake.pop(key, None)

@@ -1,4 +1,4 @@
-"""From what a machine asks for to the records that stand for it."""
+"""Turn the effects of a machine into records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def effects_to_records(
 ) -> None:
     """Turn the effects of a dialog into records of the transaction.
 
-    Most are messages, which a dialog sends or receives several of in a row.
+    Most are messages, several in a row.
     """
     for kind, run in groupby(effects, type):
         if kind is Transmit:
@@ -126,7 +126,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
     for sequence, position, attempt, fragment, fragments in effects:
         command = tx.command_at(position)
         kind, flags, body = _said(command)
-        if fragments > 1:  # by their number alone, so that every attempt cuts alike
+        if fragments > 1:  # by their number alone, so that every attempt is split alike
             size = -(-len(body) // fragments)
             body = body[fragment * size : (fragment + 1) * size]
         message_id, stored_at = command.message_id(conversation), command.stored_at
@@ -136,7 +136,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
 
 
 def _said(command: Command) -> tuple[str, Flag, bytes]:
-    """Return type, flags and body of the message that a command sends."""
+    """Return type, flags and body of the message of a command."""
     if command.kind is not CommandKind.END:
         return command.type or DEFAULT, Flag.NONE, command.body or b""
     if command.error_code is None:
@@ -168,7 +168,7 @@ def _enqueue(tx: Overlay, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
 
 
 def _with_visit(journey: Journey | None, visit: tuple[str, int]) -> Journey:
-    """Return a journey with its last visit; what was made here has made no other."""
+    """Return a journey with its last visit; a locally created message has only this one."""
     if journey is None:
         return Journey(0, visit[1], 0, visit[1], 0, (visit,))
     return journey._replace(path=(*journey.path, visit))
@@ -180,7 +180,7 @@ _arrived = lru_cache(1024)(_with_visit)
 def _enqueue_own(
     tx: Overlay, dialog: Dialog, name: str, kind: str, flags: Flag, body: bytes
 ) -> None:
-    """Enqueue a message that this broker made itself; it has no number in the dialog."""
+    """Enqueue a message created by this broker; it has no number in the dialog."""
     identity = uuid.uuid5(dialog.handle, name)
     header = Header(identity, kind, 0, tx.now, dialog.expires_at, flags | Flag.UNSEQUENCED)
     _enqueue(tx, dialog, (Enqueue(header, body, None),))
@@ -192,4 +192,4 @@ def _journey(tx: Overlay, attempt: int, first_hop: int) -> Journey:
 
 
 _begun = lru_cache(4096)(Journey)
-"""What is sent in one transaction has few different journeys before it."""
+"""The messages of one transaction have few different paths."""

@@ -1,6 +1,6 @@
-"""All conversation endpoints of a partition: what is committed, and transactions on it.
+"""All conversation endpoints of a partition: committed state, and transactions on it.
 
-Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that was committed.
+Only :meth:`Endpoint.merge` changes it, with a committed transaction.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from streams.protocol.seen import remember
 
 
 class Taken(NamedTuple):
-    """What was taken from an endpoint for a transaction; ``None``: what there is by then.
+    """What was taken from an endpoint for a transaction; ``None``: everything available.
 
-    ``due``: what :meth:`Endpoint.take_due` has returned; whoever took it answers for it. ``room``:
-    whose turn it is to transmit, of :meth:`Endpoint.take_turns`. ``probes``: what
-    :meth:`Endpoint.next_probes` has.
+    ``due``: the result of :meth:`Endpoint.take_due`, to be given back if unused. ``room``: the
+    dialogs whose turn it is, of :meth:`Endpoint.take_turns`. ``probes``: those of
+    :meth:`Endpoint.next_probes`.
     """
 
     due: Iterable[DialogKey] | None = None
@@ -48,7 +48,7 @@ class Endpoint(CommittedState):
         most: int = UNLIMITED,
         taken: Taken = NOTHING_TAKEN,
     ) -> Transaction:
-        """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
+        """Open a transaction at ``now``; its first inputs are due timers, if any.
 
         ``most`` is as for Transaction, ``opens`` as for Turns.
         """
@@ -64,7 +64,7 @@ class Endpoint(CommittedState):
         return tx
 
     def merge(self, tx: Transaction, out_end: int) -> None:
-        """Take over a committed transaction; ``out_end`` is the position of its last copy."""
+        """Merge a committed transaction; ``out_end`` is the position of its last copy."""
         for key in tx.probed:
             self._probes.pop(key, None)
         for key, machine in tx.machines.items():
@@ -82,10 +82,10 @@ class Endpoint(CommittedState):
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
-        for wanted in tx.notices.again:  # however many they are: so many at once as after a change
+        for wanted in tx.notices.again:  # whatever their number: as many at once as after a change
             self._probes.update(dict.fromkeys(self._waiting_for(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:
-        """Forget an aborted transaction: its timers are armed anew, its overlay is gone."""
+        """Drop an aborted transaction: its timers are armed again."""
         for key in tx.machines:
             self.arm(key)

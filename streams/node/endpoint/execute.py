@@ -1,6 +1,6 @@
-"""What a statement does to the dialogs of a transaction (reference 4.8).
+"""Execute a statement on the dialogs of a transaction (reference 4.8).
 
-SEND: ``check_send``, then ``Machine.send``; what may go out at once does so as its effect Transmit.
+SEND: ``check_send``, then ``Machine.send``; its effect Transmit is the immediate transmission.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_CONVERSATIONS = 1_000
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:
-    """Apply a statement that is at ``position`` of ``cmd``; returns why it is refused."""
+    """Execute a statement at ``position`` of ``cmd``; return the error if it is rejected."""
     if command.kind is CommandKind.BEGIN:
         return _begin(tx, command)
     key = (command.database, command.conversation, command.from_initiator)
@@ -51,7 +51,7 @@ def _begin(tx: Overlay, command: Command) -> Number | None:
 def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on several conversations: on all of them or on none (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
-    if size * (1 + len(command.also)) > limits.body:  # one record, and copies without end
+    if size * (1 + len(command.also)) > limits.body:  # one record, and unlimited copies
         return Number.MESSAGE_TOO_LARGE
     if len(command.also) >= MOST_CONVERSATIONS:
         return Number.MESSAGE_TOO_LARGE

@@ -1,21 +1,20 @@
-"""How much is in flight towards each destination, and which dialogs transmit next.
+"""Limit what is in flight towards each destination, and choose the dialogs that transmit next.
 
-A window bounds what one dialog has in flight. With many dialogs that bounds nothing: what they all
-transmit at once waits in the topics between here and there, for minutes, and every new message
-waits behind it. A flow is what the dialogs of a partition send to one destination, a service and
-a broker id, and has a bound of its own. It holds for what waits in `cmd`; a message before which no
-other one waits is transmitted when it is accepted.
+A window bounds what one dialog has in flight. With many dialogs that is no bound: what they all
+transmit at once waits in the topics along the path, for minutes, and every new message waits behind
+it. A flow is everything that the dialogs of a partition send to one destination, a service and a
+broker id, and has its own limit. It applies to messages waiting in `cmd`; a message without
+predecessors is transmitted when it is accepted.
 
-The broker id is part of it because whoever begins a dialog may name any: messages to one that does
-not exist must not hold up those to the real one. Flows take turns, so that thousands of them do not
-hold it up, either.
+The broker id is included because an application can name any: messages to a nonexistent one must
+not delay those to the real one. Flows take turns, so that thousands of them do not delay it either.
 
-A flow is *stalled* when a retry was due and nothing of the flow had been acknowledged since the
-attempt before. Then only a few messages are transmitted, to find out when the other side is back;
-all others wait. The first acknowledgement ends that: the dialogs that were retried in the meantime
-retry at once, each at its turn, and not when their back-off ends.
+A flow is *stalled* when a retry was due and nothing of the flow was acknowledged since the previous
+attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
+acknowledgement ends that: the dialogs retried meanwhile retry at once, each at its turn, not at the
+end of their back-off.
 
-None of this is in the state: a worker that starts counts anew.
+None of this is in the state: a restarted worker counts again.
 """
 
 from __future__ import annotations
@@ -31,22 +30,23 @@ from streams.routing import broker_key
 
 UNLIMITED = sys.maxsize
 PROBES = 100
-"""Messages in flight towards a service that is stalled, beside the retries of each dialog."""
+"""Messages in flight towards a stalled service, beside the retries of each dialog."""
 MOST = 1_000
-"""So many flows are remembered although nothing is in flight: their names come from outside."""
+"""How many idle flows are kept: their names come from outside."""
 AT_ONCE = 100
-"""So many flows have turns in one transaction: what waits of each is somewhere else in ``cmd``."""
+"""How many flows have turns in one transaction: the messages of each are elsewhere in ``cmd``."""
 SHARE, EVERY = 64, 100
-"""However much is in flight, one in so many of the limit may be added every so many milliseconds:
-what waits must not starve behind what is accepted and transmitted at once."""
+"""However much is in flight, a fraction of the limit may be added at this interval in milliseconds:
+waiting messages must not starve behind immediately transmitted ones.
+"""
 
 
 Destination = tuple[str, str]
-"""A service, and the broker id as it is compared; "" for whichever has the service."""
+"""A service, and the comparable form of a broker id; "" for any."""
 
 
 def destination(dialog: Dialog) -> Destination:
-    """Return where a dialog's messages go."""
+    """Return the destination of a dialog's messages."""
     return dialog.far_service, broker_key(dialog.far_broker or "")
 
 
@@ -54,10 +54,9 @@ def destination(dialog: Dialog) -> Destination:
 class Flow:
     """The dialogs towards one destination.
 
-    ``in_flight`` counts messages of those that are not retried.
-    ``waiting`` are dialogs whose window has room for accepted messages, each where the next one is
-    in ``cmd``; ``lost`` those that were retried while the flow was stalled. Times are epoch
-    milliseconds.
+    ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` are dialogs whose
+    window has room for accepted messages, with the position of the next one in ``cmd``; ``lost``
+    those retried while the flow was stalled. Times are epoch milliseconds.
     """
 
     in_flight: int = 0
@@ -68,7 +67,7 @@ class Flow:
     lost: dict[DialogKey, None] = field(default_factory=dict)
 
     def turns(self, most: int) -> Iterable[DialogKey]:
-        """Return up to so many of the dialogs that want to transmit, the next one first."""
+        """Return up to so many of the dialogs that want to transmit, in order."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
 
@@ -79,9 +78,9 @@ class Flow:
 
 
 class Flows:
-    """The flows of a partition; ``limit`` messages are in flight in each before others wait.
+    """The flows of a partition; at most ``limit`` messages are in flight in each.
 
-    Whoever commits what the flows transmit may change the limit.
+    The caller that commits transmissions may change the limit.
     """
 
     def __init__(self, limits: Limits, limit: int = UNLIMITED) -> None:
@@ -89,11 +88,11 @@ class Flows:
         self._limits = limits
         self._flows: dict[Destination, Flow] = {}
         self._wanting: dict[Destination, Flow] = {}
-        """The flows that want turns: the one that has waited for longest is first."""
+        """The flows that want turns: the one that has waited longest is first."""
         self._in_flight: dict[DialogKey, int] = {}
 
     def of(self, dialog: Dialog) -> Flow:
-        """Return the flow that a dialog belongs to."""
+        """Return the flow of a dialog."""
         return self.towards(destination(dialog))
 
     def towards(self, where: Destination) -> Flow:
@@ -104,7 +103,7 @@ class Flows:
         return flow
 
     def room(self, flow: Flow, now: int) -> int:
-        """Return how many messages may be added to what is in flight."""
+        """Return how many more messages may be in flight."""
         limit = min(PROBES, self.limit) if flow.stalled else self.limit
         if flow.in_flight < limit:
             return limit - flow.in_flight
@@ -113,14 +112,15 @@ class Flows:
     def turn(self, most: int, now: int) -> Iterator[DialogKey]:
         """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns.
 
-        Flows for which there is no turn any more are the first ones the next time.
+        Flows left out come first next time.
         """
         able = (
             (where, flow.turns(min(most, room)))
             for where, flow in self._wanting.items()
             if (room := self.room(flow, now)) > 0
         )
-        have_turns = list(islice(able, min(most, AT_ONCE)))  # full ones keep nobody from a turn
+        # full flows do not take a turn from others
+        have_turns = list(islice(able, min(most, AT_ONCE)))
         for where, _ in have_turns:
             self._wanting[where] = self._wanting.pop(where)
         turns = zip_longest(*(keys for _, keys in have_turns))
@@ -132,7 +132,7 @@ class Flows:
 
     @property
     def waits(self) -> bool:
-        """Tell whether any dialog wants to transmit, now or when there is room."""
+        """Tell whether any dialog wants to transmit, now or later."""
         return bool(self._wanting)
 
     # --- what was committed ----------------------------------------------------------------------
@@ -140,16 +140,16 @@ class Flows:
     def note(
         self, key: DialogKey, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
     ) -> None:
-        """Take notice of a dialog that was committed; ``hurried``: it has retried at its turn."""
+        """Account for a committed dialog; ``hurried``: it has retried at its turn."""
         where = destination(dialog)
         flow = self.towards(where)
         is_retrying = dialog.is_retrying
         if before is not None:
-            if (former := destination(before)) != where:  # its target's broker id is known by now
+            if (former := destination(before)) != where:  # its target's broker id is now known
                 self._judge(self.towards(former), before, dialog, now)
                 self._leave(key, former)
             self._judge(flow, before, dialog, now)
-        elif is_retrying:  # as it was found at the start
+        elif is_retrying:  # as found at the start
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
@@ -158,17 +158,17 @@ class Flows:
         else:
             flow.waiting.drop(key)
         if is_retrying and not hurried and (flow.stalled or key in flow.lost):
-            flow.lost[key] = None  # one that is there keeps its turn
+            flow.lost[key] = None  # an existing entry keeps its turn
         else:
             flow.lost.pop(key, None)
         self._note_wanting(where, flow)
 
     def forget(self, key: DialogKey, dialog: Dialog) -> None:
-        """Take notice that a dialog is gone."""
+        """Account for a removed dialog."""
         self._leave(key, destination(dialog))
 
     def drop_waiting(self, key: DialogKey, where: Destination) -> None:
-        """Take notice that nothing of a dialog waits after all."""
+        """Note that a dialog has nothing waiting after all."""
         flow = self.towards(where)
         flow.waiting.drop(key)
         self._note_wanting(where, flow)
@@ -189,7 +189,7 @@ class Flows:
             self._wanting.pop(where, None)
 
     def _judge(self, flow: Flow, before: Dialog, dialog: Dialog, now: int) -> None:
-        """Find out whether anything gets through."""
+        """Determine whether the flow makes progress."""
         if dialog.acknowledged > before.acknowledged and dialog.discarded_from is None:
             flow.acknowledged_at, flow.stalled = now, False
         elif before.retry_at is None or dialog.state is State.CD:

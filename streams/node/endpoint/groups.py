@@ -9,20 +9,20 @@ from streams.protocol import DialogKey
 
 
 class Groups:
-    """Open conversations by group. Nearly every group has one: that costs a line in one dict."""
+    """Open conversations by group. Nearly every group has one: then one dict entry is enough."""
 
     def __init__(self) -> None:
         self._first: dict[int, DialogKey] = {}
         self._others: dict[int, dict[DialogKey, None]] = {}
 
     def add(self, key: DialogKey, group: uuid.UUID) -> None:
-        """Note that a conversation belongs to a group."""
+        """Add a conversation to a group."""
         first = self._first.setdefault(group.int, key)
         if first != key:
             self._others.setdefault(group.int, {})[key] = None
 
     def remove(self, key: DialogKey, group: uuid.UUID) -> None:
-        """Note that a conversation does not belong to a group any more."""
+        """Remove a conversation from a group."""
         others = self._others.get(group.int, {})
         others.pop(key, None)
         if self._first.get(group.int) == key:

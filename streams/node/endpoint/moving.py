@@ -1,7 +1,7 @@
-"""Which bodies pin too much of a log, and are better copied to its end (design rule 5).
+"""Find bodies that pin too much of a log and should be copied to its end (design rule 5).
 
-A log begins with the oldest body that is still needed, however much lies behind it that nobody
-needs. A few such bodies are written once more, at the end; the state says then where they are now.
+A log begins with the oldest body that is still needed, however many obsolete records follow. A few
+such bodies are written again, at the end; the state then has their new positions.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from streams.node.endpoint.retention import TrimPoint
 from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
-"""So many records that could go are worth the trouble: some megabytes, and a minute of traffic."""
+"""The minimum number of removable records: some megabytes, and a minute of traffic."""
 SHARE = 10
-"""Of these at most one in so many may be needed: what is written is a fraction of what goes."""
+"""At most one in so many of these may be needed: writes are a fraction of what is freed."""
 AT_ONCE = 200
-"""So many bodies are moved in one transaction at most; others the next time."""
+"""The most bodies moved in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Bodies to be moved, by their positions in ``cmd`` and ``in``, and whose they are."""
+    """Bodies to move, by their positions in ``cmd`` and ``in``, with their dialogs."""
 
     dialogs: tuple[DialogKey, ...]
     commands: tuple[int, ...]
@@ -32,9 +32,9 @@ class Moves:
 def moves_of(
     endpoint: Endpoint, trim_point: TrimPoint, old: TrimPoint, least: int = TOO_MUCH
 ) -> Moves | None:
-    """Return what is better moved, if anything is.
+    """Return the bodies to move, if any.
 
-    The inputs may begin at ``trim_point``; for their age, everything below ``old`` could go.
+    The inputs could be trimmed to ``trim_point``; by age, everything below ``old`` may be removed.
     """
     of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least)
     of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least)
@@ -48,9 +48,9 @@ def moves_of(
 def _few(
     endpoint: Endpoint, which: int, begin: int, end: int, least: int
 ) -> tuple[list[DialogKey], tuple[int, ...]]:
-    """Return the oldest bodies that are needed of an input, and whose they are.
+    """Return the oldest needed bodies of an input, with their dialogs.
 
-    Nothing where that would let little go, or where too much of it is needed.
+    Nothing if moving them would free little, or if too many are needed.
     """
     if end - begin < least:
         return [], ()

@@ -1,8 +1,8 @@
 """The route requests of one transaction; :mod:`~streams.node.endpoint.route_requests` decides them.
 
-A request is an ordinary dialog of the database's system service. Its BEGIN and its one SEND are
-written as commands into ``cmd``, so that they are accepted, stored and sent again like any other;
-the database itself reads what comes back, and says END.
+A request is an ordinary dialog of the database's system service. Its BEGIN and its single SEND are
+written as commands into ``cmd``, so that they are accepted, stored and retried like any other; the
+database itself reads the answers, and issues END.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from streams.routing import SYSTEM_SERVICE
 
 @dataclass(slots=True)
 class Notices:
-    """What a transaction has to do with requests; ``said`` are the commands to be written.
+    """Changes to the requests of a transaction; ``said`` are the commands to write.
 
-    Whoever waits to reach one of ``again`` (database, service) shall try again next. ``now`` is
+    Dialogs that wait for one of ``again`` (database, service) are re-evaluated next. ``now`` is
     epoch milliseconds.
     """
 
@@ -33,7 +33,7 @@ class Notices:
 
     @property
     def changed(self) -> dict[tuple[str, str], Request]:
-        """Return the requests that differ from what is committed, by database and service."""
+        """Return the requests that differ from the committed ones, by database and service."""
         return {
             (database, service): request
             for database, kept in self._kept.items()
@@ -42,7 +42,7 @@ class Notices:
         }
 
     def ask(self, wanted: Status) -> None:
-        """Ask for a route where the forwarder says so, unless somebody has asked already."""
+        """Request a route for the forwarder's status, unless a request is open."""
         kept = self._of(wanted.database)
         if kept is not None and wanted.service is not None:
             begun = kept.ask(wanted.service, wanted.broker, self.now)
@@ -57,20 +57,20 @@ class Notices:
         )
 
     def refused(self, command: Command) -> bool:
-        """Take a request that could not be made for one that has ended; tells whether it is one."""
+        """Treat a request that could not be made as ended; tell whether it is a request."""
         is_request = command.from_initiator and self.is_open(command.database, command.conversation)
         if is_request:
             self._ended(command.database, command.conversation)
         return is_request
 
     def found(self, database: str, service: str) -> None:
-        """Note that what has waited for a service was acknowledged."""
+        """Note that a message to a waited-for service was acknowledged."""
         kept = self._of(database)
         if kept is not None:
             kept.found(service)
 
     def close(self, machines: Iterable[Machine]) -> None:
-        """END every request that the application has ended, and let who waits for it try again."""
+        """END every request that the application has ended, and re-evaluate the waiting dialogs."""
         for machine in machines:
             dialog = machine.dialog
             if dialog.service == SYSTEM_SERVICE and dialog.is_initiator:
@@ -85,7 +85,7 @@ class Notices:
             self.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
-        """Return a database's requests, a copy of what is committed; ``None``: no such database."""
+        """Return a copy of a database's committed requests; ``None``: no such database."""
         kept, endpoint = self._kept.get(database), self.endpoint
         here = endpoint.here.databases.get(database)
         if kept is None and here is not None:
@@ -96,7 +96,7 @@ class Notices:
 
 
 def _answer(machine: Machine) -> None:
-    """END CONVERSATION, where the other side has ended or failed; no command is needed for it."""
+    """END CONVERSATION, if the other side has ended or failed; this needs no command."""
     if machine.dialog.state in (State.DI, State.ER):
         machine.end(-1)
 

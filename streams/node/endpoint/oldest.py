@@ -1,4 +1,4 @@
-"""Keys in the order of a position that each has, the lowest first."""
+"""Keys ordered by a position, the lowest first."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 STALE = 2
-"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
+"""Heap entries per key before a rebuild, which costs less than keeping them."""
 
 
 class Oldest(Generic[K]):
-    """Keys, each with a position; :meth:`first` is the order.
+    """Keys, each with a position; :meth:`first` returns them in order.
 
-    A key has an entry in the heap that is no higher than its position. Positions mostly rise, and
-    an entry is raised only when it is reached. One whose key is gone is dropped then, or when such
-    entries are most of the heap.
+    A key has a heap entry no higher than its position. Positions mostly rise, and an entry is
+    raised only when it is reached. Entries of removed keys are dropped then, or when they are most
+    of the heap.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Oldest(Generic[K]):
         return key in self._positions
 
     def put(self, key: K, position: int) -> None:
-        """Let a key be there, at a position."""
+        """Add or move a key to a position."""
         before = self._positions.get(key)
         self._positions[key] = position
         if before is not None and before <= position:
@@ -42,12 +42,12 @@ class Oldest(Generic[K]):
             heapq.heapify(self._heap)
 
     def drop(self, key: K) -> None:
-        """Let a key not be there."""
+        """Remove a key."""
         self._positions.pop(key, None)
 
     def first(self, most: int) -> Iterator[K]:
-        """Yield up to so many keys, the lowest position first; they stay there."""
-        found: dict[K, int] = {}  # an entry may be there twice
+        """Yield up to so many keys, the lowest position first, without removing them."""
+        found: dict[K, int] = {}  # an entry may be duplicated
         while self._heap and len(found) < most:
             entered, key = heapq.heappop(self._heap)
             position = self._positions.get(key)

@@ -1,4 +1,4 @@
-"""What a transaction of an endpoint worker writes: frames, queue messages, answers."""
+"""The output of an endpoint worker's transaction: frames, queue messages, results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class OutFrame(NamedTuple):
 
 
 class QueueMessage(NamedTuple):
-    """A message for a service queue; it stays with its conversation group.
+    """A message for a service queue, with its conversation group.
 
-    ``parties.locked`` says whether the receiving side is known to be the one that the initiator
-    locked (``dialog.confirmed``), ``priority`` is the level of its endpoint.
+    ``parties.locked``: the initiator is known to be locked to the receiving side
+    (``dialog.confirmed``); ``priority`` is the priority of its endpoint.
     """
 
     database: str
@@ -41,7 +41,7 @@ class QueueMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The answer to a command that asked for one."""
+    """The result of a command that requested one."""
 
     reply_to: str
     command_id: uuid.UUID

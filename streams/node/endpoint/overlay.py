@@ -1,7 +1,7 @@
-"""The overlay of a transaction: copies of what it touches, and the records that come out of it.
+"""The overlay of a transaction: copies of what it changes, and the resulting records.
 
-What accepts messages, executes statements and makes records (``accept_message``, ``execute``,
-``effects_to_records``, ``turns``) works on it; ``transaction`` decides which input gets to which.
+Accepting messages, executing statements and creating records (``accept_message``, ``execute``,
+``effects_to_records``, ``turns``) work on it; ``transaction`` dispatches the inputs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from streams.routing import broker_key
 
 
 class Bodies(Protocol):
-    """Where bodies are read again: they are not written twice, only their positions are kept.
+    """The reader of bodies: they are stored once, and the state has only their positions.
 
-    Whoever needs several asks for them together: they are read in the order of their positions.
+    Request several together: they are read in position order.
     """
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
@@ -49,13 +49,13 @@ class Bodies(Protocol):
 
 @dataclass(slots=True)
 class _Frames:
-    """Message frames of ``in`` that are read again: those that were read together, and others."""
+    """Message frames of ``in``: those that were read together, and others on demand."""
 
     bodies: Bodies
     _together: Mapping[int, Message] = field(default_factory=dict)
 
     def read(self, positions: Collection[int]) -> None:
-        """Read what is needed next, instead of what was before."""
+        """Read the frames needed next, and drop the previous ones."""
         self._together = self.bodies.messages(positions) if positions else {}
 
     def at(self, position: int) -> Message:
@@ -69,7 +69,7 @@ class Turns:
     """The dialogs ``room``, whose turn it is, and with ``opens`` those that the transaction opens.
 
     ``hurried`` are dialogs that have retried at their turn, ``added`` the flows of all that had a
-    turn: both are known when it is committed.
+    turn: both are known at the commit.
     """
 
     room: Sequence[DialogKey] = ()
@@ -80,19 +80,14 @@ class Turns:
 
 @dataclass(slots=True, weakref_slot=True)
 class Overlay:
-    """What a transaction has touched and made so far; ``now`` is epoch milliseconds.
+    """The changes and output of a transaction so far; ``now`` is epoch milliseconds.
 
-    Nothing in it refers to it: no reference cycles, so reference counting frees it at once.
-
-    ``most`` is how many frames and queue messages it shall have at most, ``planned`` how many it
-    has so far. An input is never cut in two, so one may go beyond that; what waits for its turn
-    (``turns``) takes only what is left.
-
-    ``own`` are messages for the system service: in no queue, as the database has read them.
-    ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
-    ``None`` was deleted. ``probed`` are the dialogs that were let look again.
-    ``repeated`` is how many statements were seen before; ``forgotten_sources`` are those of which
-    nothing is remembered from then on.
+    No reference cycles, so reference counting frees it at once. ``most`` limits its frames and
+    queue messages, ``planned`` counts them. An input is never split, so one may exceed the limit;
+    waiting dialogs (``turns``) only use the rest. ``own`` are messages for the system service: in
+    no queue, read by the database. ``records`` and ``chunks`` are the state records written of its
+    dialogs: a chunk that is ``None`` was deleted. ``probed`` are re-evaluated dialogs. ``repeated``
+    counts statements seen before; ``forgotten_sources`` are removed from the state.
     """
 
     endpoint: CommittedState
@@ -122,7 +117,8 @@ class Overlay:
     _commands: dict[int, Command] = field(default_factory=dict)
     _frames: _Frames = field(init=False)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
-    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
+    # few dialogs have a given group
+    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None
 
     def __post_init__(self) -> None:
         self.notices = Notices(self.endpoint, self.now)
@@ -131,13 +127,13 @@ class Overlay:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether further inputs are better left to the next transaction."""
+        """Tell whether further inputs should go into the next transaction."""
         return self.planned >= self.most
 
     # --- dialogs ---------------------------------------------------------------------------------
 
     def machine(self, key: DialogKey) -> Machine | None:
-        """Return the machine of a dialog, on a copy of what is committed; ``None``: no such one."""
+        """Return the machine of a dialog, on a copy of the committed one, if there is one."""
         machine = self.machines.get(key)
         if machine is None:
             dialog = self.endpoint.dialogs.get(key)
@@ -151,13 +147,13 @@ class Overlay:
         return key in self.machines or key in self.endpoint.dialogs
 
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
-        """Return the service that a conversation group belongs to; ``None``: there is no such."""
+        """Return the service of a conversation group; ``None``: no such group."""
         if self._by_group is None:
             self._by_group = {}
             for machine in self.machines.values():
                 self.joins(machine)
         for machine in self._by_group.get((database, group), ()):
-            if machine.dialog.group == group:  # else it was moved
+            if machine.dialog.group == group:  # otherwise it was moved
                 return machine.dialog.service
         for key in self.endpoint.members(database, group):
             if key not in self.machines:
@@ -165,13 +161,13 @@ class Overlay:
         return None
 
     def joins(self, machine: Machine) -> None:
-        """Note that a dialog of the overlay belongs to the group that it says now."""
+        """Note that a dialog of the overlay belongs to its current group."""
         if self._by_group is not None:
             about = machine.dialog.database, machine.dialog.group
             self._by_group.setdefault(about, []).append(machine)
 
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
-        """Take a dialog into the overlay."""
+        """Add a dialog to the overlay."""
         service = self.endpoint.service(dialog.database, dialog.service)
         machine = Machine(
             dialog,
@@ -194,18 +190,19 @@ class Overlay:
         return self._commands[position]
 
     def dialog(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog as it is by now, without taking it into the overlay."""
+        """Return a dialog's current state, without adding it to the overlay."""
         machine = self.machines.get(key)
         return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     def heed(self, machine: Machine) -> None:
-        """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
+        """Apply the catalog's changes to a dialog: NEW_BROKER, DROP SERVICE ..."""
         if machine.heeded:
             return
         machine.heeded = True
         dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
-        if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
+        # messages with its old broker id are no longer accepted
+        if not self.endpoint.is_alive(dialog):
             machine.ending.broker_error(here)
         elif self.endpoint.service(dialog.database, dialog.service) is None:
             machine.ending.service_dropped()
@@ -216,7 +213,7 @@ class Overlay:
     # --- statements ------------------------------------------------------------------------------
 
     def seen_of(self, source: Source) -> Seen:
-        """Return what a source has said before."""
+        """Return the statements seen of a source."""
         return self.seen.get(source) or self.endpoint.seen.get(source) or Seen()
 
     # --- events ----------------------------------------------------------------------------------
@@ -228,7 +225,7 @@ class Overlay:
         )
 
     def report(self, key: DialogKey, subclass: ConversationEvent) -> None:
-        """Tell what has become of a conversation (event 124)."""
+        """Report the new state of a conversation (event 124)."""
         dialog = self.machines[key].dialog
         self.emit_event(
             EventKind.CONVERSATION,

@@ -1,11 +1,12 @@
-"""The trim point of an endpoint worker's inputs: the lowest position that its state still needs.
+"""The trim point of an endpoint worker's inputs: the lowest position that its state needs.
 
-Bodies are not written twice (design rule 5): a dialog's state holds positions in ``cmd``, of what
-is accepted and unacknowledged, and in ``in``, of what arrived out of order, incomplete, or for a
-queue that is off. Below the lowest of these, and below the position of reading, nobody reads again.
+Bodies are not stored twice (design rule 5): a dialog's state has positions in ``cmd``, of accepted,
+unacknowledged messages, and in ``in``, of messages that are out of order, incomplete, or for a
+queue that is off. Records below the lowest of these, and below the read position, are never read
+again.
 
-This is told of what was committed, never of a transaction that is under way: what that one lets go
-is needed again if it is aborted. What is needed only rises, so an answer never becomes wrong.
+It is computed from committed state, never from an open transaction: what that releases is needed
+again if it is aborted. What is needed only rises, so a result never becomes wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
-"""So many dialogs are looked at between two turns of a worker: a few milliseconds."""
+"""Dialogs examined between two turns of a worker: a few milliseconds."""
 
 
 class TrimPoint(NamedTuple):
@@ -32,8 +33,8 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    A dialog that was touched is only noted. A *round* looks at what was noted before it, some at a
-    time: dialogs that come meanwhile need nothing below where the round began.
+    Changed dialogs are only noted. A *round* examines those noted before it, some at a time:
+    dialogs that change meanwhile need nothing below the start of the round.
     """
 
     def __init__(self) -> None:
@@ -43,35 +44,35 @@ class RetentionFloor:
         self._floor: TrimPoint | None = None
 
     def note(self, key: DialogKey, dialog: Dialog) -> None:
-        """Take notice of a dialog that was committed."""
+        """Note a committed dialog."""
         if dialog.needs_bodies:
             self._noted[key] = None
         else:
             self.forget(key)
 
     def forget(self, key: DialogKey) -> None:
-        """Take notice that a dialog needs nothing (any more)."""
+        """Note that a dialog needs nothing."""
         self._noted.pop(key, None)
         for lowest in self._lowest:
             lowest.pop(key, None)
 
     def begin(self, positions: TrimPoint) -> None:
-        """Begin a round, unless one goes on; the partition has read up to ``positions``."""
+        """Start a round, unless one is running; the partition has read up to ``positions``."""
         if self._floor is None:
             self._floor = positions
             self._round, self._noted = list(self._noted), {}
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether a round has begun and is not at its end."""
+        """Tell whether a round is running."""
         return self._floor is not None
 
     def go_on(
         self, look: Callable[[DialogKey], Dialog | None], most: int = AT_ONCE
     ) -> TrimPoint | None:
-        """Go on with the round; returns what it has found at its end, else ``None``.
+        """Continue the round; return its result at the end, else ``None``.
 
-        ``look`` returns a dialog as it is committed.
+        ``look`` returns a committed dialog.
         """
         if self._floor is None:
             return None
@@ -97,7 +98,7 @@ class RetentionFloor:
         )
 
     def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
-        """Return how many dialogs need something below a position, and those that need the oldest.
+        """Return how many dialogs need a record below a position, and those that need the oldest.
 
         ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
         """

@@ -1,13 +1,11 @@
-"""Ask an application for a missing route: the Broker Configuration Notice (reference 2.5).
+"""Request a missing route from an application: the Broker Configuration Notice (reference 2.5).
 
-Where the routing decision says ASK, the database begins a conversation of its own with the
-configuration service and sends one MissingRoute. However many conversations wait for the service
-(9770), one request is open; when its conversation ends, either way, all of them try again. What
-finds no route then asks again by the back-off of a retry (U-27), and only because the request
-before has ended (C-13): an application that never ends one is never asked again for that service.
-
-There is no timer: a conversation that still waits asks with every retry of its own, and who waits
-no longer asks for nothing.
+If the routing decision is ASK, the database begins a conversation with the configuration service
+and sends one MissingRoute. However many conversations wait for the service (9770), one request is
+open; when its conversation ends, either way, all of them are retried. If there is still no route,
+the next request follows the back-off of a retry (U-27), and only after the previous one has ended
+(C-13): an application that never ends one gets no further request for that service. There is no
+timer: a waiting conversation requests with each of its retries.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ MISSING_ROUTE = NOTICE + "/MissingRoute"
 
 @dataclass(frozen=True, slots=True)
 class BeginNotice:
-    """Begin this conversation and send this one message; ``lifetime`` in seconds."""
+    """Begin this conversation and send its single message; ``lifetime`` in seconds."""
 
     conversation: uuid.UUID
     message_id: uuid.UUID
@@ -43,13 +41,13 @@ class BeginNotice:
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Let every conversation that waits for this service look for a route at once."""
+    """Retry every conversation that waits for this service at once."""
 
     service: str
 
 
 def anywhere(_: uuid.UUID) -> bool:
-    """Take any conversation id: there is one partition."""
+    """Accept any conversation id: there is one partition."""
     return True
 
 
@@ -57,8 +55,8 @@ def anywhere(_: uuid.UUID) -> bool:
 class Configuration:
     """The requests of one database.
 
-    ``fits`` tells whether a conversation id belongs to who keeps these requests: on Kafka, whether
-    it falls into the partition of :func:`request_owner`.
+    ``fits`` tells whether a conversation id belongs to the partition that keeps these requests,
+    that of :func:`request_owner`.
     """
 
     broker_id: str
@@ -67,7 +65,7 @@ class Configuration:
     requests: dict[str, Request] = field(default_factory=dict)
 
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
-        """Ask for a route on behalf of a conversation that waits (9770); one at a time."""
+        """Request a route for a waiting conversation (9770); one at a time."""
         known = self.requests.get(service, Request(service))
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:
@@ -90,7 +88,7 @@ class Configuration:
         return None
 
     def found(self, service: str) -> None:
-        """Note that there is a route: should it expire, the next request is made at once."""
+        """Note that there is a route: after its expiry the next request is made at once."""
         known = self.requests.get(service)
         if known is not None:
             self.requests[service] = replace(known, rounds=0, again_at=0)
@@ -108,14 +106,14 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class MissingRoute:
-    """What the application reads: a service that has no route, and perhaps its broker id."""
+    """The message to the application: a service without a route, and perhaps its broker id."""
 
     service: str
     broker: str | None = None
 
 
 def missing_route(service: str, broker: str | None) -> bytes | None:
-    """Return the body of a MissingRoute; ``None`` for a name that no XML can carry."""
+    """Return the body of a MissingRoute; ``None`` for a name that XML cannot represent."""
     rows = [f"  <SERVICE_NAME>{_text(service)}</SERVICE_NAME>\n"]
     if broker is not None:
         rows.append(f"  <BROKER_INSTANCE>{_text(broker)}</BROKER_INSTANCE>\n")  # U-16
@@ -128,7 +126,7 @@ def missing_route(service: str, broker: str | None) -> bytes | None:
 
 
 def parse_missing_route(body: bytes) -> MissingRoute | None:
-    """Read a MissingRoute as the application gets it; ``None`` where it is none."""
+    """Parse a received MissingRoute; ``None`` if it is not one."""
     root = parse_xml(body)
     if root is None or root.tag != f"{{{MISSING_ROUTE}}}MissingRoute":
         return None
@@ -140,4 +138,4 @@ def parse_missing_route(body: bytes) -> MissingRoute | None:
 
 
 def _text(text: str) -> str:
-    return escape(text, {"\r": "&#13;"})  # a parser makes a line feed of a plain one
+    return escape(text, {"\r": "&#13;"})  # a parser replaces a plain one by a line feed

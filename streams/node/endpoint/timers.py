@@ -1,4 +1,4 @@
-"""When each of a partition's dialogs is due, without ever looking at all of them."""
+"""Timers of a partition's dialogs, without scanning all of them."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 NEAR = 3_600_000
-"""Milliseconds: what is due later than that waits in a drawer, not in the heap."""
+"""Milliseconds: later timers are in a drawer, not in the heap."""
 _DRAWER = 18
-"""A drawer holds what is due within the same 2**18 milliseconds, which is about four minutes."""
+"""A drawer has the timers of the same 2**18 milliseconds, about four minutes."""
 STALE = 2
-"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
+"""Heap entries per key before a rebuild, which costs less than keeping them."""
 AT_ONCE = 1_000
-"""So many keys are taken at a time, so that no transaction grows with the number of dialogs."""
+"""Keys taken at a time, so that no transaction grows with the number of dialogs."""
 
 
 class Timers(Generic[K]):
-    """Moments (epoch milliseconds) by key, one each.
+    """One time (epoch milliseconds) per key.
 
-    A key is either in the heap, which is in order, or in a drawer, which costs little: most dialogs
-    are due when their lifetime is over, and that may be in 68 years. A drawer is opened an hour
-    before its time, and is gone when nothing is in it.
-
-    A key has one entry in the heap that counts, no later than the key is due: a retry is put off
-    with every acknowledgement, and an entry for each would be several for each dialog. When it is
-    reached it is entered again where the key is due later. What is outdated otherwise is dropped
-    when it is reached, or when such entries are most of the heap.
+    A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
+    due at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before its
+    time. A key has one valid heap entry, no later than the key is due: each acknowledgement
+    postpones the retry, and an entry for each would be several per dialog. A reached entry is added
+    again if the key is due later. Other outdated entries are dropped when they are reached, or when
+    they are most of the heap.
     """
 
     def __init__(self) -> None:
         self._due: dict[K, int] = {}
         self._entered: dict[K, int] = {}
-        """Of keys that are in the heap: when the entry that counts is reached."""
-        # (when, a ticket that is no other's, key); without a key: open the drawer ~ticket
+        """For keys in the heap: the time of the valid entry."""
+        # (when, a unique ticket, key); without a key: open the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
-        self._far = float("inf")  # until somebody has said what time it is
+        self._far = float("inf")  # until the time is set
         self._ticket = 0
 
     def __len__(self) -> int:
@@ -46,15 +44,15 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next one is due, early at worst; ``None``: never."""
+        """Return when the next one is due, or earlier; ``None``: never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:
-        """Say what time it is."""
+        """Set the time."""
         self._far = now + NEAR + (1 << _DRAWER)
 
     def arm(self, key: K, due: int | None) -> None:
-        """Let a key be due at a moment, and not when it was before; ``None``: never."""
+        """Set or replace the time of a key; ``None``: never."""
         before = self._due.get(key)
         if before == due:
             return
@@ -75,7 +73,7 @@ class Timers(Generic[K]):
             self._lay_aside(due, key)
 
     def take(self, now: int, most: int = AT_ONCE) -> list[K]:
-        """Take keys that are due, the earliest first; those beyond ``most`` are left."""
+        """Take due keys, the earliest first; at most ``most``."""
         self.advance(now)
         keys: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(keys) < most:
@@ -114,7 +112,7 @@ class Timers(Generic[K]):
 
     def _enter(self, due: int, ticket: int, key: K | None) -> None:
         heapq.heappush(self._heap, (due, ticket, key))
-        # What is outdated leaves only when its time comes.
+        # Outdated entries are removed only at their time.
         if len(self._heap) > 64 + STALE * len(self._due):
             drawers = [(self._opens(number), ~number, None) for number in self._drawers]
             near = {key: due for key, due in self._due.items() if not self._is_aside(due, key)}

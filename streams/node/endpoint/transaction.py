@@ -1,8 +1,8 @@
-"""One transaction of an endpoint worker: inputs go in, records come out, nothing is changed yet.
+"""One transaction of an endpoint worker: inputs in, records out, without changing the state.
 
-Everything that a transaction touches is a copy (the *overlay*). When Kafka has committed it, the
-worker merges the overlay into the :class:`~streams.node.Endpoint`; when Kafka has not, the
-overlay is dropped and the same inputs are read again.
+Everything that it changes is a copy (the *overlay*). After Kafka's commit, the worker merges the
+overlay into the :class:`~streams.node.Endpoint`; after an abort, the overlay is dropped and the
+same inputs are read again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from streams.protocol import (
 
 
 class Transaction(Overlay):
-    """Apply a run of inputs to an overlay of what is committed."""
+    """Apply a run of inputs to an overlay of the committed state."""
 
     __slots__ = ()
 
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> None:
-        """Apply a statement of an application; what is refused yields an event, and a result.
+        """Apply a statement; a rejection yields an event, and a result.
 
-        One that was seen before does nothing, and is answered as it was the first time.
+        A statement seen before does nothing, and gets the same result again.
         """
         if command.cause is not None and self._pass_over(command, command.cause):
             return
@@ -69,7 +69,7 @@ class Transaction(Overlay):
         self._answer(command, int(number or 0))
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
-        """Tell whether a statement was seen before; count it, and tell where it is another one."""
+        """Tell whether a statement was seen before; count it, and report a different one."""
         seen = self.seen_of(cause.source)
         if not seen.has(cause):
             return False
@@ -80,15 +80,15 @@ class Transaction(Overlay):
                 conversation=command.conversation,
                 database=command.database,
                 from_initiator=command.from_initiator,
-                detail=f"{command.kind.value} passed over: {cause.source} has said something else "
-                f"at {cause.offset}, {cause.n}",
+                detail=f"{command.kind.value} skipped: {cause.source} has sent a different "
+                f"statement at {cause.offset}, {cause.n}",
             )
         known = seen.find(cause)
         self._answer(command, known.number if known is not None else 0)
         return True
 
     def _end_request(self, command: Command) -> None:
-        """Forget the dialog of a request for a route that could not be made."""
+        """Remove the dialog of a route request that could not be made."""
         if self.notices.refused(command):
             machine = self.machine((command.database, command.conversation, True))
             if machine is not None:
@@ -101,9 +101,9 @@ class Transaction(Overlay):
             )
 
     def foresee(self, messages: Iterable[Message]) -> None:
-        """Read together what was held out of order and follows these messages.
+        """Read the buffered fragments behind these messages together.
 
-        Optional: without it, :meth:`message` reads each by itself.
+        Optional: without it, :meth:`message` reads each individually.
         """
         gaps = self.endpoint.gaps
         if not gaps:
@@ -122,10 +122,11 @@ class Transaction(Overlay):
         self._frames.read(needed)
 
     def message(self, position: int, message: Message) -> bool:
-        """Apply a message frame that the local forwarder delivered; tells whether it is kept.
+        """Apply a message frame from the local forwarder; tell whether it is kept.
 
-        Who takes it follows from its conversation and parties, and stays so in a transaction. What
-        is kept is read again from its position: it is held, incomplete or parked.
+        Its endpoint follows from its conversation and parties, and does not change within a
+        transaction. A kept frame is read again from its position: it is out of order, incomplete or
+        parked.
         """
         known = self._admitted.get(message.conversation)
         if known is None or known[0] != message.parties:
@@ -143,8 +144,8 @@ class Transaction(Overlay):
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.
 
-        A target that asks about a dialog that its initiator has forgotten by now is told that it is
-        closed; any other frame for a dialog that is not known means nothing.
+        A target that asks about a dialog that its initiator has removed is told that it is closed;
+        any other frame for an unknown dialog is ignored.
         """
         parties, ack = frame.parties, frame.ack
         database = self.endpoint.here.with_broker_id(parties.to_broker or "")
@@ -165,7 +166,7 @@ class Transaction(Overlay):
             send_ack(self, frame.conversation, back, said, attempt % ADDRESSES, 0)
 
     def status(self, status: Status) -> None:
-        """Apply what the local forwarder says about a copy that it could not send."""
+        """Apply the local forwarder's report of a copy that it could not send."""
         if status.service is not None:
             self.notices.ask(status)
             return
@@ -174,7 +175,7 @@ class Transaction(Overlay):
             machine.status(status)
 
     def due(self, keys: Iterable[DialogKey]) -> None:
-        """Look at the dialogs whose time has come."""
+        """Process due dialogs."""
         for key in keys:
             machine = self.machine(key)
             if machine is not None:
@@ -182,10 +183,10 @@ class Transaction(Overlay):
                 machine.due()
 
     def wake(self, keys: Iterable[DialogKey]) -> None:
-        """Let dialogs look again after a catalog change, retries spread over a second (U-14).
+        """Re-evaluate dialogs after a catalog change, with retries spread over a second (U-14).
 
-        What waits for a queue that was off is read for all of them together; dialogs for which
-        there is no room any more look again in the next transaction.
+        Frames for queues that were off are read for all of them together; dialogs that do not fit
+        are re-evaluated in the next transaction.
         """
         woken: list[DialogKey] = []
         needed: list[int] = []
@@ -206,9 +207,9 @@ class Transaction(Overlay):
                 self.planned += len(machine.effects)
 
     def close(self) -> None:
-        """End the run: turn every effect into the records that stand for it.
+        """Finish: turn every effect into records.
 
-        A dialog whose window had room has transmitted already, and takes no turn.
+        A dialog whose window had room has already transmitted, and takes no turn.
         """
         take_turns(self)
         self.forgotten_sources = self.endpoint.sources_to_forget(self.seen)

@@ -1,6 +1,6 @@
-"""The end of a transaction: dialogs transmit what waits for room in their windows, by turns.
+"""At the end of a transaction, dialogs transmit waiting messages, by turns.
 
-What was accepted while the window was full waits in ``cmd``, and nothing else transmits it
+Messages accepted while the window was full wait in ``cmd``, and nothing else transmits them
 (docs/decisions/0025).
 """
 
@@ -15,20 +15,22 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Between two bodies that are read: what lies there costs no more than so many records, a seek."""
+"""Reading up to so many records between two bodies costs no more than a seek."""
 WORTH = 16
-"""For each body so many records may be read: that takes as long as writing it and its dialog."""
+"""Records that may be read per body: that takes as long as writing it and its dialog."""
 FREE = 32_000
-"""So many records may be read by a transaction, however few bodies it finds there. Its flows share
-them evenly: none waits until another one's bodies are no longer far apart."""
+"""Records that a transaction may read, however few bodies they contain.
+
+Its flows share them evenly: none waits because another one's bodies are far apart.
+"""
 
 
 def take_turns(tx: Overlay) -> None:
-    """Let dialogs transmit, as far as there is room in the transaction and in their flows.
+    """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    At least a quarter of the transaction is for them, however much of it is new. Each transmits
-    a window, and one of few more: what is left of the flow, if they all had as much. Who would
-    have to be read too far ahead of the others keeps its turn.
+    They get at least a quarter of the transaction, however much of it is new. Each transmits a
+    window; if there are few dialogs, an equal share of the flow's rest. A dialog whose bodies are
+    too far ahead of the others' keeps its turn.
     """
     planned = list(_plan(tx))
     found: dict[Destination, list[int]] = defaultdict(list)
@@ -41,13 +43,13 @@ def take_turns(tx: Overlay) -> None:
         if count:
             _take(tx, key).fill_window(count)
         elif key in waiting:
-            waiting.put(key, positions[0])  # after a restart that was not known
+            waiting.put(key, positions[0])  # unknown after a restart
 
 
 def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
-    """Yield who may transmit, to which destination, and where the messages are.
+    """Yield which dialogs may transmit, to which destination, and the positions of the messages.
 
-    Who is to retry does so at once.
+    Dialogs to be retried do so at once.
     """
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     waiting = _waiting(tx)
@@ -76,13 +78,13 @@ def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
             used = len(found)
             if found:
                 yield key, where, found
-            elif key not in tx.machines:  # after a restart it was not known how full it is
+            elif key not in tx.machines:  # its fill level was unknown after a restart
                 flows.drop_waiting(key, where)
         left, rooms[where] = left - used, rooms[where] - used
 
 
 def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
-    """Return the dialogs that may have a turn, the first one first, and their destinations."""
+    """Return the dialogs that may have a turn, in order, and their destinations."""
     limits = tx.endpoint.limits
     opened = tx.machines.items() if tx.turns.opens else ()
     own = (key for key, machine in opened if machine.dialog.has_room(limits))
@@ -95,10 +97,10 @@ def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
 
 
 def _retry(tx: Overlay, key: DialogKey) -> int:
-    """Let a dialog retry, if its timer was not due; returns for how many messages that is.
+    """Retry a dialog, unless its timer was due; return the number of messages.
 
-    What this transaction has done to the dialog counts: where it was acknowledged or has ended
-    nothing is lost, and where its timer was due it has retried.
+    The transaction's changes count: a dialog that was acknowledged or ended has lost nothing, and
+    one whose timer was due has already retried.
     """
     committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
     if not machine.dialog.is_retrying:
@@ -118,10 +120,10 @@ def _take(tx: Overlay, key: DialogKey) -> Machine:
 
 
 def _reach(positions: list[int], free: int) -> int:
-    """Return up to where a transaction reads ``cmd`` for a flow's bodies at these positions.
+    """Return the limit for reading a flow's bodies at these positions of ``cmd``.
 
     A dialog of few messages has them far apart, and many such dialogs have them everywhere: without
-    a bound each transaction would read the whole log.
+    a limit each transaction would read the whole log.
     """
     first, *others = sorted(positions)
     reach = first

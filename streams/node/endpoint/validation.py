@@ -1,4 +1,4 @@
-"""Whether a message's type and body may be shown to a service (reference 1.1, 4.8, 5.3)."""
+"""Whether a message's type and body may be delivered to a service (reference 1.1, 4.8, 5.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TA
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""No SEND takes so much: an application that passes it on would be refused."""
+"""No SEND accepts so much: an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
 _PROLOG = re.compile(r"<\?xml[^>]*\?>")
 
@@ -35,9 +35,9 @@ def judge(
     header: Header,
     body: bytes,
 ) -> Refusal | None:
-    """Return why the receiver refuses a message that arrived whole, or ``None``.
+    """Return why the receiver rejects a complete message, or ``None``.
 
-    What the system itself says (EndDialog, Error) is receivable under every contract.
+    System messages (EndDialog, Error) are accepted under every contract.
     """
     if header.is_a(_OWN):
         return None
@@ -46,15 +46,15 @@ def judge(
     by_initiator = not dialog.is_initiator
     if not contract.allows(header.type, initiator=by_initiator):
         return _BY_INITIATOR if by_initiator else _BY_TARGET
-    # A contract may name a type that nobody created: then there is nothing to validate by.
+    # A contract may name a type that was never created: then there is no validation.
     return None if message_type is None or is_valid(message_type, body) else _INVALID
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Tell by (database, contract, type, by the initiator) whether it may be said with any body.
+    """Cache whether (database, contract, type, by the initiator) allows any body.
 
-    Nearly every type may, and then nobody has to look at each message. For one transaction: it
-    remembers what the catalog says at one version.
+    Nearly every type does, and then bodies need no check. For one transaction: it caches one
+    version of the catalog.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
@@ -88,7 +88,7 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
 
 def _fits(schema: str | None, body: bytes) -> bool:
     """Tell whether a body is valid by a schema collection; without one nothing is valid."""
-    import xmlschema  # here, because few need it and it takes a quarter of a second
+    import xmlschema  # imported here, because few need it and it takes a quarter of a second
 
     validator = _compiled(schema) if schema is not None else None
     if validator is None:

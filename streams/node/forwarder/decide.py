@@ -1,8 +1,8 @@
-"""What a forwarder does with a record: decide, count the hop, drop it or pass it on.
+"""Decide a record: route it, decrement its hop count, and forward or drop it.
 
-Pure and without dialog state: the same record under the same catalog gives the same outcome, and
-losing a forwarder loses nothing but copies. Which route a record takes is in its plan
-(``plan_cache``); what is reported of a drop, with no hop left (11285) say, is in ``report_drop``.
+Pure and without dialog state: the same record under the same catalog has the same outcome, and
+losing a forwarder loses only copies. The route is in the record's plan (``plan_cache``); the report
+of a drop, such as an exhausted hop count (11285), is in ``report_drop``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Forwarder:
         self.switch(catalog)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a new version of the catalog: every plan is made anew."""
+        """Switch to a new version of the catalog: plans are made again."""
         self.catalog = catalog
         self._here = catalog.instances[self.instance]
         self._mirrored = any(instance == self.instance for instance, _ in catalog.mirrors)
@@ -61,11 +61,11 @@ class Forwarder:
         self._cache.switch(catalog)
 
     def instance_at(self, address: Address) -> str | None:
-        """Return the instance that an address leads to from here; ``None``: no one lives there."""
+        """Return the instance at an address, as seen from here; ``None`` if there is none."""
         return self._cache.instance_at(address)
 
     def handle(self, record: Record, now: int) -> Outcome:
-        """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
+        """Decide one record; raise MalformedError (of the codec) if its envelope is invalid."""
         cached = self._plan(record, now)
         if cached.forged:
             return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
@@ -79,7 +79,7 @@ class Forwarder:
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
         if verdict is Verdict.DELIVER:
-            # A closed endpoint's key is kept no longer than a copy of its dialog may come.
+            # A closed endpoint's key is kept no longer than a copy of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
@@ -92,9 +92,9 @@ class Forwarder:
         return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
-        """Return what all first copies with a record's route have in common now, if they have.
+        """Return the common decision for all first copies with a record's route, if there is one.
 
-        :meth:`handle` would do the same with each of them; raises MalformedError as it does.
+        :meth:`handle` would have the same outcome for each; raises MalformedError likewise.
         """
         cached = self._plan(record, now)
         if cached.forged or cached.only is None:
@@ -104,7 +104,7 @@ class Forwarder:
         if verdict is Verdict.DELIVER:
             place = Place.ACK if record.is_ack else Place.IN
             if self._mirrored and self._known_broker(cached, prepared) is None:
-                return None  # whose topics it belongs into depends on the conversation (U-13)
+                return None  # its topic depends on the conversation (U-13)
             inside = inside and not looped
             owner = self._owner(cached, prepared, None, inside=inside)
             return Lane(place, self.instance, prepared.route, inside=inside, database=owner)
@@ -127,7 +127,7 @@ class Forwarder:
     def _owner(
         self, cached: CachedPlan, prepared: Prepared, key: bytes | None, *, inside: bool
     ) -> str | None:
-        """Return the mirrored database that a delivered frame is for, if it is one."""
+        """Return the mirrored database that a delivered frame is for, if any."""
         if not self._mirrored:
             return None
         conversation = _ANY if key is None else self._codec.conversation(key)
@@ -140,7 +140,7 @@ class Forwarder:
         return prepared.decision.broker if known is None else known
 
     def block(self, now: int) -> bytes:
-        """Return the bytes by which a visit here is added to ``sb-hop``, made once per instant."""
+        """Return the bytes that add a visit here to ``sb-hop``, made once per instant."""
         if self._visit[0] != now:
             self._visit = (now, self._codec.visit(self.instance, now))
         return self._visit[1]
@@ -148,18 +148,18 @@ class Forwarder:
     def reject(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
-        """Return what is reported of a copy that is dropped, to its sender if that is here."""
+        """Return the report of a dropped copy, to its sender if that is here."""
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
         return report_drop(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
-        """Return what makes two held copies the same one (U-36); raises MalformedError.
+        """Return the key that identifies equal buffered copies (U-36); raise MalformedError.
 
-        What another cluster has written stands for nobody else's: it may know any dialog's id.
+        Copies from another cluster have separate keys: it may know any dialog's id.
         """
-        self._codec.conversation(record.key)  # found malformed now, not when the copy is let go
+        self._codec.conversation(record.key)  # invalid ones are found now, not at the release
         if record.message is None:
             return (record.source, record.key, record.hop)
         header = self._codec.header(record.message)
@@ -170,7 +170,7 @@ class Forwarder:
         return (record.source, record.key, side, number)
 
     def release(self, record: Record, now: int) -> Outcome:
-        """Decide a held record again; its time to live may be over by now (11290)."""
+        """Decide a buffered record again; its time to live may have expired (11290)."""
         hop = self._codec.hop(record.hop)
         if hop.expired(now):
             return self.reject(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
@@ -190,7 +190,7 @@ class Forwarder:
             return self.reject(record, Number.TARGET_UNREACHABLE, now, hop)
         block, copies = self.block(now), []
         for i in chosen:
-            used = (i - seed) % len(prepared.targets)  # the index that leads here again
+            used = (i - seed) % len(prepared.targets)  # the index that leads back here
             target = prepared.targets[i] or ""
             hide = target in self._strangers
             edited = hop.edited(self.instance, now, block, spend=False, first_hop=used, hide=hide)
@@ -214,11 +214,11 @@ class Forwarder:
     def _to_principal(
         self, cached: CachedPlan, record: Record, prepared: Prepared, hop: HopView, now: int
     ) -> Outcome:
-        """Send to the principal of a mirrored pair and to nobody else; 9794 while it is unknown."""
+        """Send only to the principal of a mirrored pair; 9794 while it is unknown."""
         known = None
         if self._roles is not None:
             decision = prepared.decision
-            broker = decision.broker and broker_key(decision.broker)  # not as its sender spells it
+            broker = decision.broker and broker_key(decision.broker)  # not as its sender writes it
             pair = Pair(cached.parties.to_service, broker, decision.addresses)
 
             def reachable(partner: int) -> bool:
@@ -234,7 +234,7 @@ class Forwarder:
         return self._forward(record, only, hop, now)
 
     def _failover(self, prepared: Prepared, start: int) -> list[int]:
-        """Return the first reachable of the addresses, beginning with the one that is its turn."""
+        """Return the first reachable address, starting with the one whose turn it is."""
         count = len(prepared.targets)
         for step in range(count):
             at = (start + step) % count

@@ -1,7 +1,7 @@
-"""Messages whose next hop is unreachable: held in memory, within a budget and their time to live.
+"""Buffer messages with an unreachable next hop in memory, within a budget and their time to live.
 
-A forwarder stores nothing durably (reference 5.1): what is held here is a copy, and losing it costs
-the sender a retry.
+A forwarder stores nothing durably (reference 5.1): a buffered message is a copy, and losing it
+costs the sender a retry.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from streams.errors import Number
 Item = TypeVar("Item")
 HoldKey = tuple[object, ...]
 LEAST = 256
-"""Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
+"""The minimum size of a body; with the record around it a copy takes 1 to 2 KB."""
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that count nothing, and what each header takes beside its name and value."""
+"""Bytes of headers that are free, and the overhead of each header beside its name and value."""
 
 
 def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
-    """Return as how many bytes a copy counts towards MESSAGE_FORWARD_SIZE.
+    """Return how many bytes of a copy count towards MESSAGE_FORWARD_SIZE.
 
-    Only bodies are counted, and a short one counts as more than it is: an EndDialog has none, and
-    many of those must not take all memory. Nor must headers, which anybody may add: they count as
-    far as they are more than an envelope.
+    Only bodies count, with a minimum: an EndDialog has none, and many of those must not fill the
+    memory. Headers, which anyone may add, count as far as they exceed an envelope.
     """
     envelope = sum(HEADER + len(name) + len(value or b"") for name, value in headers)
     return max(body, LEAST) + max(0, envelope - ENVELOPE)
@@ -35,7 +34,7 @@ def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
 
 @dataclass(slots=True)
 class Holding(Generic[Item]):
-    """A bounded store of held copies, oldest first; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
+    """A bounded buffer of copies, oldest first; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
 
     limit: int
     size: int = 0
@@ -45,7 +44,7 @@ class Holding(Generic[Item]):
         return len(self._items)
 
     def add(self, key: HoldKey, item: Item, size: int) -> Number | None:
-        """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy; return why it is dropped instead: 11288 or 11289."""
         if key in self._items:
             return Number.ALREADY_FORWARDING
         if self.size + size > self.limit:
@@ -55,10 +54,10 @@ class Holding(Generic[Item]):
         return None
 
     def remove(self, key: HoldKey) -> None:
-        """Let a copy go."""
+        """Remove a copy."""
         _, size = self._items.pop(key)
         self.size -= size
 
     def items(self) -> Iterator[tuple[HoldKey, Item]]:
-        """Iterate over a snapshot of what is held."""
+        """Iterate over a snapshot of the buffer."""
         return iter([(key, item) for key, (item, _) in self._items.items()])

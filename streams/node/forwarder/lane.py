@@ -1,4 +1,4 @@
-"""What all first copies of one route have in common, decided once for a whole batch."""
+"""The common decision for all first copies of one route, made once per batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from streams.node.forwarder.outcome import Place
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Where every first copy goes that carries this ``sb-route`` now: messages, or their answers.
+    """The destination of every first copy with this ``sb-route``: messages, or their answers.
 
-    What is left to look at is the copy's ``sb-hop``: is it a first transmission that has time and
-    hops left? ``begun``: it begins here, and must prefer the first address; ``spend``: it uses a
-    hop; ``inside`` and ``database``: as in :class:`streams.node.Copy`; ``hide``: the path so far is
-    left out.
+    Only the copy's ``sb-hop`` remains to be checked: a first transmission with time and hops left.
+    ``begun``: sent from this instance, and must prefer the first address; ``spend``: it uses a hop;
+    ``inside`` and ``database``: as in :class:`streams.node.Copy`; ``hide``: the path so far is left
+    out.
     """
 
     place: Place

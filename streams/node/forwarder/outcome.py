@@ -1,4 +1,4 @@
-"""What a forwarder reads, and what becomes of it: values."""
+"""The input of a forwarder and its outcome, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.routing import Origin
 
 
 class Place(Enum):
-    """The kind of topic that a copy goes to."""
+    """The kind of topic for a copy."""
 
     TXQ = "txq"
     IN = "in"
@@ -22,8 +22,8 @@ class Place(Enum):
 class Record:
     """A record of ``out`` (inside), or of ``txq`` or ``ingress`` (outside).
 
-    ``is_ack`` where it has no sb-message. ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE
-    counts no headers (EX-47). ``writer`` is the other cluster that wrote it, if one did.
+    ``is_ack``: without sb-message. ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE counts no
+    headers (EX-47). ``writer`` is the other cluster that wrote it, if any.
     """
 
     origin: Origin
@@ -37,16 +37,16 @@ class Record:
 
     @property
     def source(self) -> Origin | str:
-        """Return where it is from, as far as that decides what becomes of it."""
+        """Return its source, as far as that affects the outcome."""
         return self.origin if self.writer is None else self.writer
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Write the record to this place, with these two headers renewed.
+    """Write the record to this place, with these two headers replaced.
 
-    ``inside`` matters in ``in`` only: whether the message counts as begun here. ``database`` is the
-    mirrored one into whose pair's ``in`` or ``ack`` it belongs, if it is one.
+    ``inside`` matters in ``in`` only: the message counts as sent from here. ``database`` is the
+    mirrored one whose pair's ``in`` or ``ack`` it is for, if any.
     """
 
     place: Place
@@ -59,9 +59,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of one record. Nothing at all in it means: held in memory.
+    """The outcome of one record. An empty one means: buffered in memory.
 
-    ``ask`` is a Status too: it asks for a route (R11), and has a key of its own.
+    ``ask`` is a Status too: it requests a route (R11), and has its own key.
     """
 
     copies: tuple[Copy, ...] = ()
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def statuses(self) -> tuple[Status, ...]:
-        """Return what is to be written to ``ack``, each under its own conversation."""
+        """Return the statuses for ``ack``, each with its conversation."""
         return tuple(status for status in (self.status, self.ask) if status is not None)
 
 

@@ -1,8 +1,8 @@
-"""The plans of a forwarder: made for the first record of a route, and kept for those like it.
+"""The plans of a forwarder: made for the first record of a route, and cached.
 
-A plan is found by (source, raw bytes of ``sb-route``), so only what was not seen before is decoded.
-The source is the origin, or the other cluster that wrote the record. What another cluster writes
-must name a sender that this cluster may name; that is decided once for each plan.
+The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
+the origin, or the other cluster that wrote the record. Another cluster's records must name an
+allowed sender; that is checked once per plan.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, plan
 
 CACHE_BYTES = 64 << 20
-"""What the plans of a forwarder may take in memory; thousands of pairs of services fit."""
+"""Memory for a forwarder's plans; thousands of pairs of services fit."""
 PLAN_BYTES = 3_072
-"""What one takes beside the bytes of its route, of which it has some twice."""
+"""The overhead of one beside the bytes of its route, which count twice."""
 _Key = tuple[Origin | str, bytes]
-"""Where a record is from (:attr:`Record.source`), and its ``sb-route``."""
+"""A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A decision with where it leads (``None``: an address of no instance) and its header.
+    """A decision with its instance (``None``: an address of no instance) and its header.
 
     ``returning``: towards the initiator.
     """
@@ -38,11 +38,11 @@ class Prepared:
 
 @dataclass(slots=True)
 class CachedPlan:
-    """A plan with its decisions as prepared; ``only`` where every dialog takes the same one.
+    """A plan with its prepared decisions; ``only`` if all dialogs have the same one.
 
-    It holds from ``since`` until before ``until``. A clock may go back: a route that had expired
-    is there again, as for a forwarder that has just been started. A past decides nothing (5.1-4).
-    ``forged``: another cluster wrote it that may not name such a sender.
+    It is valid from ``since`` until before ``until``. A clock may go back: then an expired route
+    exists again, as for a restarted forwarder (5.1-4). ``forged``: another cluster wrote it with a
+    sender that is not allowed.
     """
 
     since: int
@@ -55,7 +55,7 @@ class CachedPlan:
 
 
 class PlanCache:
-    """The plans of one instance; ``plans`` is for looking one up where a call would cost time."""
+    """The plans of one instance; ``plans`` is public for fast lookups."""
 
     def __init__(self, instance: str, codec: EnvelopeCodec) -> None:
         self._instance, self._codec = instance, codec
@@ -63,18 +63,18 @@ class PlanCache:
         self._size = 0
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a new version of the catalog: every plan is made anew."""
+        """Switch to a new version of the catalog: plans are made again."""
         self._catalog, self._here = catalog, catalog.instances[self._instance]
         self._writers = catalog.ingress.get(self._instance, {})
         self.plans.clear()
         self._size = 0
 
     def instance_at(self, address: Address) -> str | None:
-        """Return the instance that an address leads to from here; ``None``: no one lives there."""
+        """Return the instance at an address, as seen from here; ``None`` if there is none."""
         return self._instance if self._here.is_here(address) else self._catalog.instance_at(address)
 
     def make(self, record: Record, now: int) -> CachedPlan:
-        """Make the plan for a record, and keep it."""
+        """Make the plan for a record, and cache it."""
         parties = self._codec.parties(record.route)
         home = None
         if record.origin is Origin.INSIDE:
@@ -96,14 +96,14 @@ class PlanCache:
         return cached
 
     def _is_forged(self, record: Record, parties: Parties) -> bool:
-        """Tell whether another cluster wrote a record that names a sender that it may not name."""
+        """Tell whether another cluster wrote a record with a sender that is not allowed."""
         if record.writer is None:
             return False
         senders = self._writers.get(record.writer)
         return senders is None or not senders.allow(parties)
 
     def _remember(self, key: _Key, cached: CachedPlan) -> None:
-        """Keep a plan, and let the oldest ones go where all together take too much."""
+        """Cache a plan, and evict the oldest if the cache is too large."""
         if self.plans.pop(key, None) is None:
             self._size += _size(key)
         self.plans[key] = cached
@@ -113,7 +113,7 @@ class PlanCache:
             self._size -= _size(oldest)
 
     def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
-        """Return the decision that a record's conversation gets where not all get the same one."""
+        """Return the decision for a record's conversation, if dialogs have different ones."""
         decision = cached.plan.decision(self._codec.conversation(record.key))
         return self._prepare(cached, decision, record.route)
 

@@ -1,4 +1,4 @@
-"""What a forwarder asks others: the envelope as ``wire`` reads it, and who is the principal."""
+"""The ports of a forwarder: the envelope codec, and the principals of mirrored pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HopView(Protocol):
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still pass the copy on."""
+        """Return how many forwarders may still forward the copy."""
 
     @property
     def attempt(self) -> int:
@@ -31,10 +31,10 @@ class HopView(Protocol):
 
     @property
     def visits(self) -> int:
-        """Return how many instances the copy has met before this one."""
+        """Return the number of instances on the path before this one."""
 
     def expired(self, now: int) -> bool:
-        """Tell whether the time to live is over at ``now``, epoch milliseconds."""
+        """Tell whether the time to live has expired at ``now``, epoch milliseconds."""
 
     def edited(
         self,
@@ -46,20 +46,20 @@ class HopView(Protocol):
         first_hop: int | None = None,
         hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance; ``hide``: without the path so far."""
+        """Return the header for the next instance; ``hide``: without the path so far."""
 
 
 class Roles(Protocol):
-    """Who of a mirrored pair is the principal, as far as this instance knows (reference 2.4)."""
+    """The principals of mirrored pairs, as far as this instance knows (reference 2.4)."""
 
     def principal(
         self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
     ) -> int | None:
-        """Return the partner that gets a copy, 0 or 1; ``None``: nobody does for the time being."""
+        """Return the partner for a copy, 0 or 1; ``None``: neither for the time being."""
 
 
 class EnvelopeCodec(Protocol):
-    """Between the envelope's bytes and its values; rubbish raises MalformedError of ``wire``."""
+    """Decode and encode the envelope; invalid bytes raise MalformedError of ``wire``."""
 
     def conversation(self, key: bytes) -> uuid.UUID:
         """Read the conversation id, which is the record's key."""

@@ -1,7 +1,7 @@
-"""What is reported of a copy that goes nowhere: event 140 (dropped), 160 (undeliverable), 141 else.
+"""Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), 141 else.
 
-The sender's endpoint learns it, if the message began here; from outside nobody does (reference
-5.1). Where a route is missing that somebody could know, its database is to ask for one (R11).
+A sender's endpoint in this instance is told; one outside is not (reference 5.1). If a route is
+missing that an application could provide, its database requests it (R11).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""What a number alone does not say; there is no other reason here (reference 2.2)."""
+"""Details that a number alone does not have; there are no other reasons here (reference 2.2)."""
 
 
 def report_drop(
@@ -47,9 +47,9 @@ def report_drop(
     now: int,
     routes: tuple[str, ...] = (),
 ) -> Outcome:
-    """Return what is told where a copy is not passed on, for the reason ``number``.
+    """Return the report of a copy that is not forwarded, for the reason ``number``.
 
-    ``routes``: the names of those that had been chosen for it.
+    ``routes``: the names of the chosen routes.
     """
     refusal = _Refusal(record, number, here, codec, hop, now, codec.parties(record.route), routes)
     return Outcome(status=refusal.status(), event=refusal.event(), ask=refusal.ask())
@@ -57,7 +57,7 @@ def report_drop(
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A copy that is not passed on."""
+    """A copy that is not forwarded."""
 
     record: Record
     number: Number
@@ -69,7 +69,7 @@ class _Refusal:
     routes: tuple[str, ...]
 
     def status(self) -> Status | None:
-        """Return what the sender's endpoint here is told."""
+        """Return the status for the sender's endpoint here."""
         record, database = self.record, self.here.with_broker_id(self.parties.from_broker)
         if record.origin is Origin.OUTSIDE or record.message is None or database is None:
             return None
@@ -85,7 +85,7 @@ class _Refusal:
         )
 
     def ask(self) -> Status | None:
-        """Let the database whose routes were asked ask for one; from outside it is msdb (U-43)."""
+        """Make the database whose routes were used request one; from outside it is msdb (U-43)."""
         parties, databases = self.parties, self.here.databases
         outside = self.record.origin is Origin.OUTSIDE
         home = databases.get(MSDB) if outside else self.here.with_broker_id(parties.from_broker)

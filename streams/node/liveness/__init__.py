@@ -1,1 +1,1 @@
-"""Heartbeats: which instances are reachable, who works in which slot, and Kafka's clock."""
+"""Heartbeats: reachable instances, slot owners, and Kafka's clock."""

@@ -1,10 +1,10 @@
-"""Which next hops in another Kafka cluster are reachable, seen from this one.
+"""The reachable next hops in another Kafka cluster.
 
-The predicate is that of :mod:`streams.node.liveness.presence`: silence of five seconds by the
-reader's own clock, which goes only as its own presence advances. That one stands in its own
-cluster, so nothing in the other cluster's topic tells how far it was read. Instead, everybody there
-has five seconds more whenever the reader may have been asleep or cut off from its own cluster. And
-a cluster that cannot be reached at all is silent, too.
+The predicate is that of :mod:`streams.node.liveness.presence`: five seconds of silence by the
+reader's own clock, which advances only with its own presence. That is in its own cluster, so the
+other cluster's topic does not show how far it was read. Instead, every name there gets five more
+seconds whenever the reader may have been suspended or disconnected from its own cluster. A cluster
+that is unreachable is silent, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FarPresence:
     _periods: dict[str, float] = field(default_factory=dict)
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Note that the reader's own presence has advanced at home; ``period`` s to the next."""
+        """Note that the reader's own presence has advanced; ``period`` s to the next heartbeat."""
         gap = 0.0 if self._own_at is None else at - self._own_at
         step = min(gap, STEP * self._own_period)
         if self._own_at is None or gap >= SILENCE * self._own_period:
@@ -36,14 +36,14 @@ class FarPresence:
         self._own_at, self._own_period = at, period
 
     def seen(self, instance: str, replica: str, count: int, period: float = 1.0) -> None:
-        """Note a heartbeat over there; one that repeats an old count changes nothing."""
+        """Note a heartbeat of the other cluster; one with an old count changes nothing."""
         if self._count.get(instance) != (replica, count):
             self._count[instance] = (replica, count)
             self._changed[instance] = self._clock
             self._periods[instance] = period
 
     def reachable(self, instance: str, at: float) -> bool:
-        """Tell whether an instance may be written to; in doubt it may."""
+        """Tell whether an instance is reachable; true if unknown."""
         if self._own_at is None or at - self._own_at >= SILENCE * self._own_period:
             return True
         silent = self._clock - max(self._awake, self._changed.get(instance, 0.0))

@@ -1,12 +1,12 @@
-"""Kafka's clock, as a process knows it: messages carry instants, and machines' clocks differ.
+"""Kafka's clock, as known to a process: messages have timestamps, and machines' clocks differ.
 
-Heartbeats are stamped by the broker when it appends them (``LogAppendTime``), so whoever reads
-them as they come knows the broker's clock by its own monotonic one, late by what the record took:
-a fraction of a second, and the best of ten seconds counts. By that clock all workers of a cluster
-go. A machine's own clock may be wrong or be set while they run: it counts until this is known.
+The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
+broker's clock relative to its own monotonic one, late by the transfer time: a fraction of a second,
+and the best of ten seconds counts. All workers of a cluster use this clock. A machine's own clock
+may be wrong or be changed: it is used only until this one is known.
 
-The clock does not go back when the best record was long ago and the later ones took longer: a
-message would be in its queue before it was sent. It goes slower until it is right.
+The clock does not go back when the best record is old and later ones took longer: a message would
+be in its queue before it was sent. It runs slower until it is right.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""Seconds, of those in which records came, whose best one counts."""
+"""The number of seconds with records whose best one counts."""
 FRESH = 2.0
-"""Seconds since the end of the topic was last read, up to which a record counts as just come."""
+"""Seconds since the topic's end was last read, up to which a record counts as new."""
 STEP = 1.0
-"""Seconds from which on a clock that is ahead is set back at once."""
+"""A clock that is ahead by so many seconds is set back at once."""
 SLEW = 0.5
-"""By which part it goes slower, as long as it is ahead by less."""
+"""The fraction by which it runs slower while it is ahead by less."""
 
 
 class KafkaClock:
     """The broker's clock; ``at`` is always the process's monotonic clock in seconds.
 
-    ``own`` is by how many seconds the machine's clock is ahead of that one at the start. One thread
-    tells what it reads; any may ask.
+    ``own``: how many seconds the machine's clock is ahead of the monotonic one at the start. One
+    thread updates it; any may read.
     """
 
     def __init__(self, own: float = 0.0) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
-        # by how much Kafka's is ahead of the monotonic one, by how much we went ahead when that was
-        # found, and when: in one tuple, for others read it meanwhile
+        # by how much Kafka's is ahead of the monotonic one, by how much ours was ahead at that
+        # time, and when: in one tuple, because other threads read it
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
-        """Note that the topic was read to its end: what comes now was appended after that."""
+        """Note that the topic was read to its end: later records were appended after that."""
         self._end_read = at
 
     def seen(self, appended: int, at: float) -> None:
@@ -56,13 +56,13 @@ class KafkaClock:
         self._course = best, ours if ours - best < STEP else best, at
 
     def now(self, at: float) -> int:
-        """Return the time in epoch milliseconds, by the machine's clock while nothing is known."""
+        """Return Kafka's time in epoch milliseconds; the machine's while it is unknown."""
         return int((at + self._ahead(at)) * 1000)
 
     def ahead_of(self, other: KafkaClock) -> int:
-        """Return by how many milliseconds it is ahead of another one's; 0 while either is unknown.
+        """Return by how many milliseconds it is ahead of another one; 0 while either is unknown.
 
-        Both are known by the same monotonic clock.
+        Both are relative to the same monotonic clock.
         """
         if not self._samples or not other._samples:
             return 0

@@ -1,14 +1,14 @@
-"""Which of the workers that share instances comes first at which of them.
+"""Order the workers that share instances, differently at each instance.
 
-Each instance is a consumer group of its own, and of one partition the range assignor gives all to
-the first of its members, in the order of their names. Were that order the same everywhere, the
-first worker would have every instance. So the members of a slot are named differently at each
-instance, by a rule that all processes follow without asking each other: every slot knows its number
-(``b`` is 1, as are ``hopline-1`` and ``1``) and the instances of the catalog in their order.
+Each instance is a consumer group, and with one partition the range assignor gives it to the first
+of its members by name. With the same order everywhere, the first worker would get every instance.
+So the members of a slot have a different name at each instance, by a rule that all processes follow
+without communication: every slot knows its number (``b`` is 1, as are ``hopline-1`` and ``1``) and
+the instances of the catalog in order.
 
-Slot by slot and instance by instance, the newcomer goes before the slot that would have one
-partition more than it. Slots 0 to n - 1 then share all partitions evenly, for every n, and the
-partitions of one that is away go to all others. Nothing moves when a slot returns.
+Slot by slot and instance by instance, the new slot goes before the slot that would have one
+partition more. Slots 0 to n - 1 then share all partitions evenly, for every n, and the partitions
+of a missing one go to all others. Nothing moves when a slot returns.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from functools import lru_cache
 _NUMBER = re.compile(r"(?:^|.*\D)(\d{1,3})$")
 _LETTER = re.compile(r"(?:^|.*[^a-z])([a-z])$")
 _MOST = 60
-"""How many slots are put in order; the keys of more would be the same."""
+"""The number of ordered slots; the keys of more would be the same."""
 _ALL = 1 << 64
 
 
 def number_of_slot(slot: str) -> int | None:
-    """Return a slot's number, by which its name ends; a letter counts from a on."""
+    """Return a slot's number, from the end of its name; a letter counts from a on."""
     number, letter = _NUMBER.match(slot), _LETTER.match(slot.lower())
     if number is not None:
         return int(number[1])
@@ -35,10 +35,10 @@ def number_of_slot(slot: str) -> int | None:
 
 
 def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
-    """Return the name of a slot's member in the group of one of these homes.
+    """Return the member name of a slot in the group of one of these homes.
 
-    ``partitions``: of every instance of the catalog. A slot without a number has a place of its own
-    at each home, by chance, and so has every slot at a pair.
+    ``partitions``: of every instance of the catalog. A slot without a number has a random place at
+    each home, and so has every slot at a pair.
     """
     number = number_of_slot(slot)
     if number is None or number >= _MOST or home not in partitions:
@@ -50,15 +50,15 @@ def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
 
 @lru_cache(16)
 def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
-    """Return by home what the name of a slot's member begins with.
+    """Return the prefix of a slot's member name, by home.
 
-    Keys of earlier slots do not depend on later ones: a newcomer's lies between its neighbours'.
+    Keys of earlier slots do not depend on later ones: a new key lies between its neighbours'.
     """
     orders = [[(_ALL // 2, 0)] for _ in partitions]
     keys = [_ALL // 2] * len(partitions)
     for newcomer in range(1, slot + 1):
-        extras: Counter[int] = Counter()  # partitions that not everybody has one more of
-        seconds: Counter[tuple[int, int]] = Counter()  # who is second, by who is first
+        extras: Counter[int] = Counter()  # partitions that exceed an even share
+        seconds: Counter[tuple[int, int]] = Counter()  # the second, by the first
         for at, (_, count) in enumerate(partitions):
             order = orders[at]
             many = count % (newcomer + 1) or 1

@@ -1,17 +1,17 @@
-"""Which next hops are reachable: the one predicate behind failover, 9753 and 11290.
+"""Reachable next hops: the single predicate behind failover, 9753 and 11290.
 
-A durable topic never refuses a record, so "unreachable" is defined by heartbeats: a forwarder
-writes its ``presence`` once a second, and an instance counts as unreachable when its presence has
-not changed for five seconds by the *reader's* own clock. That clock goes only as the reader's own
-presence is seen to advance, because what the others wrote stands between its own records in the
-topic; and it goes no further at a time than a little more than a second, however long the reader
-slept. Nobody is judged while the reader may have been asleep or cut off: its own presence must have
-been seen to advance within five seconds, and the topic must have been read to its end since then.
+A durable topic never rejects a record, so "unreachable" is defined by heartbeats: a forwarder
+writes its ``presence`` once a second, and an instance is unreachable when its presence has not
+changed for five seconds by the *reader's* own clock. That clock advances only when the reader's own
+presence is seen to advance, because the others' records are between its own in the topic; and by
+little more than a second at a time, however long the reader was suspended. Nothing is judged while
+the reader may have been suspended or disconnected: its own presence must have advanced within five
+seconds, and the topic must have been read to its end since then.
 
-These are the limits of a cluster with up to 200 names that give heartbeats. Where there are more,
-each gives one less often (:func:`period_of`): every process reads all of them, so their cost would
-grow with the square of the number of processes. A heartbeat says when the next one is due, and all
-limits are multiples of that period.
+These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
+often (:func:`period_of`): every process reads all of them, so their cost would grow with the square
+of the number of processes. A heartbeat has the time to the next one, and all limits are multiples
+of that period.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""
 
 STEP = 2.0
-"""Seconds by which one own heartbeat moves the reader's clock at most, in periods of one."""
+"""The most seconds by which one own heartbeat advances the reader's clock, in periods of one."""
 
 EACH_SECOND = 200
-"""How many names of a cluster give one heartbeat a second; all together write no more than that."""
+"""Names of a cluster with one heartbeat a second; all together write no more than that."""
 
 
 def period_of(names: int) -> float:
-    """Return how many seconds there are between two heartbeats where so many names give them."""
+    """Return the seconds between two heartbeats of a name, for so many names."""
     return float(min(max(1, math.ceil(names / EACH_SECOND)), LONGEST_PERIOD))
 
 
@@ -41,7 +41,7 @@ def period_of(names: int) -> float:
 class Presence:
     """Heartbeats as one reader saw them; every ``at`` is its monotonic clock in seconds.
 
-    ``own`` is the instance in whose name the reader itself writes; ``since`` when it began.
+    ``own`` is the name in which the reader itself writes; ``since`` its start.
     """
 
     own: str
@@ -58,7 +58,7 @@ class Presence:
 
     @property
     def clock(self) -> float:
-        """Return the seconds that one's own heartbeats have advanced the reader's clock by."""
+        """Return by how many seconds the own heartbeats have advanced the reader's clock."""
         return self._clock
 
     def seen(
@@ -71,10 +71,10 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Note a heartbeat, and tell whether it is one's own; the next is due in ``period`` s.
+        """Note a heartbeat, and tell whether it is our own; the next is due in ``period`` s.
 
-        One that repeats an old count is none, and changes nothing. ``clock``: what :attr:`clock`
-        was when it was read, if it is noted later.
+        One with an old count is ignored. ``clock``: the value of :attr:`clock` when it was read, if
+        it is noted later.
         """
         if self._count.get(instance) == (replica, count):
             return False
@@ -84,7 +84,7 @@ class Presence:
         if instance == self.own:
             gap = at - (self.since if self._own_at is None else self._own_at)
             if self._own_at is None or gap >= SILENCE * self._own_period:
-                self._awake = at  # what the others wrote meanwhile is still to be read
+                self._awake = at  # the others' records of this time are still to be read
             self._clock += min(gap, STEP * self._own_period)
             self._own_period = period
             self._own_at = at
@@ -98,7 +98,7 @@ class Presence:
         return instance in self._changed
 
     def _forget(self) -> None:
-        """Forget who has been unreachable for twice as long as it takes: so is who never came."""
+        """Remove names unreachable for twice the limit: they are like names that never existed."""
         for instance, at in list(self._changed.items()):
             silence = SILENCE * self._periods.get(instance, 1.0)
             if instance != self.own and self._clock - at >= 2 * silence:
@@ -111,7 +111,7 @@ class Presence:
         self._end_read = at
 
     def may_judge(self, at: float) -> bool:
-        """Tell whether the reader is awake and connected itself, and up to date."""
+        """Tell whether the reader itself is awake, connected and up to date."""
         own = self._own_at
         return (
             own is not None
@@ -120,9 +120,9 @@ class Presence:
         )
 
     def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
-        """Tell whether an instance may be written to; in doubt it may.
+        """Tell whether an instance is reachable; true if unknown.
 
-        ``silence``: seconds without a change after which it may not, where one is due every second.
+        ``silence``: the limit in seconds without a change, for one heartbeat per second.
         """
         if instance == self.own or not self.may_judge(at):
             return True

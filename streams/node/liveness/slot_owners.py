@@ -1,8 +1,8 @@
-"""Who works in which slot, as heartbeats tell.
+"""The owners of slots, by their heartbeats.
 
-A slot is a worker's name across restarts, and one process at a time works in it. Whoever begins
-looks here first. A predecessor that was killed must not be waited for longer than it takes to know
-that it is none; one that lives must not be thrown out: it would begin again, and throw out in turn.
+A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
+checks it here first. A killed predecessor must not be waited for longer than needed to detect that;
+a living one must not be fenced: it would restart, and fence in turn.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from enum import Enum
 from typing import NamedTuple
 
 FRESH = 3_000
-"""Milliseconds for which a heartbeat may stand for somebody who lives: three are due in them.
-
-Three of their periods, where they are due less often than once a second.
+"""Milliseconds for which a heartbeat stands for a living owner: three periods of at least a
+second.
 """
 LEFT = 0
-"""The count of a last sign: its worker has finished in order, and needs no more waiting for."""
+"""The count of a final heartbeat: its worker has finished in order, and need not be waited for."""
 MANY = 1_000
-"""Names from which on those without a fresh heartbeat are forgotten now and then.
+"""The number of names from which on those without a fresh heartbeat are removed.
 
-Whoever may write into ``presence`` may write any name there, and as many as it likes.
+Anyone with write access to ``presence`` may write any number of names.
 """
 
 
 class SlotState(Enum):
-    """Whether a slot may be taken; ``OPEN``: it is too early to say."""
+    """Whether a slot may be taken; ``OPEN``: it is too early to decide."""
 
     FREE = "free"
     OPEN = "open"
@@ -39,15 +38,15 @@ class _Heartbeat(NamedTuple):
     number: int
     appended: int
     came: bool  # since the end of the topic was read for the first time
-    fresh: float  # milliseconds for which it may stand for somebody who lives
+    fresh: float  # milliseconds for which it may stand for a living owner
 
 
 @dataclass(slots=True)
 class SlotOwners:
     """The last heartbeat in the name of each slot; ``own`` is the reader's own replica.
 
-    One thread tells it what it reads; any may ask. Moments are epoch milliseconds by Kafka's clock,
-    which is read off the newest sign of anybody: no other clock may judge who lives.
+    One thread updates it; any may read. Times are epoch milliseconds by Kafka's clock, taken from
+    the newest heartbeat of any name: no other clock may decide who is alive.
     """
 
     own: str
@@ -70,7 +69,7 @@ class SlotOwners:
     ) -> None:
         """Note a heartbeat; the next one is due in ``period`` seconds.
 
-        ``came``: what :attr:`is_end_read` was when it was read, if it is noted later.
+        ``came``: the value of :attr:`is_end_read` when it was read, if it is noted later.
         """
         self.time(appended)
         fresh, came = FRESH * period, self._end_read if came is None else came
@@ -80,7 +79,7 @@ class SlotOwners:
             self._forget()
 
     def _forget(self) -> None:
-        """Forget who is silent by now; a slot that nobody knows is as free as theirs."""
+        """Remove silent names; an unknown slot is as free as theirs."""
         for slot, heartbeat in list(self._last.items()):
             if slot not in self._mine and self._newest - heartbeat.appended >= heartbeat.fresh:
                 del self._last[slot]
@@ -88,7 +87,7 @@ class SlotOwners:
         self._forget_from = max(MANY, 2 * len(self._last))
 
     def time(self, appended: int) -> None:
-        """Note when anybody's sign was appended."""
+        """Note when any heartbeat was appended."""
         self._newest = max(self._newest, appended)
 
     @property
@@ -97,34 +96,34 @@ class SlotOwners:
         return self._end_read
 
     def __len__(self) -> int:
-        """Return in how many names any sign was noted."""
+        """Return the number of names with a heartbeat."""
         return len(self._last)
 
     def end_read(self) -> None:
-        """Note that the topic was read to its end: what comes now is written by who lives now."""
+        """Note that the topic was read to its end: later heartbeats are of living processes."""
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
-        """Tell whether the last one to work there has finished in order."""
+        """Tell whether the last owner has left in order."""
         last = self._last.get(slot)
         return last is not None and last.number == LEFT
 
     def last_heartbeat(self, slot: str) -> int:
-        """Return the count of one's own last sign there that has come back; 0: of none."""
+        """Return the count of our own last heartbeat that was read back; 0 if none."""
         mine = self._mine.get(slot)
         return 0 if mine is None else mine.number
 
     def has_rival(self, slot: str) -> bool:
-        """Tell whether somebody else gives signs there beside one's own, as Kafka stamped them."""
+        """Tell whether another process sends heartbeats beside ours, by Kafka's timestamps."""
         mine, other = self._mine.get(slot), self._other.get(slot)
         if mine is None or other is None or other.number == LEFT:
             return False
         return mine.appended - other.appended < other.fresh
 
     def state(self, slot: str) -> SlotState:
-        """Tell whether somebody else works there.
+        """Tell whether another process uses the slot.
 
-        Who asks has waited until the topic was read to its end.
+        Call it after the topic was read to its end.
         """
         last = self._last.get(slot)
         if last is None or last.replica == self.own or last.number == LEFT:
@@ -135,13 +134,13 @@ class SlotOwners:
 
     @property
     def living(self) -> int:
-        """Return in how many names somebody sends heartbeats: instances' and slots'."""
+        """Return the number of living names: of instances and slots."""
         return sum(
             self._newest - heartbeat.appended < heartbeat.fresh and heartbeat.number != LEFT
             for heartbeat in self._last.values()
         )
 
     def patience(self, slots: Iterable[str]) -> float:
-        """Return for how many seconds at most somebody who lives in one of these is silent."""
+        """Return the maximum silence in seconds of a living owner of one of these."""
         signs = (self._last[slot] for slot in slots if slot in self._last)
         return max((heartbeat.fresh for heartbeat in signs), default=0) / 1000

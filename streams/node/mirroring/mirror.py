@@ -1,19 +1,18 @@
-"""Which partner of a mirrored route gets the messages: the rules of reference 2.4, for one route.
+"""Choose the principal of a mirrored route: the rules of reference 2.4, for one route.
 
 An instance that uses a mirrored route asks **both** partners which one is the principal and sends
-to none before one claims to be. It keeps to that one until a failure (U-15): the principal is
-unreachable, says that it is no longer the principal, or does not answer although copies to it
+to neither before one claims to be. It stays with that one until a failure (U-15): the principal is
+unreachable, reports that it is no longer the principal, or does not answer although copies to it
 remain unacknowledged. Then both are asked again, at once and by the back-off of a retry (U-27); the
-other partner is used only if **it claims the role**. Otherwise nobody gets anything and the
-messages stay where they are (9794): that this instance cannot reach the principal says nothing
-about whether the partners can reach each other.
+other partner is used only if **it claims the role**. Otherwise messages stay where they are (9794):
+that this instance cannot reach the principal does not show whether the partners can reach each
+other.
 
-*Epochs* keep a deposed principal from being believed. Every failover makes a higher one, and every
-answer names the newest that its partner knows. A claim counts only for the newest epoch that this
-instance has heard of from anybody, and an epoch has one holder.
+*Epochs* prevent trust in a deposed principal. Every failover creates a higher one, and every answer
+has the newest one that its partner knows. A claim counts only for the newest epoch known to this
+instance, and an epoch has one holder.
 
-Nothing is sent for a question: what a partner has claimed last answers it (``claims``, and
-``principals``, who asks).
+No question is actually sent: a partner's last claim is the answer (``claims``, and ``principals``).
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ class RouteState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A mirrored route as its partners are asked about it: partner 0 is ADDRESS, 1 is the mirror.
+    """A mirrored route: partner 0 is ADDRESS, 1 is the mirror.
 
-    ``broker`` is ``None`` only where the record names no broker id (C-06).
+    ``broker`` is ``None`` only if the record has no broker id (C-06).
     """
 
     service: str
@@ -51,7 +50,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class RoleAnswer:
-    """What a partner says. It was so at ``as_of`` or later, by the asker's clock."""
+    """A partner's answer, valid at ``as_of`` or later, by this instance's clock."""
 
     partner: int
     role: Role
@@ -61,9 +60,9 @@ class RoleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one input leads to: whom to ask, and event 144 if the route's state has changed.
+    """The result of one input: whom to ask, and event 144 if the route's state has changed.
 
-    ``as_of`` belongs to the question: no two of a route have the same.
+    ``as_of`` identifies the question: no two of a route have the same.
     """
 
     ask: tuple[int, ...] = ()
@@ -73,7 +72,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Partner:
-    """What is known of one partner: ``silent`` is one that let a whole round pass."""
+    """What is known of one partner: a ``silent`` one has not answered for a whole round."""
 
     heard: tuple[int, int, bool] = _NEVER
     owes: bool = False
@@ -84,8 +83,8 @@ class _Partner:
 class MirroredRoute:
     """One mirrored route as one instance sees it. Times are epoch milliseconds.
 
-    ``principal`` is the only partner that may be sent to, ``epoch`` the newest that was heard of,
-    ``holder`` who claimed it. All of it may be lost: then both are asked as on first use.
+    ``principal`` is the only partner that may be sent to, ``epoch`` the newest known, ``holder``
+    the partner that claimed it. All of it may be lost: then both are asked as on first use.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -100,7 +99,7 @@ class MirroredRoute:
     _used: bool = False
 
     def wanted(self, now: int, reachable: Callable[[int], bool]) -> Step:
-        """Look for the principal on behalf of a message; :attr:`principal` is the answer."""
+        """Find the principal for a message; :attr:`principal` is the answer."""
         if self.principal is not None and not reachable(self.principal):
             self._partners[self.principal].silent = True
             self._lose()
@@ -119,10 +118,10 @@ class MirroredRoute:
         return self._round(now)
 
     def answer(self, said: RoleAnswer, now: int) -> Step:
-        """Take a partner's answer; one that is older than another of the same partner is void."""
+        """Process a partner's answer; one older than another of the same partner is ignored."""
         partner = self._partners[said.partner]
-        # What a partner knows of epochs only grows, so a higher one was said later, whenever it was
-        # asked for. Of two answers to one question the one that claims nothing counts.
+        # A partner's epoch only grows, so a higher one is a later answer, whenever it was
+        # requested. Of two answers to one question the one without a claim counts.
         heard = (said.epoch, said.as_of, said.role is Role.MIRROR)
         if self._asked_at is None or said.as_of < self._since or heard < partner.heard:
             return Step()
@@ -138,7 +137,7 @@ class MirroredRoute:
         return self._round(now)
 
     def tick(self, now: int) -> Step:
-        """Let time pass: who owes an answer is asked again when it is due."""
+        """Process timeouts: partners that have not answered are asked again when due."""
         return Step() if self._asked_at is None else self._round(now)
 
     @property
@@ -150,7 +149,7 @@ class MirroredRoute:
         return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
 
     def _lose(self) -> None:
-        """Forget the principal; both are asked at once, unless the last claim was of no use."""
+        """Forget the principal; both are asked at once, unless the last claim was useless."""
         self.principal = None
         if self._used:
             self._rounds = 0
@@ -160,7 +159,7 @@ class MirroredRoute:
         if due is None or now < due:
             return Step(changed=self._change())
         if self._asked_at is None:
-            self._since = now  # what was answered to whoever asked before is void
+            self._since = now  # earlier answers are void
         if self._rounds:
             for partner in self._partners:
                 partner.silent = partner.owes
@@ -176,7 +175,7 @@ class MirroredRoute:
         return Step(ask, self._change(), self._asked_at)
 
     def _change(self) -> RouteState | None:
-        """Return the route's state if it is another one than before."""
+        """Return the route's state if it has changed."""
         before = self.state
         if self.principal is not None:
             alone = self._partners[1 - self.principal].silent

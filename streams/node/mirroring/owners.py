@@ -1,8 +1,9 @@
-"""Whose topics the dialogs of a database live in: the instance's, or those of its mirrored pair.
+"""The owner of a database's topics: its instance, or its mirrored pair.
 
-A mirrored database has ``cmd``, ``out``, ``in``, ``ack`` and ``dialog`` of its own, named after the
-pair. Only the principal's worker consumes them, so a failover changes who does and copies nothing.
-Such a worker sees the pair's databases alone; the instance's other worker sees all the rest.
+A mirrored database has its own ``cmd``, ``out``, ``in``, ``ack`` and ``dialog``, named after the
+pair. Only the principal's worker consumes them, so a failover changes the consumer and copies
+nothing. Such a worker sees the pair's databases only; the instance's other worker sees all the
+rest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from streams.topology import Role
 def receiving_database(
     here: Instance, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the database that takes a dialog's frame where no endpoint is known (R7.2, U-13)."""
+    """Return the database for a dialog's frame without an endpoint (R7.2, U-13)."""
     home = here.with_broker_id(parties.from_broker) if inside else None
     name = None if home is None else home.name
     return locate(here, parties.to_service, parties.to_broker, name, conversation)
@@ -28,31 +29,31 @@ def receiving_database(
 def owner_of(
     catalog: CatalogView, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the mirrored database whose topics a delivered frame belongs into, if it is one."""
+    """Return the mirrored database whose topics a delivered frame is for, if any."""
     name = receiving_database(catalog.instances[instance], parties, conversation, inside=inside)
     return name if name is not None and (instance, name) in catalog.mirrors else None
 
 
 def home_of(catalog: CatalogView, instance: str, database: str | None) -> str:
-    """Return after whom a database's topics are named: its instance, or its pair."""
+    """Return the instance or pair that a database's topics are named after."""
     mirror = catalog.mirrors.get((instance, database or ""))
     return instance if mirror is None else mirror.pair
 
 
 def pairs_at(catalog: CatalogView, instance: str) -> tuple[str, ...]:
-    """Return the pairs that an instance is a partner of, whoever has the role."""
+    """Return the pairs of an instance, whatever its role."""
     return tuple(sorted({m.pair for (at, _), m in catalog.mirrors.items() if at == instance}))
 
 
 def held_epoch(catalog: CatalogView, instance: str, pair: str) -> int | None:
-    """Return the epoch under which an instance is the principal of a pair; ``None``: it is not."""
+    """Return the epoch in which an instance is the principal of a pair; ``None``: it is not."""
     ours = [m for (at, _), m in catalog.mirrors.items() if at == instance and m.pair == pair]
     held = [m.epoch for m in ours if m.role is Role.PRINCIPAL]
     return max(held, default=None)
 
 
 def narrowed(catalog: CatalogView, instance: str, pair: str | None) -> CatalogView:
-    """Return what an instance's worker of one pair sees, or (``None``) that of all the rest."""
+    """Return the catalog of an instance's worker of one pair, or (``None``) of all the rest."""
     here = catalog.instances[instance]
 
     def pair_of(database: str) -> str | None:

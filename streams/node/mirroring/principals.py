@@ -1,9 +1,8 @@
-"""Who of each mirrored pair is the principal, by what the partners say in their heartbeats.
+"""The principal of each mirrored pair, by the claims in the partners' heartbeats.
 
-A forwarder that uses a mirrored route asks both partners (``mirror``). Nothing is sent for that:
-the answer is what a partner has claimed last, as long as it is reachable. One that has claimed
-nothing yet, or is silent, owes its answer. All of it is in memory: after a restart both are asked
-again.
+A forwarder that uses a mirrored route asks both partners (``mirror``). Nothing is sent: the answer
+is a partner's last claim, as long as it is reachable. A partner without a claim, or a silent one,
+has not answered. All of it is in memory: after a restart both are asked again.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""The oldest of more is forgotten: messages from outside may name any broker id."""
+"""Beyond this the oldest is removed: messages from outside may name any broker id."""
 
 _ROUNDS = 3
-"""An answer may lead to another question: so many of them are answered at once."""
+"""An answer may lead to another question: the maximum of consecutive answers."""
 
 
 class Peers(Protocol):
@@ -34,16 +33,16 @@ class Peers(Protocol):
         """Return the version of the catalog."""
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return what an instance has claimed last; ``None``: nothing yet."""
+        """Return an instance's last claims; ``None``: none yet."""
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether an instance may be written to."""
+        """Tell whether an instance is reachable."""
 
 
 class Principals:
     """The mirrored routes that one forwarder uses (the port ``Roles``); times are epoch ms.
 
-    ``instance_at`` tells where an address leads.
+    ``instance_at`` resolves addresses.
     """
 
     def __init__(
@@ -59,15 +58,15 @@ class Principals:
         self._owed: dict[tuple[Pair, int], int] = {}
         """Questions without an answer: each partner's, with the ``as_of`` that it belongs to."""
         self._seen: dict[str, tuple[Claim, ...] | None] = {}
-        """What each partner had claimed when it was looked at last."""
+        """Each partner's claims at the last evaluation."""
         self._events: list[Event] = []
 
     def principal(
         self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
     ) -> int | None:
-        """Return the partner that gets a copy, 0 or 1; ``None``: nobody does for the time being.
+        """Return the partner for a copy, 0 or 1; ``None``: neither for the time being.
 
-        ``attempt`` above 0 says that the copy before this one was not acknowledged.
+        ``attempt`` above 0: the previous copy was not acknowledged.
         """
         route = self._routes.get(pair) or self._begun(pair)
         if attempt and route.principal is not None:
@@ -78,17 +77,17 @@ class Principals:
         return route.principal
 
     def known(self, pair: Pair) -> int | None:
-        """Return the partner that is taken for the principal now, and change nothing."""
+        """Return the assumed principal, and change nothing."""
         route = self._routes.get(pair)
         return None if route is None else route.principal
 
     @property
     def are_asked_for(self) -> bool:
-        """Tell whether any mirrored route was used: what its partners claim is looked for."""
+        """Tell whether any mirrored route was used, so that claims must be evaluated."""
         return bool(self._routes)
 
     def look(self, now: int) -> tuple[Event, ...]:
-        """Take what was claimed since; returns what is to be told (event 144)."""
+        """Evaluate new claims; return the events to report (event 144)."""
         for pair, route in self._routes.items():
             self._note(pair, route.tick(now), now)
         news = {name for name, last in self._seen.items() if self._peers.claims(name) != last}
@@ -112,7 +111,7 @@ class Principals:
         return route
 
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
-        """Answer what is asked and not answered yet, as far as somebody has claimed it.
+        """Answer open questions for which there are claims.
 
         A copy answers those of its own pair only: there may be thousands of others.
         """
@@ -123,7 +122,7 @@ class Principals:
                     self._settled(pair, partner, as_of)
 
     def _settled(self, pair: Pair, partner: int, as_of: int) -> None:
-        """Owe it no longer, unless its answer has led to another question."""
+        """Close a question, unless its answer has led to another one."""
         if self._owed.get((pair, partner)) == as_of:
             del self._owed[pair, partner]
 
@@ -135,7 +134,7 @@ class Principals:
         if not self._peers.reachable(instance):
             return False
         said = answer_in(claims or (), self._peers.catalog, instance, pair)
-        if said is None:  # looked at again: the catalog may not have been read as far as that
+        if said is None:  # evaluated again: the catalog may not have been read that far
             self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)

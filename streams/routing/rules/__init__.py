@@ -29,7 +29,7 @@ __all__ = ["RULES", "Context", "Found", "Routes", "Rule", "Rules"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The five tables together; tests pass a copy with one rule removed."""
+    """The five tables together; tests use a copy with one rule removed."""
 
     entry: tuple[Rule, ...] = ENTRY
     match: tuple[Rule, ...] = MATCH

@@ -1,4 +1,4 @@
-"""Which tier of the routes that match is used? (R5)"""
+"""CHOOSE: which tier of the matching routes is used (R5)."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ CHOOSE = (
          always("no mirrored route")),
     Rule("R5.2", _local, "LOCAL, and this instance has the service",
          always("no LOCAL route, or the service is not here")),
-    Rule("R5.3", _network, "network addresses: all of them go to the transport",
+    Rule("R5.3", _network, "network addresses: all of them are passed to the transport",
          always("no network address")),
-    Rule("R5.4", _transport, "TRANSPORT: the service's name says the address",
+    Rule("R5.4", _transport, "TRANSPORT: the service's name is the address",
          always("no TRANSPORT route")),
     Rule("R5.5", _nothing_usable, "LOCAL only, and the service is not here", always("")),
 )  # fmt: skip

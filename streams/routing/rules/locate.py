@@ -1,4 +1,4 @@
-"""LOCAL: which database of this instance? (R7)"""
+"""LOCATE: which database of this instance a LOCAL route selects (R7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _in_any_database(c: Context, routes: Routes) -> Decision:
 
 
 LOCATE = (
-    Rule("R7.1", _by_broker_id, "the broker id says which database", always("no broker id given")),
+    Rule("R7.1", _by_broker_id, "the broker id selects the database", always("no broker id given")),
     Rule("R7.2a", _in_home_database, "the database that holds the conversation has the service",
          always("the conversation's own database does not have it")),
     Rule("R7.2b", _in_any_database, "active databases of this instance that have the service",

@@ -1,4 +1,4 @@
-"""Which routes match? (M1 to M7, reference 2.2 step 3 and 4)"""
+"""MATCH: which routes match (M1 to M7, reference 2.2 step 3 and 4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _with_any_broker(c: Context, _: Routes) -> Routes:
 def _configuration(c: Context, _: Routes) -> Decision | None:
     # A pending request keeps the conversation delayed too (C-07, U-09), so it needs no test here.
     asked = c.live(c.table.named(CONFIGURATION_SERVICE))
-    # Neither may wait for an answer: by the one the question goes, by the other its end returns.
+    # Neither may wait for an answer: one sends the request, the other receives its end.
     if not asked or c.query.service in (CONFIGURATION_SERVICE, SYSTEM_SERVICE):
         return None
     return c.decide(Verdict.ASK, asked, error=Number.WAITING_FOR_CONFIGURATION)
@@ -65,14 +65,14 @@ def _miss_local(c: Context) -> str:
 
 
 MATCH = (
-    Rule("M1", _full, "these name the service and the conversation's broker id", _miss_full),
-    Rule("M2", _named, "these name the service and no broker id",
+    Rule("M1", _full, "routes that name the service and the conversation's broker id", _miss_full),
+    Rule("M2", _named, "routes that name the service without a broker id",
          lambda c: f"no unexpired route names {c.query.service} without a broker id"),
-    Rule("M3", _with_any_broker, "the dialog's hash chooses one of their broker ids",
+    Rule("M3", _with_any_broker, "the dialog's hash selects one of their broker ids",
          _miss_with_any_broker),
     Rule("M4", _configuration, "a configuration service is defined: it is asked for a route",
          always("no route to the configuration service")),
-    Rule("M5", _last_resort, "these name neither service nor broker id",
+    Rule("M5", _last_resort, "last-resort routes, which name neither service nor broker id",
          always("no unexpired last-resort route")),
     Rule("M6", _local_without_route, "a broker id is given and an active database here has the "
          "service", _miss_local),

@@ -1,4 +1,4 @@
-"""What a rule is, and what it looks at."""
+"""A rule, and its context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = Routes | Decision
 
 @dataclass(slots=True)
 class Context:
-    """What the rules look at. ``broker`` is the conversation's id, later the chosen route's."""
+    """The input of the rules. ``broker`` is the conversation's id, later the chosen route's."""
 
     instance: Instance
     query: Query
@@ -31,7 +31,7 @@ class Context:
 
     @property
     def inside(self) -> bool:
-        """Tell whether the message began in this instance."""
+        """Tell whether the message was sent from this instance."""
         return self.query.origin is Origin.INSIDE
 
     def live(self, routes: Routes) -> Routes:
@@ -44,13 +44,13 @@ class Context:
         return kept
 
     def unusable(self, otherwise: Number) -> Number:
-        """Return why a copy from outside is dropped: 28018 where its broker id is a mirror's."""
+        """Return why a copy from outside is dropped: 28018 if its broker id is a mirror's."""
         database = None if self.broker is None else self.instance.with_broker_id(self.broker)
         here = database is not None and database.is_mirror
         return Number.TARGET_IS_MIRROR if here else otherwise
 
     def refuse(self, routes: Routes, inside: Number, outside: Number) -> Decision:
-        """Delay what began here, drop what came from outside (outcome table of 2.2)."""
+        """Delay a local message, drop one from outside (outcome table of 2.2)."""
         verdict, number = (Verdict.DELAY, inside) if self.inside else (Verdict.DROP, outside)
         return self.decide(verdict, routes, error=number)
 
@@ -79,9 +79,9 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: its name in the reference, what it does, and what it says about itself.
+    """One row: its name in the reference, its effect, and its description.
 
-    ``miss`` says why the rule did not answer, or nothing where it does not concern the message.
+    ``miss`` returns why the rule did not answer, or nothing if it does not concern the message.
     """
 
     name: str
@@ -91,5 +91,5 @@ class Rule:
 
 
 def always(text: str) -> Callable[[Context], str]:
-    """Return a ``miss`` that says the same of every message."""
+    """Return a ``miss`` with a constant text."""
     return lambda _: text

@@ -1,4 +1,4 @@
-"""Network: is the address us, may we forward, or does it simply go? (R8, R6)"""
+"""SEND: loop-back, forwarding, or sending to the network (R8, R6)."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def _send(c: Context, routes: Routes) -> Decision:
 
 
 SEND = (
-    Rule("R8.1", _loops_back, "the address is this very instance: decided again as if it had come "
-         "from outside", always("the address is another instance")),
+    Rule("R8.1", _loops_back, "the address is this instance: decided again as if the message had "
+                              "arrived from outside", always("the address is another instance")),
     Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint",
-         always("begun here, or forwarding is enabled")),
+         always("sent from this instance, or forwarding is enabled")),
     Rule("STOPPED", _endpoint_is_stopped, "the instance has no started endpoint",
          always("the endpoint is started")),
     Rule("R6", _ask_partners, "mirrored: both partners are asked which one is the principal",
          always("")),
-    Rule("R8.3", _forward, "from outside: forwarded", always("the message began here")),
+    Rule("R8.3", _forward, "from outside: forwarded", always("sent from this instance")),
     Rule("R8.4", _send, "sent; the copy stays in the transmission queue until acknowledged",
          always("")),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which of all that happened is drawn: one dialog, a span of time; the rest is counted and told."""
+"""Select what is drawn: one dialog, a span of time; the rest is counted and reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Choice:
 
 
 def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
-    """Return what to call each dialog: ``d``, or ``d/3`` where the name stands for several."""
+    """Return the name of each dialog: ``d``, or ``d/3`` if the name has several."""
     return {
         conversation: name if len(conversations) == 1 else f"{name}/{number}"
         for name, conversations in run.dialogs.items()
@@ -35,7 +35,7 @@ def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
 def chosen(
     sights: Sequence[Sight], choice: Choice, names: dict[uuid.UUID, str]
 ) -> tuple[list[Sight], list[str]]:
-    """Return what is drawn, and phrases that count what is not.
+    """Return what is drawn, and phrases with the number of the rest.
 
     Raises UsageError for an unknown dialog.
     """
@@ -59,7 +59,7 @@ def chosen(
 
 
 def _near(sights: Sequence[Sight]) -> list[Sight]:
-    """Leave out what happens to instances that the dialog never meets."""
+    """Leave out events at instances that the dialog does not use."""
     met = {end[0] for s in sights if s.dialog is not None for end in s.ends}
     return [s for s in sights if s.dialog is not None or any(e[0] in met for e in s.ends)]
 
@@ -76,7 +76,7 @@ def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
     if not found:
         raise UsageError(
             f"There is no dialog '{asked}' in this run.",
-            f"Name one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
+            f"Give one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
             "conversation id.",
         )
     return found

@@ -1,4 +1,4 @@
-"""A run as a diagram: what is shown of it, who takes part, in which order, and what is left out."""
+"""Draw a run as a diagram: selection, participants, order, and what is left out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
 
 MOST_ROWS = 120
-"""A diagram of more rows nobody reads: it ends there, and says what would follow."""
+"""Maximum rows of a diagram; a longer one is cut and states how many rows follow."""
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:
-    """Return the diagram of a run that was played; raises UsageError for an unknown dialog."""
+    """Return the diagram of a played run; raise UsageError for an unknown dialog."""
     names = dialog_names(run)
     seen = sights_of(run)
     sights, left_out = chosen(seen, choice or Choice(), names)
@@ -32,6 +32,6 @@ def _rest(rows: Sequence[DiagramRow]) -> str:
     copies = sum(row.count for row in rows if row.shape.is_copy)
     others = sum(row.count for row in rows if not row.shape.is_copy)
     return (
-        f"... {copies:,} more copies and {others:,} other things from {seconds(rows[0].at)} s on: "
+        f"... {copies:,} more copies and {others:,} other events from {seconds(rows[0].at)} s on: "
         "--dialog, --from and --to show them"
     )

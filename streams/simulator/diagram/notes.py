@@ -1,4 +1,4 @@
-"""What stands over a lifeline: events of the broker, and what the scenario does to the system."""
+"""Notes over a lifeline: events of the broker, and the scenario's faults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_SQL = 120
 
 
 def event_sight(emitted: EmittedEvent) -> Sight:
-    """Return what a diagram shows for an event: a note over its instance.
+    """Return the note of an event over its instance.
 
     The first event of an initiator is its statement: BEGIN DIALOG.
     """
@@ -40,7 +40,7 @@ def event_sight(emitted: EmittedEvent) -> Sight:
 
 
 def fault_sights(step: Step) -> Iterator[Sight]:
-    """Yield what a step does to the system, unless it is an application's statement."""
+    """Yield the effect of a step on the system, unless it is a statement."""
     match step.action:
         case Crash(part, instance, up):
             of_part = "" if part is Part.INSTANCE else f"{part.value} "

@@ -1,4 +1,4 @@
-"""What a run has shown, one thing at a time: statements, copies, queues, events, faults."""
+"""Everything shown of a run: statements, copies, queues, events, faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.simulator.storage import read_command
 
 
 def sights_of(run: Simulation) -> list[Sight]:
-    """Return everything that a diagram may show, in the order of time."""
+    """Return everything that a diagram may show, in time order."""
     events = [event_sight(emitted) for emitted in run.facts.events]
     seen = [
         *(sight for step in run.scenario.steps for sight in fault_sights(step)),
@@ -34,7 +34,7 @@ def sights_of(run: Simulation) -> list[Sight]:
         ends = ((broken.instance,),) if broken.instance else tuple((n,) for n in run.instances)
         text = f"BROKEN: invariant {broken.invariant}: {broken.why}"
         shown.append(Sight(broken.at, Shape.TROUBLE, ends, text, dialog=broken.conversation))
-    return sorted(shown, key=attrgetter("at"))  # stable: of one instant, in the order from above
+    return sorted(shown, key=attrgetter("at"))  # stable: equal times keep the order from above
 
 
 def _statements(run: Simulation) -> Iterator[Sight]:
@@ -55,7 +55,7 @@ def _statements(run: Simulation) -> Iterator[Sight]:
 
 
 def _services(run: Simulation) -> dict[uuid.UUID, tuple[str, str]]:
-    """Return who began each dialog, and with which service."""
+    """Return the initiator of each dialog, with its service."""
     commands = (read_command(e) for i in run.instances.values() for e in i.topics.cmd)
     return {
         command.conversation: (command.from_service or "", command.to_service or "")

@@ -1,14 +1,14 @@
-"""Exploration: random topologies, scenarios and faults, each from one seed, judged by invariants.
+"""Exploration: random topologies, scenarios and faults, each from one seed, checked by invariants.
 
 ::
 
     tales = list(explore(first=0, count=1000))
-    explored_text(tales)                     # medians, totals, what failed
+    explored_text(tales)                     # medians, totals, failures
     failure = reduce(tale)                   # the smallest case that still breaks the invariant
     write_case(failure.small, folder, "")    # replayed by `hopline simulate FILE --seed N`
 
-A seed is drawn (``topologies``, ``scenarios``, ``faults``), played (``case``), and where it breaks
-an invariant it is made small (``shrink``) and written as files (``write``).
+A seed is drawn (``topologies``, ``scenarios``, ``faults``), played (``case``), and a failing case
+is minimized (``shrink``) and written as files (``write``).
 """
 
 from streams.simulator.explore.case import Case, Tale, draw_case, play

@@ -1,4 +1,4 @@
-"""One explored run: drawn from a seed, played, and told in numbers."""
+"""One explored run: drawn from a seed, played, and summarized."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scena
 from streams.topology import Topology
 
 FRESH = 0.05
-"""The share of a forwarder's decisions that are compared with those of a new one (6)."""
+"""Share of a forwarder's decisions that are compared with those of a new one (6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is played: a topology, a scenario, and the seed of all chance in the run."""
+    """A topology, a scenario, and the seed of all randomness in the run."""
 
     topology: Topology
     scenario: Scenario
@@ -30,7 +30,7 @@ class Case:
 
 
 class Tale(NamedTuple):
-    """What one run has shown. ``events`` are those of the virtual clock."""
+    """The result of one run. ``events`` are those of the virtual clock."""
 
     seed: int
     instances: int
@@ -50,7 +50,7 @@ def draw_case(seed: int) -> Case:
 
 
 def play(case: Case, fresh: float = FRESH) -> Tale:
-    """Run a case; a message that is lost or came twice counts as a violation, too."""
+    """Run a case; a lost or duplicated message counts as a violation, too."""
     run = Simulation(case.topology, case.scenario, case.seed, fresh=fresh)
     violation = run.play() or _unbalanced(run)
     steps = Counter(type(step.action) for step in case.scenario.steps)

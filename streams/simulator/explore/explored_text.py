@@ -1,4 +1,4 @@
-"""What an exploration has shown, as text: medians and totals, and every failure."""
+"""The result of an exploration as text: medians and totals, and every failure."""
 
 from __future__ import annotations
 

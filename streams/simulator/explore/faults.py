@@ -1,4 +1,4 @@
-"""What goes wrong in a run: links, crashes, aborts, clocks, and changes of the catalog."""
+"""Draw the faults of a run: links, crashes, aborts, clocks, and changes of the catalog."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTS = (Part.INSTANCE, Part.ENDPOINT, Part.ENDPOINT, Part.FORWARDER, Part.FORW
 def draw_faults(
     estate: DrawnEstate, chance: Chance, busy: int, limits: Limits
 ) -> tuple[list[Step], dict[str, int]]:
-    """Draw faults and changes, each with its end; and by how much each clock is off."""
+    """Draw faults and changes, each with its end; and the clock skews."""
     quarter = limits.time_to_live // 4 * MILLISECOND
     steps: list[Step] = []
     for _ in range(2 + chance.pick((1, 1, 2, 3, 5))):
@@ -47,7 +47,7 @@ def draw_faults(
 
 
 def draw_network(topology: Topology, chance: Chance, calm: int) -> Network:
-    """Draw how links behave until everything is calm."""
+    """Draw the behaviour of links until the faults end."""
 
     def link() -> Link:
         least = (1 + chance.below(20)) * MILLISECOND

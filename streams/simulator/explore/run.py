@@ -1,4 +1,4 @@
-"""Many seeds on all cores: what each has shown, in the order of the seeds, however many work."""
+"""Explore many seeds on all cores, with results in the order of the seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.simulator.explore.shrink import TRIES, shrink
 from streams.simulator.invariants import Violation
 
 _SHARE = 20
-"""So many seeds go to a process at a time."""
+"""Seeds handed to a process at a time."""
 
 
 def explore_seed(seed: int) -> Tale:
@@ -21,20 +21,20 @@ def explore_seed(seed: int) -> Tale:
 
 
 def explore(first: int, count: int, processes: int | None = None) -> Iterator[Tale]:
-    """Yield what ``count`` seeds from ``first`` on have shown, in order."""
+    """Yield the results of ``count`` seeds from ``first`` on, in order."""
     seeds = range(first, first + count)
     processes = min(processes or os.cpu_count() or 1, max(1, count // _SHARE))
     if processes == 1:
         yield from map(explore_seed, seeds)
         return
-    # "spawn" is what every platform has, and no thread of the caller's is copied half-way.
+    # "spawn" exists on every platform, and copies no running thread.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         yield from pool.imap(explore_seed, seeds, _SHARE)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A case that breaks an invariant, as drawn and as small as it could be made."""
+    """A case that breaks an invariant, as drawn and minimized."""
 
     seed: int
     violation: Violation
@@ -43,13 +43,13 @@ class Failure:
 
 
 def reduce(tale: Tale, tries: int = TRIES) -> Failure:
-    """Shrink the case of a seed that has broken an invariant."""
-    assert tale.violation is not None, "only what has failed is reduced"
+    """Minimize the case of a failing seed."""
+    assert tale.violation is not None, "only failing runs are reduced"
     number = tale.violation.invariant
     last = [tale.violation]
 
     def breaks(case: Case) -> bool:
-        found = play(case, fresh=1.0).violation  # as a replay does
+        found = play(case, fresh=1.0).violation  # like a replay
         if found is None or found.invariant != number:
             return False
         last[0] = found

@@ -1,7 +1,7 @@
-"""A random scenario for a topology: who says what, what is changed meanwhile, and what goes wrong.
+"""Draw a random scenario for a topology: dialogs, changes and faults.
 
-Everything that goes wrong is over when the quiet tail begins, and that is as long as invariant 5
-gives every dialog to finish.
+All faults are over when the quiet tail begins, and that is as long as invariant 5 allows every
+dialog to finish.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _begin(name: str, number: int, flow: Flow, contract: str, chance: Chance) ->
         contract,
         lifetime=5 + chance.below(120) if chance.happens(0.15) else None,
         group=uuid.UUID(int=1 + chance.below(2)) if chance.happens(0.1) else None,
-        # Where that one belongs to another database, BEGIN is refused: that happens, too.
+        # If that one belongs to another database, BEGIN is rejected: that happens, too.
         related=f"d{chance.below(number) + 1}" if number and chance.happens(0.1) else None,
     )
 
@@ -157,7 +157,7 @@ def _moment(chance: Chance, below: int) -> int:
 
 
 def _later(chance: Chance, at: int, busy: int) -> int:
-    """Return a moment after another one, often soon."""
+    """Return a later time, often soon after."""
     if chance.happens(0.5):
         return at + _moment(chance, SECOND)
     return at + _moment(chance, max(busy - at, SECOND))

@@ -1,7 +1,7 @@
-"""Make a failing case small: leave out and round off whatever its violation does not need.
+"""Minimize a failing case: leave out and round off whatever its violation does not need.
 
-Greedy: every proposal that still breaks the same invariant is taken, and the round begins anew,
-until nothing is left to propose or the tries are used up.
+Greedy: every proposal that still breaks the same invariant is accepted, and the round starts again,
+until no proposal is left or the tries are used up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from streams.simulator.scenario import (
 from streams.topology import Database, Instance
 
 TRIES = 1_500
-"""How many smaller cases are played at most."""
+"""Maximum number of smaller cases to play."""
 
 Breaks = Callable[[Case], bool]
 
@@ -110,7 +110,7 @@ def _with_steps(case: Case, steps: tuple[Step, ...]) -> Case:
 
 
 def _smaller_steps(case: Case) -> Iterator[Case]:
-    """Lower counts, shorten bodies, forget what a BEGIN needs not say."""
+    """Lower counts, shorten bodies, drop optional parts of BEGIN."""
     steps = case.scenario.steps
     for at, step in enumerate(steps):
         for action in _smaller(step):
@@ -153,7 +153,7 @@ def _rounder(case: Case) -> Iterator[Case]:
 
 
 def _calmer(case: Case) -> Iterator[Case]:
-    """Take settings of the run back to what is usual, one at a time."""
+    """Reset the run's settings to defaults, one at a time."""
     scenario, usual = case.scenario, Scenario()
 
     def settle(**changes: object) -> Case:
@@ -187,7 +187,7 @@ def _calmer_networks(network: Network) -> Iterator[Network]:
 
 
 def _fewer_parts(case: Case) -> Iterator[Case]:
-    """Leave out instances, databases and routes that nothing names any more."""
+    """Leave out instances, databases and routes that are not used any more."""
     instances, used = case.topology.instances, _used(case.scenario)
 
     def having(rest: dict[str, Instance]) -> Case:
@@ -215,7 +215,7 @@ def _fewer_routes(instance: Instance) -> Iterator[Instance]:
 
 
 def _without_routes(database: Database) -> Iterator[Database]:
-    """Yield the database with one route less; those that stay are numbered anew, as in a file."""
+    """Return the database with one route less; the others are renumbered, as in a file."""
     for route in database.routes[1:]:
         rest = [r for r in database.routes if r is not route]
         numbered = tuple(replace(r, route_id=n) for n, r in enumerate(rest, 1))
@@ -225,7 +225,7 @@ def _without_routes(database: Database) -> Iterator[Database]:
 
 
 def _used(scenario: Scenario) -> set[str]:
-    """Return the instances and databases that steps, applications and settings name."""
+    """Return the instances and databases used by steps, applications and settings."""
     used: set[str] = {*scenario.skew, *scenario.memory}
     for links in scenario.network.links:
         used.update(links)

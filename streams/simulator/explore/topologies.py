@@ -1,8 +1,7 @@
-"""A random topology: who begins dialogs, who answers them, and the paths between the two.
+"""Draw a random topology: initiators, targets, and the paths between them.
 
-Most of what is drawn works, since nothing is learned from messages that never arrive; some of it
-is what goes wrong in estates: a return route that is missing or stale, several targets, an address
-that leads nowhere.
+Most of it works, since messages that never arrive test nothing; some of it has typical errors of
+estates: a missing or stale return route, several targets, an address that leads nowhere.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _TRANSPORTS = (*[Transport.FAILOVER] * 3, Transport.ALL, Transport.SEEDED)
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A database that has a service, on one end of dialogs."""
+    """A database with a service, on one end of dialogs."""
 
     instance: str
     database: str
@@ -48,7 +47,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """From a service that begins dialogs to one that may live in several databases."""
+    """From an initiator service to one that may be in several databases."""
 
     source: Home
     to: str
@@ -57,7 +56,7 @@ class Flow:
 
 @dataclass(slots=True)
 class DrawnEstate:
-    """What was drawn; ``partners`` are the instances of a mirrored pair, if there is one."""
+    """The drawn estate; ``partners`` are the instances of a mirrored pair, if there is one."""
 
     topology: Topology
     flows: tuple[Flow, ...]
@@ -73,7 +72,7 @@ class DrawnEstate:
 
 @dataclass(slots=True)
 class _Draft:
-    """Tables that grow while paths are drawn: routes by (instance, database)."""
+    """Tables under construction: routes by (instance, database)."""
 
     chance: Chance
     instances: tuple[str, ...]
@@ -91,7 +90,7 @@ class _Draft:
             table.append(made)
 
     def address(self, instance: str) -> str:
-        """Return an address at which an instance is reached."""
+        """Return an address of an instance."""
         listener = self.listeners.get(instance)
         direct = f"tcp://{instance}:4022"
         return listener if listener and self.chance.happens(0.5) else direct

@@ -1,6 +1,6 @@
-"""A topology as the text of its ``topology.yaml``: what :func:`streams.topology.load` reads again.
+"""Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-Writes what explored topologies have; bindings, schemas and clusters are not among it.
+It writes what explored topologies have; not bindings, schemas and clusters.
 """
 
 from __future__ import annotations

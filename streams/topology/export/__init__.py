@@ -1,7 +1,7 @@
-"""A topology as T-SQL that imports to the same one, and that a server would take.
+"""Export a topology as T-SQL that a server accepts, and that imports to the same topology.
 
-What T-SQL has no words for is a comment at its place and a :class:`LeftOut`; a folder carries it in
-its ``topology.yaml``.
+What T-SQL cannot express is a comment at its place and a :class:`LeftOut`; a folder has it in its
+``topology.yaml``.
 """
 
 from streams.topology.export.explicit import explicit_instance

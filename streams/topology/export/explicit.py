@@ -1,4 +1,4 @@
-"""Say of an instance what a real server must be told and a topology may leave unsaid."""
+"""Make defaults of a topology explicit, as a real server needs them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from streams.topology.model import Endpoint, Instance
 from streams.topology.objects import Database
 
 ENDPOINT = "ServiceBrokerEndpoint"
-"""The name of an endpoint that has none."""
+"""Name of an endpoint that has none."""
 
 
 def explicit_instance(instance: Instance) -> Instance:
-    """Return an instance whose endpoint has a name and a port, and whose queues are declared.
+    """Return an instance with a named endpoint and port, and all queues declared.
 
-    It means the same. Exported and imported again, an instance is this one.
+    It is equivalent, and the result of exporting and importing an instance.
     """
     return replace(
         instance,

@@ -1,4 +1,4 @@
-"""A whole topology as a folder: a script for each instance, and what T-SQL has no words for."""
+"""Export a topology as a folder: a script per instance, and the rest as YAML."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _LISTED: Mapping[type, str] = {Priority: "priorities", Binding: "bindings", Gran
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The texts of the files by their names, and what neither T-SQL nor YAML says."""
+    """The texts of the files by name, and what neither T-SQL nor YAML can express."""
 
     files: Mapping[str, str]
     lost: tuple[LeftOut, ...]
 
 
 def export_folder(topology: Topology, now: float) -> Folder:
-    """Return a folder that loads as the topology; a LIFETIME is what is left at ``now``."""
+    """Return a folder that loads as the topology; a LIFETIME is the rest at ``now``."""
     names = _file_names(topology.instances)
     scripts = {name: instance_script(i, now) for name, i in topology.instances.items()}
     beside = replace(
@@ -58,7 +58,7 @@ def export_folder(topology: Topology, now: float) -> Folder:
 
 
 def _file_names(instances: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each instance that every file system takes."""
+    """Return a portable file name for each instance."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in instances:
@@ -72,7 +72,7 @@ def _file_names(instances: Iterable[str]) -> dict[str, str]:
 
 
 def _beside(instance: Instance, script: Script) -> Instance:
-    """Return an instance without what its script says."""
+    """Return an instance without what its script contains."""
     databases = {n: _remainder(instance, d, script) for n, d in instance.databases.items()}
     kept = {
         name: d
@@ -89,10 +89,10 @@ def _beside(instance: Instance, script: Script) -> Instance:
 
 
 def _remainder(instance: Instance, database: Database, script: Script) -> Database:
-    """Return a database as it is created, with what the script leaves out of it."""
+    """Return a database as created, with what the script leaves out."""
     subject = f"{instance.name}/{database.name}"
     created = empty_database(instance.name, database.name)
-    # Kafka's consumer group and partitions are no clause of a queue; CREATE QUEUE leaves them.
+    # A consumer group and partitions are not clauses of a queue; CREATE QUEUE leaves them.
     declared = explicit_database(database).queues.values()
     kafkas = (q for q in declared if q.group is not None or q.partitions != 1)
     fields: dict[str, Any] = {

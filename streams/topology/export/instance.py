@@ -1,4 +1,4 @@
-"""A database or an instance as T-SQL that makes it again on a server of its own."""
+"""Export a database or an instance as T-SQL that recreates it on another server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYSTEM = frozenset({MSDB, "master", "model", "tempdb"})
 
 
 def database_script(instance: Instance, database: Database, now: float) -> Script:
-    """Return what makes the content of a database that is there; ``now`` in epoch seconds."""
+    """Return the script for the content of an existing database; ``now`` in epoch seconds."""
     script = Script(f"{instance.name}/{database.name}")
     _about(script)
     _database(script, instance, explicit_database(database), now)
@@ -24,7 +24,7 @@ def database_script(instance: Instance, database: Database, now: float) -> Scrip
 
 
 def instance_script(instance: Instance, now: float) -> Script:
-    """Return what makes an instance's databases, their content, and its endpoint."""
+    """Return the script for an instance's databases, their content, and its endpoint."""
     whole = explicit_instance(instance)
     script = Script(instance.name)
     _about(script)
@@ -50,7 +50,7 @@ def _about(script: Script) -> None:
 
 
 def _addresses(script: Script, instance: Instance) -> None:
-    """Say what the rest of the estate knows of an instance, and the instance does not."""
+    """Add comments with an instance's addresses, which T-SQL cannot set."""
     for what, value in (
         ("address", instance.stated_address or ""),
         ("aliases", ", ".join(instance.aliases)),
@@ -63,7 +63,7 @@ def _addresses(script: Script, instance: Instance) -> None:
 
 
 def _system_database(script: Script, instance: Instance, database: Database, now: float) -> None:
-    """Write what is in a database that is always there, if anything is."""
+    """Write the content of a database that always exists, if any."""
     before = len(script.lines)
     _database(script, instance, database, now)
     if len(script.lines) == before + 2:  # USE and GO
@@ -85,7 +85,7 @@ def _database(script: Script, instance: Instance, database: Database, now: float
 
 def _identity(script: Script, instance: Instance, database: Database) -> None:
     if database.broker_id != default_broker_id(instance.name, database.name):
-        script.note("broker id", f"{database.broker_id}; a server gives another one")
+        script.note("broker id", f"{database.broker_id}; a server assigns another one")
     if database.mirror is not None:
         mirror = database.mirror
         script.note("mirrored pair", f"{mirror.pair}, as its {mirror.role.value}")

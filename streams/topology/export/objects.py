@@ -1,6 +1,6 @@
-"""Message types, contracts, queues, services, priorities: in the order in which they need others.
+"""Write message types, contracts, queues, services, priorities: in order of dependency.
 
-An object that T-SQL has no words for is left out, with the reason.
+An object that T-SQL cannot express is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SYSTEM = "every database has one of this name"
 
 
 def write_objects(script: Script, database: Database) -> None:
-    """Write everything that dialogs are made of, but for routes and what secures them."""
+    """Write all objects of dialogs, except for routes and security."""
     _schemas(script, database)
     for message_type in database.message_types.values():
         _message_type(script, message_type)
@@ -40,7 +40,7 @@ def write_objects(script: Script, database: Database) -> None:
 
 
 def _schemas(script: Script, database: Database) -> None:
-    """Create the schemas that own something, then the XML schema collections."""
+    """Create the schemas that own an object, then the XML schema collections."""
     split = (split_name(name) for name in (*database.schemas, *database.queues))
     for schema in dict.fromkeys(s for s, _ in filter(None, split) if s.casefold() != "dbo"):
         create = literal(f"CREATE SCHEMA {bracket(schema)}")
@@ -97,8 +97,8 @@ def _queue(script: Script, q: Queue) -> None:
     if q.partitions != 1:
         script.note(f"queue {q.name}", f"its topic has {q.partitions} partitions, which is Kafka's")
     if q.activation is not None:
-        script.comment("the procedure must be there before")
-        guess = "its procedure's user: EXECUTE AS OWNER is a guess"
+        script.comment("the procedure must exist before")
+        guess = "its procedure's user is unknown: EXECUTE AS OWNER is assumed"
         script.note(f"queue {q.name}", guess, lost=True)
 
 
@@ -118,21 +118,21 @@ def _settings(q: Queue) -> list[str]:
 
 
 def _dotted(name: str) -> str:
-    """Return a procedure's name; it is kept as its parts, joined by points."""
+    """Return a procedure's name from its dotted parts."""
     parts = name.split(".")
     return ".".join(map(bracket, parts)) if all(parts) and len(parts) < 4 else bracket(name)
 
 
 def _service(script: Script, s: Service) -> None:
     if split_name(s.queue) is None:
-        script.leave_out(f"service {s.name}", "its queue cannot be named", s)
+        script.leave_out(f"service {s.name}", "its queue has no valid name", s)
         return
     contracts = f" ({', '.join(map(bracket, s.contracts))})" if s.contracts else ""
     script.add(f"CREATE SERVICE {bracket(s.name)} ON QUEUE {owned(s.queue)}{contracts};")
 
 
 def write_priorities(script: Script, database: Database) -> None:
-    """Write broker priorities; of two with the same criteria the engine takes the first."""
+    """Write broker priorities; of two with the same criteria the engine accepts the first."""
     seen: dict[tuple[str | None, ...], str] = {}
     for p in database.priorities:
         first = seen.setdefault((p.contract, p.local_service, p.remote_service), p.name)

@@ -21,9 +21,9 @@ def literal(text: str) -> str:
 
 
 def split_name(text: str) -> tuple[str, str] | None:
-    """Return schema and name of what a schema owns; ``None`` where the text has other parts.
+    """Return schema and name of a schema-owned object; ``None`` if the text has other parts.
 
-    The inverse of :func:`streams.topology.queue_name`; ``dbo`` may be written or not.
+    The inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
     """
     parts: list[str] = []
     at = 0
@@ -41,19 +41,19 @@ def split_name(text: str) -> tuple[str, str] | None:
 
 
 def canonical(text: str) -> str:
-    """Return the name that T-SQL makes of one that a schema owns."""
+    """Return the canonical T-SQL name of a schema-owned object."""
     split = split_name(text)
     return text if split is None else queue_name(*split)
 
 
 def owned(text: str) -> str:
-    """Return the name of what a schema owns, with its schema."""
+    """Return the name of a schema-owned object, with its schema."""
     schema, name = split_name(text) or ("dbo", text)
     return f"{bracket(schema)}.{bracket(name)}"
 
 
 def day(seconds: float) -> str | None:
-    """Return an instant as a date that no setting of the server reads otherwise; ``None`` if none.
+    """Return an instant as a date independent of server settings; ``None`` if impossible.
 
     ``seconds`` since the epoch, UTC.
     """

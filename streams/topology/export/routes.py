@@ -1,4 +1,4 @@
-"""Routes: AutoCreatedLocal put right first, then the others in their order."""
+"""Write routes: AutoCreatedLocal first, then the others in order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CREATED = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
 def write_routes(
     script: Script, database: Database, now: float, present: tuple[Route, ...]
 ) -> None:
-    """Write every route that the engine takes and that has not expired by ``now``.
+    """Write every valid route that has not expired by ``now``.
 
-    ``present``: what a database of this name is created with. LIFETIME is what is left at ``now``,
-    rounded up to whole seconds.
+    ``present``: routes that a new database has. LIFETIME is the rest at ``now``, rounded up to
+    seconds.
     """
     routes = database.routes
     if present:
@@ -42,7 +42,7 @@ def write_routes(
 
 
 def _created(script: Script, routes: tuple[Route, ...], now: float) -> tuple[Route, ...]:
-    """Put right what the database was created with, and return the routes that remain."""
+    """Alter or drop created routes as needed, and return the remaining routes."""
     first = routes[0] if routes else None
     kept = first is not None and (first.name, first.route_id) == (AUTO_CREATED_LOCAL, 1)
     if first is None or not kept or _refusal(first, now) is not None:
@@ -61,7 +61,7 @@ def _refusal(route: Route, now: float, *, taken: bool = False) -> str | None:
     if found:
         return "; ".join(map(_breach_text, found))
     if route.expires is not None and route.expires <= now:
-        return f"it expired {_instant(route.expires)}, and routes to nothing"
+        return f"it expired {_instant(route.expires)}and has no effect"
     return None
 
 
@@ -87,7 +87,7 @@ def _with(script: Script, route: Route, now: float) -> tuple[str, ...]:
 
 def _lifetime(script: Script, route: Route, left: float) -> int:
     if left > LIFETIME_MAX:
-        script.note(f"route {route.name}", "it expires later than LIFETIME can say", lost=True)
+        script.note(f"route {route.name}", "it expires later than LIFETIME allows", lost=True)
         return LIFETIME_MAX
     return ceil(left)
 

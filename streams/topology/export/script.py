@@ -1,4 +1,4 @@
-"""A script while it is written: its lines, and what it has to leave out."""
+"""A script under construction: its lines, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Item = MessageType | Contract | Queue | Service | Route | Priority | Binding | C
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that the script does not say, and why.
+    """An object that the script leaves out, and why.
 
-    ``item`` is an object that ``topology.yaml`` can say instead; ``lost`` where it can neither.
+    ``item`` is an object that ``topology.yaml`` can express instead; ``lost`` if neither can.
     """
 
     subject: str
@@ -56,26 +56,26 @@ class Script:
         self._batch = True
 
     def comment(self, text: str) -> None:
-        """Add a comment: one line, whatever the names in it hold."""
+        """Add a comment: one line, whatever its names contain."""
         self.lines.append("-- " + " ".join(text.split()))
 
     def go(self) -> None:
-        """End a batch, unless there is no statement in it."""
+        """End a batch, unless it is empty."""
         if self._batch:
             self.lines.append("GO")
             self._batch = False
 
     def use(self, database: str) -> None:
-        """Go to a database."""
+        """Switch to a database."""
         self.add(f"USE {bracket(database)};")
         self.go()
 
     def leave_out(self, what: str, why: str, item: Item | None = None) -> None:
-        """Say that an object is not created; without ``item`` it is lost."""
+        """Record that an object is not created; without ``item`` it is lost."""
         self.comment(f"left out: {what}: {why}")
         self.left.append(LeftOut(self.subject, what, why, item, lost=item is None))
 
     def note(self, what: str, why: str, *, lost: bool = False) -> None:
-        """Say something that T-SQL has no words for."""
+        """Add a comment for something that T-SQL cannot express."""
         self.comment(f"{what}: {why}")
         self.left.append(LeftOut(self.subject, what, why, lost=lost))

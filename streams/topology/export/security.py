@@ -17,7 +17,7 @@ _PERMISSION = re.compile(r"[A-Z]+( [A-Z]+)*")
 
 
 def write_security(script: Script, database: Database) -> None:
-    """Write what secures the dialogs of a database; its users are made where there are none."""
+    """Write the security of a database's dialogs; create missing users."""
     named = (
         *(c.user for c in database.certificates.values()),
         *(b.user for b in database.bindings),
@@ -49,10 +49,10 @@ def _certificate(script: Script, c: Certificate) -> None:
     dates = {"START_DATE": c.starts, "EXPIRY_DATE": c.expires}
     given = {word: day(at) for word, at in dates.items() if at is not None}
     if c.subject is None and not given:
-        script.comment("the certificate's file is a guess")
+        script.comment("the certificate's file name is assumed")
         script.add(f"{create} FROM FILE = {literal(c.name + '.cer')};")
     elif c.subject is None or None in given.values():
-        why = "its dates cannot be said" if c.subject else "its dates are known, its subject is not"
+        why = "its dates cannot be expressed" if c.subject else "its subject is unknown"
         script.leave_out(f"certificate {c.name}", why, c)
     else:
         clauses = [f"SUBJECT = {literal(c.subject)}", *(f"{w} = {d}" for w, d in given.items())]
@@ -62,7 +62,7 @@ def _certificate(script: Script, c: Certificate) -> None:
 def write_grant(script: Script, g: Grant) -> None:
     """Write GRANT or DENY of a permission on a service or an endpoint."""
     if not _PERMISSION.fullmatch(g.permission):
-        script.leave_out(f"permission {g.permission} on {g.name}", "it is none of T-SQL's", g)
+        script.leave_out(f"permission {g.permission} on {g.name}", "it is not valid in T-SQL", g)
         return
     verb = "DENY" if g.denied else "GRANT"
     on = f"{g.securable.name}::{bracket(g.name)}"
@@ -70,7 +70,7 @@ def write_grant(script: Script, g: Grant) -> None:
 
 
 def write_endpoint(script: Script, instance: Instance) -> None:
-    """Write the endpoint and the permissions on it; logins must be there before."""
+    """Write the endpoint and the permissions on it; logins must exist before."""
     e = instance.endpoint
     script.add(
         f"CREATE ENDPOINT {bracket(e.name or '')}",
@@ -79,12 +79,12 @@ def write_endpoint(script: Script, instance: Instance) -> None:
         f"    FOR SERVICE_BROKER ({', '.join(_options(script, e))});",
     )
     if e.transport is not Transport.FAILOVER:
-        script.note("endpoint", f"its transport is {e.transport.value}, which is Hopline's")
+        script.note("endpoint", f"its transport is {e.transport.value}, a Hopline setting")
     if e.hide_path:
-        script.note("endpoint", "it hides the path into another Kafka cluster, which is Hopline's")
+        script.note("endpoint", "it hides the path into another Kafka cluster, a Hopline setting")
     script.go()
     if instance.grants:
-        script.comment("the logins must be there before")
+        script.comment("the logins must exist before")
     for grant in instance.grants:
         write_grant(script, grant)
     script.go()
@@ -103,7 +103,7 @@ def _options(script: Script, e: Endpoint) -> list[str]:
 
 
 def _words(script: Script, words: tuple[str, ...]) -> str:
-    """Return the words of a clause; what is no word, such as a certificate's name, in brackets."""
+    """Return the words of a clause; other texts, such as a certificate's name, in brackets."""
     named = [n and words[n - 1] == "CERTIFICATE" for n in range(len(words))]
     return " ".join(
         bracket(word) if by or not _WORD.fullmatch(word) else word

@@ -1,4 +1,4 @@
-"""Made-up estates, from a seed: as large as somebody asks for, healthy or with planted defects."""
+"""Generate estates from a seed: of any size, healthy or with planted defects."""
 
 from streams.topology.generate.defects import KINDS, Defect
 from streams.topology.generate.estate import GeneratedEstate, Wish, generate_estate

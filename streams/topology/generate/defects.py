@@ -1,7 +1,7 @@
-"""What goes wrong in real estates, planted one at a time and written down.
+"""Plant typical defects of real estates, and record them.
 
-Each kind is a row: the finding that it must lead to, which flows it can befall, and what it does.
-No two defects touch the same instance, so that none hides another.
+Each kind is a row: the resulting finding, the flows that it fits, and the change. No two defects
+touch the same instance, so that none hides another.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LONG_AGO = 1_577_836_800.0  # 2020-01-01T00:00:00Z
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One planted defect: the finding's code, and where it shows.
+    """One planted defect: the finding's code, and its place.
 
-    ``subject`` is ``instance/database`` or an instance; ``routes`` are those that are wrong, or
-    that are no longer there. ``sender`` and ``to`` name a flow that suffers.
+    ``subject`` is ``instance/database`` or an instance; ``routes`` are the wrong or removed ones.
+    ``sender`` and ``to`` are an affected flow.
     """
 
     code: str
@@ -44,7 +44,7 @@ Planted = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DefectKind:
-    """A row of the table; ``fits`` tells which flows it can befall."""
+    """A row of the table; ``fits`` tells which flows it can affect."""
 
     code: str
     name: str
@@ -54,7 +54,7 @@ class DefectKind:
 
 
 def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) -> tuple[Defect, ...]:
-    """Plant so many defects, every kind in its turn; raise UsageError where there is no room."""
+    """Plant so many defects, each kind in turn; raise UsageError if there is no room."""
     found: list[Defect] = []
     used: set[str] = set()
     idle = 0
@@ -71,7 +71,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
     if len(found) < number:
         raise UsageError(
             f"The estate has room for {counted(len(found), 'defect')} only.",
-            "Ask for fewer defects, or for more instances and routes.",
+            "Use fewer defects, or more instances and routes.",
         )
     return tuple(found)
 
@@ -142,7 +142,7 @@ def _missing_return_route(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _loop(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Let the two gateways before the target send to each other."""
+    """Make the two gateways before the target send to each other."""
     gateways = flow.tiers[-1]
     names = []
     for here, there in zip(gateways, reversed(gateways), strict=True):
@@ -176,7 +176,7 @@ def _duplicate_route(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _expired_route(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Let one of the routes to two gateways expire; the other one still leads there."""
+    """Expire one of the routes to two gateways; the other one remains."""
     return _change(draft, _outbound(flow)[:1], lambda r: replace(r, expires=_LONG_AGO))
 
 
@@ -185,7 +185,7 @@ def _several_targets(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _missing_contract(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Drop what the target accepts from the initiator's database."""
+    """Remove the target's contracts from the initiator's database."""
     [home] = flow.offer.homes
     accepted = draft.database(home.table).services[flow.offer.service].contracts
     for name in accepted:

@@ -1,4 +1,4 @@
-"""An estate while it grows: instances, and the routes that are in their tables."""
+"""A mutable estate: instances, and their routing tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PORTS = (4022, 4022, 4022, 4022, 4022, 4022, 4023, 5022)
 
 
 class Draft:
-    """Instances that can be changed; ``routes`` counts those that somebody created."""
+    """Mutable instances; ``routes`` counts the created routes."""
 
     def __init__(self, layout: Layout, chance: Chance) -> None:
         self.instances: dict[str, InstanceDraft] = {}
@@ -40,7 +40,7 @@ class Draft:
 
     @property
     def routes(self) -> int:
-        """Return how many routes there are beside AutoCreatedLocal."""
+        """Return the number of routes besides AutoCreatedLocal."""
         return len(self.names)
 
     def _add(self, name: str, endpoint: Endpoint) -> None:
@@ -48,29 +48,29 @@ class Draft:
         self.instances[name] = InstanceDraft(base)
 
     def database(self, table: Table) -> DatabaseDraft:
-        """Return a database, made where there is none yet."""
+        """Return a database, created on demand."""
         return self.instances[table[0]].ensure(table[1])
 
     def route(self, table: Table, name: str) -> Route:
-        """Return a route that is there."""
+        """Return an existing route."""
         found = self.database(table).route(name)
         assert found is not None, f"{table} has {name}"
         return found
 
     def route_of(self, row: RouteDraft) -> Route:
-        """Return the route that a row became."""
+        """Return the route of a row."""
         return self.route(row.table, self.names[row])
 
     def address(self, instance: str) -> str:
-        """Return where an instance listens."""
+        """Return an instance's address."""
         return str(self.instances[instance].base.address)
 
     def missing(self, flow: Flow) -> int:
-        """Return how many routes a flow needs that are not there."""
+        """Return the number of missing routes of a flow."""
         return sum(row not in self.names for row in flow.rows)
 
     def add(self, flow: Flow) -> None:
-        """Create what a flow needs: routes, services, contracts, message types."""
+        """Create everything that a flow needs: routes, services, contracts, message types."""
         for row in flow.rows:
             if row not in self.names:
                 self._create(row)
@@ -103,12 +103,12 @@ class Draft:
         database.services[home.service] = Service(home.service, queue, contracts)
 
     def build(self, expect: tuple[Expectation, ...]) -> Topology:
-        """Return the estate as it is now."""
+        """Return the current estate."""
         built: Mapping[str, Instance] = {n: d.build() for n, d in self.instances.items()}
         return Topology(built, expect=expect)
 
     def set_endpoint(self, instance: str, endpoint: Endpoint) -> None:
-        """Change how an instance is reached."""
+        """Change an instance's endpoint."""
         draft = self.instances[instance]
         draft.base = replace(draft.base, endpoint=endpoint)
 
@@ -121,7 +121,7 @@ def _objects(offer: Offer) -> tuple[tuple[MessageType, ...], Contract]:
 
 
 def expectations(flows: tuple[Flow, ...]) -> tuple[Expectation, ...]:
-    """Return what the estate's owner relies on: some of its flows, by every home."""
+    """Return expectations for some of the flows, by every home."""
     return tuple(
         Expectation(
             "/".join((*flow.sender.table, flow.sender.service)), flow.offer.service, "ok",

@@ -1,8 +1,8 @@
-"""Grow an estate flow by flow until it has the routes that somebody asked for.
+"""Grow an estate flow by flow up to the requested number of routes.
 
-Applications talk to services of their own region directly or through its gateways, to those of
-other regions over gateways and hubs. Every path has its return path, and what is planted is written
-down, so that a checker can be held to it.
+Applications send to services of their own region directly or through its gateways, to those of
+other regions over gateways and hubs. Every path has its return path, and planted defects are
+recorded, so that a checker can be tested.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RECENT = 200
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to generate. Raises UsageError where it cannot be."""
+    """What to generate. Raises UsageError if it is impossible."""
 
     instances: int = 500
     routes: int = 5_000
@@ -46,14 +46,14 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "An estate has an instance at least, and no number below 0 of anything else.",
+                "An estate has at least one instance and no negative numbers.",
                 "Give --instances of at least 1; --routes and --defects may be 0.",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedEstate:
-    """The topology, the flows for which it was made, and what is wrong with it on purpose."""
+    """The topology, its flows, and its planted defects."""
 
     topology: Topology
     flows: tuple[Flow, ...]
@@ -63,8 +63,8 @@ class GeneratedEstate:
 def generate_estate(wish: Wish) -> GeneratedEstate:
     """Return an estate with exactly so many instances, routes and defects.
 
-    The routes do not count AutoCreatedLocal, and are counted before anything is planted. Raise
-    UsageError where there is no room for all of the defects.
+    The routes do not include AutoCreatedLocal, and are counted before planting. Raise UsageError if
+    there is no room for all defects.
     """
     chance = Chance(wish.seed)
     layout = lay_out(wish.instances)
@@ -75,7 +75,7 @@ def generate_estate(wish: Wish) -> GeneratedEstate:
 
 
 class _Growth:
-    """Draws flows: applications in turn, services by preference for those that are used."""
+    """Draw flows: applications in turn, services preferably used ones."""
 
     def __init__(self, layout: Layout, chance: Chance, draft: Draft) -> None:
         self._layout = layout
@@ -108,7 +108,7 @@ class _Growth:
         return tuple(self._flows)
 
     def _furnish(self, number: int, region: str, server: str, at: int) -> None:
-        """Give a server an application, a service's database, or both like the first one."""
+        """Add an application, a service's database, or both to a server."""
         domain = self._chance.pick(_DOMAINS)
         both = at == 0 or self._chance.once_in(5)
         if both or at % 2 == 0:
@@ -137,7 +137,7 @@ class _Growth:
         return self._new(number, self._homes(number))
 
     def _homes(self, region: int) -> tuple[Table, ...]:
-        """Return the databases of a new service: two or three of one region where balanced."""
+        """Return the databases of a new service: two or three of one region if balanced."""
         stores = self._stores[region]
         first = self._chance.below(len(stores))
         wanted = self._chance.pick((1, 1, 1, 2, 2, 3))
@@ -154,13 +154,13 @@ class _Growth:
         return replace(offer, homes=tuple(homes))
 
     def _beside(self, region: int) -> Offer:
-        """Return a new service in the region's first server, which has an application as well."""
+        """Return a new service in the region's first server, which also has an application."""
         return self._new(region, (self._stores[region][0],))
 
     # --- How its messages travel -----------------------------------------------------------------
 
     def _flow(self, region: int, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return the flow, or nothing where there is one already or a home is too near."""
+        """Return the flow, or nothing if it exists already or a home is too near."""
         if (app.table, offer.service) in self._known:
             return None
         if any(home.table[0] == app.table[0] for home in offer.homes):
@@ -169,7 +169,7 @@ class _Growth:
         return Flow(app, offer, path_kind, tiers, rows_between(app, offer, tiers))
 
     def _local(self, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return a flow within an instance: by a route of its own, or by AutoCreatedLocal."""
+        """Return a flow within an instance: by its own route, or by AutoCreatedLocal."""
         if len(offer.homes) > 1:
             return None
         here, [home] = app.table[0], offer.homes

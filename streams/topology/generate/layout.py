@@ -1,17 +1,17 @@
-"""Which instances an estate has: hubs, and regions of servers behind two gateways each."""
+"""The instances of an estate: hubs, and regions of servers behind two gateways each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 SMALLEST, LARGEST = 8, 26
-"""A single region has gateways from so many instances on, and no region more than so many."""
+"""Minimum instances for a region with gateways, and maximum instances of a region."""
 _PLACES = ("North", "South", "East", "West", "Central", "Coast", "Lakes", "Hills")
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Servers that reach each other directly, and others by way of their gateways."""
+    """Servers that reach each other directly, and others through their gateways."""
 
     name: str
     gateways: tuple[str, ...]
@@ -27,7 +27,7 @@ class Layout:
 
 
 def lay_out(instances: int) -> Layout:
-    """Spread so many instances over regions: two hubs for several regions, two gateways each."""
+    """Distribute instances over regions: two hubs for several regions, two gateways each."""
     if instances < SMALLEST:
         return Layout((), (_region("North", instances, 0),))
     if instances <= LARGEST:

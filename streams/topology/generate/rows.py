@@ -11,7 +11,7 @@ from streams.topology.model import MSDB
 Table = tuple[str, str]
 """An instance and one of its databases."""
 Tiers = tuple[tuple[str, ...], ...]
-"""The forwarders on a path: the message passes one instance of each tier."""
+"""The forwarders on a path: a message passes one instance of each tier."""
 
 
 @dataclass(frozen=True, slots=True)

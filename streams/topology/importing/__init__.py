@@ -1,4 +1,4 @@
-"""Turn what people have of an estate into a topology's folder, and say what was made of it.
+"""Convert scripts and snapshots into a topology's folder, and report the result.
 
 The steps: :mod:`arguments` reads the options, :mod:`folder` writes the files, :mod:`report` reports
 what was understood. The only part of ``topology`` that writes files.

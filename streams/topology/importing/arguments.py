@@ -1,4 +1,4 @@
-"""What an argument of ``hopline import`` means: which instances, and which files say them."""
+"""The arguments of ``hopline import``: instances and their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's ho
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of one instance; ``name``: its relative path in the folder that is made."""
+    """A file of one instance; ``name``: its relative path in the output folder."""
 
     path: Path
     name: Path
@@ -23,9 +23,9 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An instance and its scripts, in the order in which they are applied.
+    """An instance and its scripts, in order.
 
-    ``snapshot``: the files of what a live server said, which come before the scripts.
+    ``snapshot``: the files of a live server's snapshot, which come before the scripts.
     """
 
     instance: str
@@ -34,9 +34,9 @@ class Imported:
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
-    """Return the instances that arguments mean; one that is named again gets more scripts.
+    """Return the instances of the arguments; a repeated one gets more scripts.
 
-    Raise UsageError for what is not there or is no file to read.
+    Raise UsageError for missing or unreadable files.
     """
     found: dict[str, Imported] = {}
     for argument in arguments:
@@ -49,13 +49,13 @@ def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
 
 def _both(known: Imported, more: Imported) -> Imported:
     if known.snapshot and more.snapshot:
-        raise UsageError(f"{known.instance} has two snapshots.", "Name the one that is meant.")
+        raise UsageError(f"{known.instance} has two snapshots.", "Give one of them.")
     scripts = (*known.scripts, *more.scripts)
     return Imported(known.instance, scripts, known.snapshot or more.snapshot)
 
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
-    """Read NAME=PATH, or a folder by itself; a path that exists may hold an equals sign."""
+    """Parse NAME=PATH, or a folder by itself; an existing path may contain an equals sign."""
     if _exists(Path(argument)):
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
@@ -74,9 +74,9 @@ def _exists(path: Path) -> bool:
 
 
 def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
-    """Return one instance for each script or snapshot of a folder, and for each folder in it."""
+    """Return one instance for each script, snapshot or folder in a folder."""
     if not path.is_dir():
-        raise UsageError(f"No instance is named for {argument}.", _FORM)
+        raise UsageError(f"The instance name of {argument} is missing.", _FORM)
     found = [
         Imported(source.stem if source.is_file() else source.resolve().name, (), _snapshot(source))
         for source in sources_at(path)
@@ -88,12 +88,12 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
         elif _is_script(entry):
             found.append(Imported(entry.stem, (SourceFile(entry, Path(entry.name)),)))
     if not found:
-        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} has no scripts.", f"Scripts end in {SCRIPT}.")
     return tuple(found)
 
 
 def _named(name: str, path: Path) -> Imported:
-    """Return what a path says about one instance; each kind of source is a row."""
+    """Return one instance from a path; each kind of source is a row."""
     if not _exists(path):
         raise UsageError(f"There is no file {path}.", _FORM)
     if len(sources_at(path)) == 1:
@@ -113,7 +113,7 @@ def _of_file(path: Path) -> tuple[SourceFile, ...]:
 
 
 def _of_folder(path: Path) -> tuple[SourceFile, ...]:
-    """Return every script of a folder and of those in it, in the order of their names."""
+    """Return every script of a folder and its subfolders, by name."""
     scripts = sorted(entry for entry in path.rglob("*") if _is_script(entry))
     return tuple(SourceFile(script, script.relative_to(path)) for script in scripts)
 
@@ -121,7 +121,7 @@ def _of_folder(path: Path) -> tuple[SourceFile, ...]:
 def _scripts_of_folder(path: Path) -> tuple[SourceFile, ...]:
     scripts = _of_folder(path)
     if not scripts:
-        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} has no scripts.", f"Scripts end in {SCRIPT}.")
     return scripts
 
 

@@ -1,4 +1,4 @@
-"""The folder that an import makes: ``topology.yaml`` and the scripts, byte by byte as they were."""
+"""The output folder of an import: ``topology.yaml`` and byte-identical scripts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 
 
 def write_folder(output: Path, imported: Iterable[Imported], database: str | None = None) -> None:
-    """Write the topology of some instances; ``database``: where scripts without USE begin.
+    """Write the topology of some instances; ``database``: the default for scripts without USE.
 
-    ``topology.yaml`` comes last, so that a folder without it tells of an import that failed.
+    ``topology.yaml`` is written last, so that a folder without it shows a failed import.
     """
     instances: dict[str, Any] = {}
     taken: set[str] = set()
@@ -44,7 +44,7 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
             instances[one.instance]["snapshot"] = (
                 next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
             )
-    # Everything is read before anything is written: the output may be where a script lies.
+    # Everything is read before anything is written: the output may be the scripts' folder.
     for name, data in contents.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,12 +61,12 @@ def _instance(scripts: list[str], database: str | None) -> dict[str, Any]:
 
 
 def _safe(name: str) -> str:
-    """Return a name that any file system takes."""
+    """Return a portable file name."""
     return _UNSAFE.sub("_", name).strip(". ") or "_"
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name, or one with a number behind it, that differs from others by more than case."""
+    """Return a name, with a number if needed, that is unique without case."""
     stem, dot, suffix = name.rpartition(".")
     if not stem or "/" in suffix:
         stem, dot, suffix = name, "", ""

@@ -1,4 +1,4 @@
-"""What an import made of the scripts: understood, skipped, unresolved, not understood."""
+"""The result of an import: understood, skipped, unresolved, not understood."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from streams.topology.validate import NOT_UNDERSTOOD
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Everything that is to be said; places are those of the copies in ``output``.
+    """The report; places are those of the copies in ``output``.
 
-    ``understood``: instance > kind > how many. ``unresolved``: what may concern dialogs but is not
-    settled by the text. ``findings``: what is wrong with it, as ``hopline check`` tells later.
+    ``understood``: instance > kind > number. ``unresolved``: statements that may concern dialogs
+    but depend on run-time values. ``findings``: as ``hopline check`` reports them later.
     """
 
     output: Path
@@ -32,23 +32,23 @@ class ImportReport:
 
     @property
     def not_understood(self) -> tuple[Finding, ...]:
-        """Return the statements that are of a known kind and could not be read."""
+        """Return the statements of a known kind that could not be parsed."""
         return tuple(f for f in self.findings if f.message.startswith(NOT_UNDERSTOOD))
 
     @property
     def good(self) -> bool:
-        """Tell whether everything that may concern dialogs was understood, and there was any."""
+        """Tell whether there were statements about dialogs, and all were understood."""
         return bool(self.total()) and not self.not_understood and not self.unresolved
 
     def total(self) -> Counter[str]:
-        """Return how many of each kind were understood, over all instances."""
+        """Return the total of each kind, over all instances."""
         total: Counter[str] = Counter()
         for kinds in self.understood.values():
             total.update(kinds)
         return total
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report with every place in it."""
+        """Return the report with every place."""
         return {
             "output": str(self.output),
             "scripts": [{"file": f, "encoding": e} for f, e in self.encodings.items()],
@@ -75,7 +75,7 @@ def _place(s: Skipped) -> dict[str, Any]:
 
 
 def report_of(output: Path, topology: Topology, notes: Notes) -> ImportReport:
-    """Return what reading the imported folder said."""
+    """Return the report of loading the imported folder."""
     understood: dict[str, dict[str, int]] = {name: {} for name in topology.instances}
     for (instance, kind), count in sorted(notes.understood.items()):
         understood[instance][kind] = count

@@ -1,4 +1,4 @@
-"""The report of an import on one screen: counts, and of everything long the beginning."""
+"""The report of an import on one screen: counts, with long lists shortened."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _lines(report: ImportReport) -> Iterator[str]:
         yield f"  note: {remark.message}, {_times(remark.count)}, first at {place}"
     if len(report.remarks) > _ROWS:
         yield f"  and {counted(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
-    if report.total():  # else nothing is there to be checked
+    if report.total():  # otherwise there is nothing to check
         yield f"Next: hopline check {report.output}"
 
 
@@ -99,7 +99,7 @@ def _wrong(report: ImportReport) -> Iterator[str]:
         yield f"  and {len(bad) - _ROWS:,} more; {_MORE}"
     others = len(report.findings) - len(bad)
     if others:
-        yield f"wrong or without effect: {counted(others, 'statement')}; hopline check says why"
+        yield f"wrong or without effect: {counted(others, 'statement')}; hopline check explains why"
 
 
 def _places(report: ImportReport, found: Sequence[Skipped]) -> str:

@@ -1,7 +1,7 @@
-"""Snapshots of live servers: the script that takes one, and reading it.
+"""Snapshots of live servers: the script that takes one, and its reader.
 
-:func:`load_snapshot` reads what :func:`json_script` or :func:`csv_script` wrote, into a topology
-whose objects know their file and line, and what each instance was doing (:class:`LiveInstance`).
+:func:`load_snapshot` reads the output of :func:`json_script` or :func:`csv_script` into a topology
+whose objects have their file and line, with each instance's state (:class:`LiveInstance`).
 """
 
 from streams.topology.snapshot.files import (

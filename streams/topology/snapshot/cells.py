@@ -14,7 +14,7 @@ from streams.topology.snapshot.views import CellType
 _NULLS = frozenset({"", "null", "\\n"})
 _TRUE, _FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
-"""The years 1 to 9999 in epoch seconds."""
+"""The years 1 to 9999, in epoch seconds."""
 _FORMS = (
     "%b %d %Y %I:%M%p",  # SQL Server's default text form
     "%b %d %Y %I:%M:%S:%f%p",
@@ -28,13 +28,13 @@ _FORMS = (
     "%d/%m/%Y %H:%M:%S",
     "%d/%m/%Y %H:%M",
 )
-"""Tried in this order after ISO 8601: 03/04/2026 is the 4th of March."""
+"""Formats tried in this order after ISO 8601: 03/04/2026 is 4 March."""
 
 
 def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
-    """Return a cell's value; raise ValueError, in words, for what is none of its kind.
+    """Return a cell's value; raise ValueError, with the reason, for an invalid one.
 
-    Times become epoch seconds; ``offset_minutes`` is what the server's clock is ahead of UTC.
+    Times become epoch seconds; ``offset_minutes`` is the server's UTC offset.
     """
     if raw is None or (isinstance(raw, str) and raw.strip().casefold() in _NULLS):
         return None
@@ -50,7 +50,7 @@ def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can hold and no output can."""
+    """Replace halves of surrogate pairs, which JSON can contain and no output can."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -60,13 +60,13 @@ def _int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"'{_short(text)}' is no whole number") from None
+        raise ValueError(f"'{_short(text)}' is not an integer") from None
 
 
 def _bit(text: str) -> bool:
     folded = text.casefold()
     if folded not in _TRUE | _FALSE:
-        raise ValueError(f"'{_short(text)}' is no bit: 0, 1, true or false")
+        raise ValueError(f"'{_short(text)}' is not a bit: 0, 1, true or false")
     return folded in _TRUE
 
 
@@ -74,13 +74,13 @@ def _guid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise ValueError(f"'{_short(text)}' is no GUID") from None
+        raise ValueError(f"'{_short(text)}' is not a GUID") from None
 
 
 def _time(text: str) -> float:
     moment = _iso(text) or _other(" ".join(text.split()))
     if moment is None:
-        raise ValueError(f"'{_short(text)}' is no date and time")
+        raise ValueError(f"'{_short(text)}' is not a date and time")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:

@@ -24,15 +24,15 @@ def view_of(path: Path) -> str | None:
 
 
 def database_of(path: Path) -> str | None:
-    """Return the database that a file name says, for rows without ``database_name``."""
+    """Return the database in a file name, for rows without ``database_name``."""
     before = path.stem.rpartition(".")[0]
     return before.removesuffix(".sys") if before.casefold() not in ("", "sys") else None
 
 
 def read_csv(path: Path, into: Rows) -> None:
-    """Read a file into an instance's rows; what is wrong with a line is a finding."""
+    """Read a file into an instance's rows; an invalid line is a finding."""
     view = view_of(path)
-    assert view is not None, "only files that are named after a view are read"
+    assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
         return  # taken once more with the next database
     try:
@@ -40,7 +40,7 @@ def read_csv(path: Path, into: Rows) -> None:
             into.add(raw)
     except csv.Error as error:
         into.note(
-            f"{view}: {error}", "Save the result as CSV once more.", Source(str(path)),
+            f"{view}: {error}", "Save the result as CSV again.", Source(str(path)),
             Severity.ERROR,
         )  # fmt: skip
 
@@ -60,7 +60,7 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
     header = [name.strip().casefold() for name in next(reader)]
     if not known.intersection(header):
         into.note(
-            f"the first line of {path.name} names no column of {view}",
+            f"the first line of {path.name} has no column of {view}",
             "Save the result with its column headers.", Source(str(path), first + 1, 1),
             Severity.ERROR,
         )  # fmt: skip
@@ -90,6 +90,6 @@ def _delimiter(header: str, known: set[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Tell whether a line says nothing: empty, sqlcmd's rule of dashes, its count of rows."""
+    """Tell whether a line is empty, sqlcmd's rule of dashes, or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (text.startswith("(") and text.endswith(")") and len(cells) == 1)

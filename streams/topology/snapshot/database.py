@@ -42,7 +42,7 @@ _VALIDATIONS = {
 def build_database(
     rows: Rows, row: ViewRow | None, name: str, instance: str, mirror: Mirror | None
 ) -> Database:
-    """Return a database; ``row`` is its row of sys.databases, if the snapshot has one."""
+    """Return a database; ``row`` is its row of sys.databases, if there is one."""
     reader = _Reader(rows, name, names_of(rows, name), f"{instance}/{name}")
     source = Source() if row is None else row.source
     blank = empty_database(instance, name, source)
@@ -209,7 +209,7 @@ class _Reader:
 def grant(
     row: ViewRow, securable: Securable, objects: Mapping[int, str], principals: Mapping[int, str]
 ) -> Grant | None:
-    """Return what a row of a permissions view grants; ``None`` where its object has no name."""
+    """Return the grant of a row of a permissions view; ``None`` if its object has no name."""
     name = objects.get(row["major_id"])
     principal = principals.get(row["grantee_principal_id"])
     if name is None or principal is None:
@@ -219,7 +219,7 @@ def grant(
 
 
 def built_in(name: str) -> bool:
-    """Tell whether an object comes with the server: the model has it itself, or nobody needs it."""
+    """Tell whether an object comes with the server: the model has it, or does not need it."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

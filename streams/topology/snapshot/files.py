@@ -33,9 +33,9 @@ def load_snapshot(path: Path) -> Snapshot:
     found = sources_at(path)
     if not found:
         raise UsageError(
-            f"{path} is no snapshot." if path.is_file() else f"There is no snapshot at {path}.",
-            "Name what the T-SQL of `hopline diagnose --script json` wrote, or a folder of it; a "
-            "CSV is named after its view.",
+            f"{path} is not a snapshot." if path.is_file() else f"There is no snapshot at {path}.",
+            "Give the output of the T-SQL of `hopline diagnose --script json`, or a folder of "
+            "it; a CSV file is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}
@@ -51,24 +51,24 @@ def load_snapshot(path: Path) -> Snapshot:
 
 
 def read_instance(path: Path, name: str | None = None) -> Snapshot:
-    """Read one instance's snapshot under the name by which its routes know it, if one is given."""
+    """Read one instance's snapshot, under the name that its routes use, if given."""
     found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
-        raise UsageError(f"There is {many} at {path}.", "Name the file or folder of one instance.")
+        raise UsageError(f"There is {many} at {path}.", "Give the file or folder of one instance.")
     instance, state, rows = _read(found[0], name)
     topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
     return Snapshot(topology, {instance.name: state})
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files of which the snapshots at a path consist."""
+    """Return the files of the snapshots at a path."""
     found = (((s,) if s.is_file() else _csvs(s)) for s in sources_at(path))
     return tuple(file for files in found for file in files)
 
 
 def over(stated: Instance, seen: Instance) -> Instance:
-    """Return an instance as a snapshot saw it, with what a topology states and no view holds."""
+    """Return an instance from a snapshot, with what only a topology can define."""
     return replace(
         seen,
         name=stated.name,
@@ -103,7 +103,7 @@ def _read_file(file: Path, rows: Rows) -> None:
 
 
 def _complete(rows: Rows, source: Path) -> None:
-    """Note what the snapshot lacks without which nothing can be said."""
+    """Report missing views without which nothing can be concluded."""
     for view in NEEDED:
         if view not in rows.present:
             rows.note(
@@ -119,14 +119,14 @@ def _complete(rows: Rows, source: Path) -> None:
 
 def _twice(name: str, source: Path) -> Finding:
     return ddl_finding(
-        f"{source} is a second snapshot of {name}, and is not read",
+        f"{source} is a second snapshot of {name} and is ignored",
         "Keep one snapshot of each instance.", name, Source(str(source)),
         severity=Severity.WARNING,
     )  # fmt: skip
 
 
 def sources_at(path: Path) -> tuple[Path, ...]:
-    """Return the documents and the folders of CSVs that are at a path or right below it.
+    """Return the documents and the folders of CSVs at a path or directly below.
 
     Each is the snapshot of one instance.
     """

@@ -1,7 +1,7 @@
-"""Let a route's fully qualified host name lead to the server that has its first label.
+"""Resolve a route's fully qualified host name to the server with its first label.
 
-No view holds a server's own DNS name; routes are mostly written with it. What is taken for what is
-told, and only where one server can be meant.
+No view has a server's own DNS name, but most routes use it. Each assumption is reported, and made
+only if it is unique.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.topology.validate import ddl_finding
 
 
 def with_full_names(topology: Topology) -> Topology:
-    """Return a topology whose instances are known by the full names that its routes use."""
+    """Return a topology whose instances have the full names in its routes as aliases."""
     leads = directory(topology)
     more: dict[str, dict[str, Finding]] = {}
     for route, address in _addresses(topology.instances.values()):
@@ -48,7 +48,7 @@ def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]
 
 
 def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
-    """Return the servers of a host's first label; of several instances, those with the port."""
+    """Return the servers with a host's first label; of several instances, those with the port."""
     label = host.split(".")[0]
     found = [i for i in topology.instances.values() if label in _labels(i)]
     return found if len(found) < 2 else [i for i in found if i.address.port == port]
@@ -60,7 +60,7 @@ def _labels(instance: Instance) -> set[str]:
 
 def _finding(route: Route, address: Address, instance: Instance) -> Finding:
     return ddl_finding(
-        f"route {route.name}: {address.host} is taken for {instance.name}",
+        f"route {route.name}: {address.host} is assumed to be {instance.name}",
         "If it is another server, take its snapshot as well or rename the instance.",
         instance.name,
         route.source,

@@ -35,7 +35,7 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _HADR_ROLES = {1: Role.PRINCIPAL, 2: Role.MIRROR}
 _NOT_READ = frozenset({"master", "model", "tempdb"})
-"""Databases that become part of a topology only if they have services or dialogs of their own."""
+"""Databases imported only if they have services or dialogs of their own."""
 
 
 def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
@@ -62,13 +62,13 @@ def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
 
 
 def name_of(rows: Rows, fallback: str) -> str:
-    """Return an instance's name as the server reports it, else the name of its file or folder."""
+    """Return an instance's name from the server, else from its file or folder."""
     names = (row["server_name"] for row in rows.of("server"))
     return next((str(name) for name in names if name), fallback)
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the databases: of sys.databases, and those of which any view has rows."""
+    """Return the databases: of sys.databases, and those with rows in any view."""
     found: dict[str, str] = {}
     for row in rows.of("databases"):
         if str(row["name"]).casefold() not in _NOT_READ:
@@ -92,7 +92,7 @@ def _endpoint(rows: Rows) -> Endpoint:
     if "service_broker_endpoints" not in rows.present:
         return Endpoint()
     found = rows.of("service_broker_endpoints")
-    if not found:  # nothing can enter or leave an instance without one (9666, 9748)
+    if not found:  # without one nothing can enter or leave an instance (9666, 9748)
         return Endpoint(EndpointState.STOPPED)
     row = found[0]
     ports = {r["endpoint_id"]: r["port"] for r in rows.of("tcp_endpoints")}
@@ -121,14 +121,14 @@ def _aliases(rows: Rows, name: str) -> tuple[str, ...]:
 
 
 def _listeners(rows: Rows, endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the groups' listeners with the broker's port: a route names that one (7.4)."""
+    """Return the groups' listeners with the broker's port, as in routes (7.4)."""
     port = f":{endpoint.port}" if endpoint.port else ""
     rows_ = rows.of("availability_group_listeners")
     return tuple(dict.fromkeys(f"tcp://{row['dns_name']}{port}" for row in rows_))
 
 
 def _mirrors(rows: Rows) -> dict[str, Mirror]:
-    """Return which part each database plays: of a mirrored pair, or of an availability group."""
+    """Return each database's role in a mirrored pair or availability group."""
     names = {r["database_id"]: str(r["name"]) for r in rows.of("databases")}
     found: dict[str, Mirror] = {}
     for row in rows.of("database_mirroring"):

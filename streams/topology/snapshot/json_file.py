@@ -1,8 +1,8 @@
-"""Rows from the JSON document that the shipped query script makes of one instance.
+"""Read the JSON document that the query script produces for one instance.
 
-The document is found inside whatever stands around it (the script's XML, a header, a count of
-rows), and a line break that sqlcmd put into the middle of it is taken out. Its arrays are walked
-row by row, so that a row keeps its line and column.
+The document is found inside surrounding text (the script's XML, a header, a row count), and line
+breaks inserted by sqlcmd are removed. Its arrays are read row by row, so that a row keeps its line
+and column.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from streams.topology.snapshot.text_file import read_lines
 from streams.topology.snapshot.views import VIEWS, CellType
 
 MARK = "hopline_snapshot"
-"""The key by which a document is known for one; its value is the version of the form."""
+"""The key that identifies the document; its value is the format version."""
 _INSIDE = "in_database"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _REMEDY = (
-    "If the file ends in the middle, its output was cut: run sqlcmd with -y 0, or save the "
-    "result's one cell from SSMS."
+    "If the file is truncated: run sqlcmd with -y 0, or save the single result cell from SSMS."
 )
 
 
@@ -68,19 +67,19 @@ def _read_view(document: _Document, view: str, at: int, database: str | None, in
     for element in document.elements(at):
         cells = document.value(element)
         if not isinstance(cells, dict):
-            raise document.error(element, f"a row of {view} is no object")
+            raise document.error(element, f"a row of {view} is not an object")
         if database is not None:
             cells.setdefault(DATABASE, database)
         into.add(RawRow(view, cells, document.source(element)))
 
 
 class _Document:
-    """A JSON text that is walked by positions."""
+    """A JSON text with positions."""
 
     def __init__(self, path: Path) -> None:
         self._file = str(path)
-        # FOR JSON escapes every line break of a name: one that stands in the text as it is was put
-        # there by the tool that wrote the file, between tokens or within one.
+        # FOR JSON escapes every line break of a name: a literal one was inserted by the tool that
+        # wrote the file, between tokens or within one.
         lines = read_lines(path)
         self._text = "".join(lines)
         self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]
@@ -126,7 +125,7 @@ class _Document:
         try:
             return _DECODER.raw_decode(self._text, at)
         except json.JSONDecodeError as error:
-            raise self.error(error.pos, f"this is no JSON: {error.msg}") from None
+            raise self.error(error.pos, f"invalid JSON: {error.msg}") from None
         except RecursionError:
             raise self.error(at, "the document is nested too deeply") from None
         except ValueError:
@@ -134,7 +133,7 @@ class _Document:
 
     def _skip(self, at: int) -> int:
         found = _SPACE.match(self._text, at)
-        assert found is not None, "the pattern matches nothing, too"
+        assert found is not None, "the pattern also matches the empty string"
         return found.end()
 
     def source(self, at: int) -> Source:

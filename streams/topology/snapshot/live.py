@@ -1,4 +1,4 @@
-"""Build what an instance was doing from the rows of its DMVs."""
+"""Build an instance's live state from the rows of its DMVs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TIMES = (
 
 
 def build_live(rows: Rows, instance: Instance) -> LiveInstance:
-    """Return what an instance was doing."""
+    """Return an instance's live state."""
     names = {d: names_of(rows, d) for d in (*instance.databases, instance.msdb.name)}
     by_fold = {name.casefold(): found for name, found in names.items()}
     return LiveInstance(
@@ -51,7 +51,7 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
 
 
 def _taken_at(rows: Rows) -> float | None:
-    """Return the instant that the server reports, else the latest one of any row."""
+    """Return the time that the server reports, else the latest of any row."""
     reported = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
     seen = [row[column] for view, column in _TIMES for row in rows.of(view)]
     times = reported or [time for time in seen if time is not None]
@@ -71,8 +71,8 @@ def _endpoints(rows: Rows, names: Mapping[str, Names]) -> Iterator[ConversationE
         state = _STATES.get(row["state"].strip().upper())
         if state is None:
             rows.note(
-                f"conversation_endpoints.state: '{row['state']}' is no state of a dialog",
-                f"It is one of {', '.join(_STATES)}.", row.source, Severity.WARNING,
+                f"conversation_endpoints.state: '{row['state']}' is not a dialog state",
+                f"Valid states: {', '.join(_STATES)}.", row.source, Severity.WARNING,
             )  # fmt: skip
             continue
         inside = names.get(str(row[DATABASE]).casefold(), Names())

@@ -1,4 +1,4 @@
-"""The names behind the numbers by which a database's views refer to one another."""
+"""Resolve the ids by which a database's views refer to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_SCHEMA = "dbo"
 
 @dataclass(slots=True)
 class Names:
-    """Names by number, a table for each kind of object."""
+    """Names by id, a table for each kind of object."""
 
     queues: dict[int, str] = field(default_factory=dict)
     services: dict[int, str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Names:
     principals: dict[int, str] = field(default_factory=dict)
 
     def contract(self, number: int | None) -> str | None:
-        """Return a contract's name; ``None`` for a NULL and for a number that no row has."""
+        """Return a contract's name; ``None`` for NULL and unknown ids."""
         return None if number is None else self.contracts.get(number)
 
     def service(self, number: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""An instance's rows as they were read: by view, typed, each with its place in a file."""
+"""An instance's rows by view, typed, each with its place in a file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.views import VIEWS, CellType, Scope, View
 
 DATABASE = "database_name"
-"""The column that says of which database a row is."""
-_FARTHEST = 16 * 60  # no clock of the world is farther from UTC, in minutes
+"""The column that names the database of a row."""
+_FARTHEST = 16 * 60  # the largest UTC offset of the world, in minutes
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row before its cells are read; ``place`` tells where the cell of a column stands."""
+    """A row with raw cells; ``place`` returns the place of a column's cell."""
 
     view: str
     cells: Mapping[str, object]
@@ -31,7 +31,7 @@ class RawRow:
 
 @dataclass(frozen=True, slots=True)
 class ViewRow:
-    """A row of a view: its cells by column, ``None`` for NULL and for what is not there."""
+    """A row of a view: its cells by column, ``None`` for NULL and missing columns."""
 
     cells: Mapping[str, Any]
     source: Source
@@ -48,14 +48,14 @@ class ViewRow:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of one instance. ``present``: the views that are there, be they empty."""
+    """All rows of one instance. ``present``: the available views, even if empty."""
 
     subject: str
     views: dict[str, list[ViewRow]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
-    """Databases that could not be asked, with the server's words."""
+    """Databases that could not be queried, with the server's message."""
     offset_minutes: int = 0
 
     def of(self, view: str) -> list[ViewRow]:
@@ -68,11 +68,11 @@ class Rows:
         return (row for row in self.of(view) if (row.database or "").casefold() == folded)
 
     def note(self, message: str, remedy: str, at: Source, severity: Severity) -> None:
-        """Add a finding about how the snapshot is written."""
+        """Add a finding about the snapshot's format."""
         self.findings.append(finding_at("TA-20", severity, message, remedy, self.subject, at))
 
     def add(self, raw: RawRow) -> None:
-        """Read a row's cells and keep it; what is wrong with it becomes a finding."""
+        """Convert a row's cells and keep it; errors become findings."""
         view = VIEWS[raw.view]
         cells = dict(self._read(view, raw))
         lost = [name for name in view.key if cells.get(name) is None]
@@ -80,8 +80,8 @@ class Rows:
             lost.append(DATABASE)
         if lost:
             self.note(
-                f"a row of {view.name} is left out: it has no {', '.join(lost)}",
-                f"Take the view again with the column {lost[0]}.",
+                f"a row of {view.name} is ignored: it has no {', '.join(lost)}",
+                f"Export the view again with the column {lost[0]}.",
                 raw.source,
                 Severity.WARNING,
             )
@@ -102,7 +102,7 @@ class Rows:
             except ValueError as error:
                 self.note(
                     f"{view.name}.{column}: {error}",
-                    f"The cell holds a {kind.value}; it is read as NULL.",
+                    f"The cell has a {kind.value}; it is read as NULL.",
                     raw.place(column),
                     Severity.WARNING,
                 )

@@ -1,4 +1,4 @@
-"""The T-SQL that takes a snapshot: made of the table of views, and reading only."""
+"""Generate the T-SQL that takes a snapshot, read-only, from the table of views."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.topology.snapshot.rows import DATABASE
 from streams.topology.snapshot.views import VIEWS, Scope, View
 
 ROWS = 10_000
-"""How many rows of a large view are taken from each database unless somebody edits the script."""
+"""Default maximum rows of a large view per database; can be edited in the script."""
 _LARGE = {"transmission_queue": "enqueue_time", "conversation_endpoints": "lifetime"}
 _COUNTED = """\
 (SELECT c.view_name, c.row_count
@@ -29,12 +29,12 @@ _JSON = """\
   Needs VIEW SERVER STATE and VIEW ANY DEFINITION, and access to the databases; sysadmin has all.
 
   sqlcmd:  sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
-  SSMS:    run it with results to grid, click on the one cell, save what opens as SERVER.json
+  SSMS:    run it with results to grid, click the single cell, save the document as SERVER.json
   Then:    hopline diagnose SERVER.json          (or a folder with the files of several instances)
 */
 SET NOCOUNT ON;
 SET LOCK_TIMEOUT 10000;
-SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;  -- queues are busy: wait for nobody
+SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;  -- queues are busy: take no locks
 
 DECLARE @rows bigint = {rows};  -- of the large views, from each database; all rows are counted
 
@@ -56,7 +56,7 @@ BEGIN
   BEGIN TRY
     EXEC @execute @query, N'@rows bigint, @json nvarchar(max) OUTPUT', @rows, @json OUTPUT;
   END TRY
-  BEGIN CATCH  -- a secondary that may not be read, say
+  BEGIN CATCH  -- such as a secondary that is not readable
     SET @json = (SELECT @name AS database_name, ERROR_MESSAGE() AS error FOR JSON PATH);
   END CATCH;
   SET @inside = ISNULL(@inside + N',', N'') + SUBSTRING(@json, 2, LEN(@json) - 2);
@@ -82,8 +82,8 @@ _CSV = """\
     md SERVER
     sqlcmd -S SERVER -E -d DATABASE -i snapshot.csv.sql -W -s "<tab>" -u -v prefix=SERVER/DATABASE.
 
-  where <tab> is the tab character. A view that the server does not have yet (availability groups
-  before 2012, say) is an error that sqlcmd tells and an empty file.
+  where <tab> is the tab character. A view that the server does not have (availability groups
+  before 2012) is an error in sqlcmd and an empty file.
   From SSMS: run one SELECT, save its grid as CSV with headers, named after the view: routes.csv.
 */
 SET NOCOUNT ON;
@@ -93,7 +93,7 @@ GO
 
 
 def json_script() -> str:
-    """Return the script that makes one JSON document of an instance."""
+    """Return the script that produces one JSON document per instance."""
     server = _subqueries(Scope.INSTANCE)
     inside = [*_subqueries(Scope.DATABASE), _COUNTED]
     return _JSON.format(

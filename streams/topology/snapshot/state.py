@@ -1,6 +1,6 @@
-"""What a server's views say about its dialogs at the instant of the snapshot, as values.
+"""The state of a server's dialogs at the time of the snapshot, as values.
 
-Times are epoch seconds, UTC; ``None`` stands for NULL and for what the snapshot does not have.
+Times are epoch seconds, UTC; ``None`` means NULL or missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DialogState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """A row of ``sys.transmission_queue``: a message that nobody has acknowledged."""
+    """A row of ``sys.transmission_queue``: an unacknowledged message."""
 
     database: str
     handle: uuid.UUID
@@ -68,7 +68,7 @@ class ConversationEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ForwardedMessage:
-    """A row of ``sys.dm_broker_forwarded_messages``: a copy on its way through this instance."""
+    """A row of ``sys.dm_broker_forwarded_messages``: a copy in transit through this instance."""
 
     conversation: uuid.UUID
     initiator: bool = True
@@ -84,7 +84,7 @@ class ForwardedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A row of ``sys.dm_broker_connections``; the view does not say with whom it is."""
+    """A row of ``sys.dm_broker_connections``, which does not have the other side."""
 
     state: int
     login_state: int | None = None
@@ -98,7 +98,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class QueueMonitor:
-    """A row of ``sys.dm_broker_queue_monitors``: how a queue with activation is watched."""
+    """A row of ``sys.dm_broker_queue_monitors``: the monitor of a queue with activation."""
 
     database: str
     queue: str
@@ -108,13 +108,12 @@ class QueueMonitor:
 
 @dataclass(frozen=True, slots=True)
 class LiveInstance:
-    """What one instance was doing.
+    """The live state of one instance.
 
     ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
-    ``texts``: the server's own wording of message numbers, by number, in its languages. ``cut``:
-    how many rows a view has, by database and view, where the snapshot holds fewer. ``closed``:
-    why a database can take part in no dialog, by name: read-only, single-user, offline. ``rows``:
-    how many were read of each view.
+    ``texts``: the server's own message texts, by number, in its languages. ``cut``: the real row
+    count of truncated views, by database and view. ``closed``: why a database cannot have dialogs,
+    by name: read-only, single-user, offline. ``rows``: the number of rows read per view.
     """
 
     name: str
@@ -135,9 +134,9 @@ class LiveInstance:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Live servers: their topology, and what each was doing; ``live`` is by instance name.
+    """Live servers: their topology and state; ``live`` is by instance name.
 
-    What is wrong with the files is among the topology's findings.
+    Errors of the files are among the topology's findings.
     """
 
     topology: Topology

@@ -1,4 +1,4 @@
-"""The lines of a file, in whichever encoding it was saved."""
+"""Read the lines of a file in any encoding."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a snapshot holds: the catalog views and DMVs, and the columns of them that are read.
+"""The catalog views and DMVs of a snapshot, and the columns that are read.
 
 Columns have the views' own names. Four views are Hopline's: ``server`` (who, when), ``row_counts``
-(of views that were cut short), ``queue_depths`` and, from sys.dm_exec_connections, the instance's
-own addresses. The scripts that take a snapshot select exactly these columns.
+(of truncated views), ``queue_depths`` and, from sys.dm_exec_connections, the instance's own
+addresses. The scripts select exactly these columns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class CellType(Enum):
-    """What a cell holds; times are read as UTC, ``LOCAL`` ones as the server's own clock."""
+    """The type of a cell; times are read as UTC, ``LOCAL`` ones in the server's time zone."""
 
     TEXT = "text"
     INT = "number"
@@ -24,7 +24,7 @@ class CellType(Enum):
 
 
 class Scope(Enum):
-    """Whether a view has its rows once for the instance, or in each database."""
+    """Whether a view has rows per instance, or per database."""
 
     INSTANCE = "instance"
     DATABASE = "database"
@@ -32,10 +32,10 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One view; a row without its ``key`` columns says nothing and is a finding.
+    """One view; a row without its ``key`` columns is a finding.
 
-    ``source`` is what to select from, ``where`` and ``expressions`` how, where the view's name and
-    its columns do not say it already.
+    ``source`` is what to select from, ``where`` and ``expressions`` how, if the view's name and
+    columns are not sufficient.
     """
 
     name: str
@@ -69,7 +69,7 @@ STATUS_NUMBERS = (
     28028, 28029, 28030, 28031, 28034, 28035, 28036, 28037, 28038, 28045, 28047, 28048, 28050,
     28051, 28054, 28072, 28073, 28075, 28080, 28090,
 )  # fmt: skip
-"""What can stand in transmission_status (reference 4.6)."""
+"""Possible values of transmission_status (reference 4.6)."""
 
 _SERVER = Scope.INSTANCE
 _INSIDE = Scope.DATABASE
@@ -79,7 +79,7 @@ _STATUS_TEXTS = (
     "l.msglangid FROM sys.syslanguages AS l JOIN sys.configurations AS c ON "
     "CONVERT(int, c.value_in_use) = l.langid WHERE c.configuration_id = 124))"
 )
-"""The server's texts for transmission_status: in English and in its default language."""
+"""The server's texts for transmission_status, in English and in its default language."""
 
 _ROWS = (
     _view(
@@ -229,9 +229,9 @@ _ROWS = (
 )  # fmt: skip
 
 VIEWS: Mapping[str, View] = {view.name: view for view in _ROWS}
-"""By name, without ``sys.``; those of the instance first."""
+"""By name without ``sys.``; those of the instance first."""
 
 NEEDED = ("databases", "routes", "services")
-"""Without these a snapshot says nothing about where a message goes."""
+"""Views without which a snapshot cannot tell where a message goes."""
 OPTIONAL = frozenset({"row_counts", "messages", "dm_exec_connections", "xml_schema_collections"})
-"""What nobody misses: they only make other answers finer."""
+"""Optional views: they only refine answers."""

@@ -1,7 +1,7 @@
-"""T-SQL as far as it concerns routing and dialogs: tokens, statements, and what they change.
+"""Parse T-SQL that concerns routing and dialogs: tokens, statements, and their effects.
 
-The steps of a script: :mod:`lexer` cuts it into batches of tokens, :mod:`walk` goes through a batch
-statement by statement, :mod:`table` says which are understood, :mod:`apply` what they change.
+The steps: :mod:`lexer` splits a script into batches of tokens, :mod:`walk` reads a batch statement
+by statement, :mod:`table` has the supported statements, :mod:`apply` their effects.
 """
 
 from streams.topology.tsql.apply import apply_script

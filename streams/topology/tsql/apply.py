@@ -1,4 +1,4 @@
-"""What each statement changes. What the engine would refuse is left out and becomes a finding."""
+"""Apply statements. What the engine would reject is left out and becomes a finding."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def apply_script(
     notes: Notes,
     reading: Reading = Reading.STRICT,
 ) -> None:
-    """Apply a script to an instance, beginning in ``database``; ``now`` starts every LIFETIME.
+    """Apply a script to an instance, starting in ``database``; ``now`` starts every LIFETIME.
 
-    Strict reading raises InputError where an understood statement is wrong or no database is
-    selected; as-found reading raises nothing and notes it.
+    Strict reading raises InputError if a supported statement is invalid or no database is selected;
+    as-found reading raises nothing and notes it.
     """
     script = Script(instance, database, file, now, notes)
     lexer = Lexer(text, file, reading)

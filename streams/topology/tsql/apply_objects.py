@@ -1,4 +1,4 @@
-"""What each statement about an object of dialogs changes: from message types to priorities."""
+"""Apply statements about objects of dialogs: from message types to priorities."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _create_schema(script: Script, s: CreateSchema) -> None:
     if old is None:
         database.schemas[name] = s.text
     elif old != s.text:
-        message = f"XML schema collection {name} exists already, with another text"
+        message = f"XML schema collection {name} already exists with different text"
         remedy = "The statement has no effect; keep one of them."
         script.warn(database, s.source, message, remedy)
 
@@ -70,7 +70,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
     database = script.database(s.source)
     name = schema_name(s.name)
     if s.create:
-        # Beside what is Kafka's, T-SQL knows a queue's all.
+        # Except for the Kafka settings, T-SQL defines a queue completely.
         stated = database.queues.get(name) or Queue(name)
         created = Queue(name, group=stated.group, partitions=stated.partitions, source=s.source)
         made = replace(created, **s.changes)
@@ -84,7 +84,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
 
 
 def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what ALTER QUEUE changes: a procedure that is added does not turn activation on."""
+    """Return the changes of ALTER QUEUE: an added procedure does not turn activation on."""
     added = old.activation is None and changes.get("activation") is not None
     return {"activation_status": False, **changes} if added else changes
 
@@ -114,7 +114,7 @@ def _set_priority(script: Script, s: SetPriority) -> None:
 
 
 def _unique(script: Script, database: DatabaseDraft, made: Priority) -> bool:
-    """Tell whether no other priority has these criteria; say so where one has."""
+    """Tell whether no other priority has these criteria; warn if one has."""
     for other in database.priorities.values():
         if other.name != made.name and _criteria(other) == _criteria(made):
             message = f"broker priority {other.name} has the criteria of {made.name}"
@@ -184,7 +184,7 @@ class _Dropped:
 
 
 def _kept_in(field: str, *, in_schema: bool = False) -> _Dropped:
-    """Return the row of what a field of the draft holds, by the names that it compares."""
+    """Return the row for a field of the draft, by its case-insensitive names."""
 
     def find(database: DatabaseDraft, name: str) -> Any:
         objects = getattr(database, field)
@@ -216,7 +216,7 @@ _DROPPED: Mapping[str, _Dropped] = {
     "procedure": _kept_in("procedures", in_schema=True),
     "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
 }
-"""What DROP removes, by its words."""
+"""What DROP removes, by its keywords."""
 
 OBJECT_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     SetMessageType: _set_message_type,

@@ -1,4 +1,4 @@
-"""What CREATE and ALTER ROUTE change, and the rules that they keep (V1 to V14)."""
+"""Apply CREATE and ALTER ROUTE, and check their rules (V1 to V14)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _alter_route(script: Script, s: AlterRoute) -> None:
 
 
 def _with_clauses(route: Route, clauses: RouteClauses, now: float) -> Route:
-    """Return a route with the given clauses; what is not given stays as it is."""
+    """Return a route with the given clauses; the others stay unchanged."""
     lifetime = clauses.lifetime
     usable = lifetime is not None and 1 <= lifetime <= LIFETIME_MAX
     return replace(
@@ -48,7 +48,10 @@ def _with_clauses(route: Route, clauses: RouteClauses, now: float) -> Route:
 
 
 def _allowed(script: Script, database: DatabaseDraft, proposal: Proposal) -> bool:
-    """Tell whether no rule is broken; say which are. Under a condition, V14 is nothing to say."""
+    """Tell whether no rule is broken; report broken ones.
+
+    Under a condition, V14 is not reported.
+    """
     found = breaches(proposal)
     route, subject = proposal.route, script.subject(database)
     script.effect = not found

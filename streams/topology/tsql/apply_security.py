@@ -1,4 +1,4 @@
-"""What statements change of certificates and permissions (reference 4.14)."""
+"""Apply statements about certificates and permissions (reference 4.14)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _set_permission(script: Script, s: SetPermission) -> None:
     grants = script.database(s.source).grants if service else script.instance.grants
     for principal in s.principals:
         made = Grant(s.permission, s.securable, s.name, principal, s.verb == "DENY", s.source)
-        # The last word counts: DENY takes a GRANT back, GRANT a DENY, REVOKE either.
+        # The last statement wins: DENY replaces a GRANT, GRANT a DENY, REVOKE removes either.
         grants[:] = [old for old in grants if _about(old) != _about(made)]
         if s.verb != "REVOKE":
             grants.append(made)
 
 
 def _about(grant: Grant) -> tuple[str, Securable, str, str]:
-    """Return what a permission is about: names of services by their bytes, others without case."""
+    """Return the object of a permission: services by binary name, others case-insensitive."""
     service = grant.securable is Securable.SERVICE
     name = grant.name if service else grant.name.casefold()
     return grant.permission, grant.securable, name, grant.principal.casefold()

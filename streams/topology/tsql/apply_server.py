@@ -1,4 +1,4 @@
-"""What statements change of an instance: its databases, their switches, its endpoint."""
+"""Apply statements about an instance: its databases, their options, its endpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streams.topology.tsql.statements import (
 
 def _use(script: Script, s: Use) -> None:
     script.current = s.database
-    # A system database gets an entry when something is created there.
+    # A system database gets an entry when an object is created in it.
     if s.database.casefold() not in SYSTEM_DATABASES:
         script.instance.ensure(s.database, s.source)
 
@@ -59,7 +59,7 @@ _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
     f"{HONOR_PRIORITY} ON": lambda d: replace(d, honor_priority=True),
     f"{HONOR_PRIORITY} OFF": lambda d: replace(d, honor_priority=False),
 }
-"""What each option of ALTER DATABASE makes of the database (reference 1.5, 4.12)."""
+"""The effect of each option of ALTER DATABASE (reference 1.5, 4.12)."""
 
 
 def _set_endpoint(script: Script, s: SetEndpoint) -> None:
@@ -76,13 +76,13 @@ def _set_endpoint(script: Script, s: SetEndpoint) -> None:
 
 
 def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
-    """Tell whether an endpoint was created already: an instance has one (reference 1.1)."""
+    """Tell whether an endpoint already exists: an instance has one (reference 1.1)."""
     if old.name is None:
         return False
     if old == made:
         script.effect = False
         return True
-    message = f"endpoint {old.name} exists already, created at {old.source}"
+    message = f"endpoint {old.name} already exists, created at {old.source}"
     remedy = "An instance has one endpoint FOR SERVICE_BROKER; use ALTER ENDPOINT, or keep one."
     script.warn(None, made.source, message, remedy)
     return True

@@ -1,4 +1,4 @@
-"""What DECLARE, SET and SELECT make of variables, and what any other statement may."""
+"""Track variables through DECLARE, SET, SELECT, and any other statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OUTPUT = frozenset({"OUTPUT", "OUT"})
 
 
 def assign(variables: Variables, tokens: Sequence[Token]) -> bool:
-    """Follow one statement; tell whether it did nothing but assign variables."""
+    """Process one statement; tell whether it only assigned variables."""
     word = tokens[0].upper
     if word == "DECLARE":
         for part in between_commas(tokens[1:]):

@@ -1,8 +1,8 @@
-"""Which statements are certain to run: the blocks around one, and what they leave of variables.
+"""Track blocks and branches: which statements certainly run, and which variables stay known.
 
-Nothing evaluates a condition. What IF guards is applied where it can be: CREATE where the object is
-not there, ALTER and DROP where it is, without a warning where it is the other way round. Of IF and
-ELSE, the first branch that has an effect counts. What CATCH holds is not applied.
+Conditions are not evaluated. Statements under IF are applied if possible: CREATE if the object does
+not exist, ALTER and DROP if it does, without a warning otherwise. Of IF and ELSE, the first branch
+with an effect counts. CATCH blocks are not applied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streams.topology.tsql.values import Known, Variables
 
 
 class Form(Enum):
-    """What a frame is: blocks end with END, branches with their one statement."""
+    """The kind of a frame: blocks end with END, branches with their single statement."""
 
     BLOCK = auto()
     TRY = auto()
@@ -34,7 +34,7 @@ _BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
 class Frame:
     """One level of nesting.
 
-    ``before``: the variables at its beginning, ``otherwise`` those at the end of the other branch.
+    ``before``: the variables at its start, ``otherwise`` those at the end of the other branch.
     ``source``: of a condition that is still to be reported as unknown.
     """
 
@@ -54,12 +54,12 @@ class Blocks:
         self.frames: list[Frame] = []
 
     def open(self, form: Form, unknown: Source | None = None) -> None:
-        """Begin a frame; ``unknown`` is the place of a condition that nobody can know."""
+        """Start a frame; ``unknown`` is the place of a condition that cannot be evaluated."""
         before = {} if form in (Form.BLOCK, Form.TRY) else dict(self.variables)
         self.frames.append(Frame(form, Choice(), before, source=unknown))
 
     def close(self) -> None:
-        """End the innermost block, and with it the branches that still wait for a statement."""
+        """End the innermost block, and the branches that still wait for a statement."""
         while self.frames:
             frame = self.frames.pop()
             self._merge(frame)
@@ -67,7 +67,7 @@ class Blocks:
                 return
 
     def completed(self, cursor: Cursor) -> None:
-        """End the branches whose statement has just ended, or turn to their ELSE."""
+        """End the branches whose statement has just ended, or continue with their ELSE."""
         while self.frames and self.frames[-1].form not in _BLOCKS:
             frame = self.frames[-1]
             behind = cursor.is_mark(";") and cursor.peek(1).upper == "ELSE"
@@ -80,7 +80,7 @@ class Blocks:
             self._merge(self.frames.pop())
 
     def _merge(self, frame: Frame) -> None:
-        """Keep of the variables what holds whether or not the branch is taken."""
+        """Keep the variables that are the same whether or not the branch is taken."""
         if frame.form in (Form.BLOCK, Form.TRY):
             return
         other = frame.before if frame.otherwise is None else frame.otherwise
@@ -96,7 +96,7 @@ class Blocks:
         return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
 
     def dead(self) -> str:
-        """Return why what stands here is not applied: CATCH, or ELSE of a branch that counted."""
+        """Return why statements here are not applied: CATCH, or ELSE of a branch that counted."""
         for frame in self.all_frames():
             if frame.form is Form.CATCH:
                 return "CATCH"
@@ -105,7 +105,7 @@ class Blocks:
         return ""
 
     def unknown(self) -> list[Source]:
-        """Return the conditions around that nobody can know, each once."""
+        """Return the surrounding conditions that cannot be evaluated, each once."""
         found = [frame for frame in self.all_frames() if frame.source is not None]
         sources = [frame.source for frame in found if frame.source is not None]
         for frame in found:
@@ -113,7 +113,7 @@ class Blocks:
         return sources
 
     def under(self) -> tuple[tuple[Choice, ...], bool]:
-        """Return the choices that an effect here decides, and whether anything guards it."""
+        """Return the choices that an effect here decides, and whether there is a condition."""
         frames = self.all_frames()
         guarded = any(frame.form is not Form.BLOCK for frame in frames)
         return tuple(f.choice for f in frames if f.form is Form.THEN), guarded

@@ -1,4 +1,7 @@
-"""Where a statement ends: T-SQL does not ask for semicolons, so the next one's first word tells."""
+"""Find the end of a statement:
+
+T-SQL does not require semicolons, so it is the next one's first word.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ STARTS = frozenset({
     "RECONFIGURE", "RESTORE", "RETURN", "REVERT", "REVOKE", "ROLLBACK", "SAVE", "SELECT", "SEND",
     "SET", "THROW", "TRUNCATE", "UPDATE", "USE", "WAITFOR", "WHILE",
 })
-"""The words with which a statement can begin."""
+"""Keywords that can begin a statement."""
 _ANYWHERE = frozenset({
     "BEGIN", "COMMIT", "DECLARE", "ELSE", "END", "EXEC", "EXECUTE", "GOTO", "IF", "PRINT",
     "RAISERROR", "RETURN", "ROLLBACK", "SET", "WAITFOR", "WHILE",
 })
-"""Those of them that begin one also in the middle of a line."""
+"""Those that begin one even in the middle of a line."""
 # fmt: on
 _OBJECTS = frozenset({"ALTER", "CREATE", "DROP"})
 _PERMISSIONS = frozenset({"DENY", "GRANT", "REVOKE"})
@@ -30,7 +33,7 @@ Understands = Callable[[Cursor], object]
 
 
 def batch_ends(cursor: Cursor) -> bool:
-    """Tell whether nothing more belongs to this batch."""
+    """Tell whether the batch ends here."""
     return cursor.token.kind in (TokenType.END, TokenType.DIRECTIVE)
 
 
@@ -40,7 +43,7 @@ def statement_ends(cursor: Cursor) -> bool:
 
 
 def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
-    """Take the words up to the end of a statement whose details are of no interest."""
+    """Take the words up to the end of a statement whose details are ignored."""
     words: list[str] = []
     depth = 0
     while not batch_ends(cursor):
@@ -65,10 +68,10 @@ def read_over(
     broken: bool = False,
     since: int | None = None,
 ) -> None:
-    """Move to the end of the statement that began at ``start``, as far as it can be told.
+    """Move to the end of the statement that began at ``start``, as far as it can be found.
 
-    ``understood`` tells whether a statement of the table begins here; ``broken``: this one is
-    wrong, so its parentheses may be as well. ``since``: from where to look; from the cursor.
+    ``understood`` tells whether a supported statement begins here; ``broken``: this one is invalid,
+    so its parentheses may be as well. ``since``: where to start; default: the cursor.
     """
     tokens = cursor.tokens
     first = tokens[start]
@@ -110,14 +113,14 @@ def read_over(
 
 
 def is_label(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
+    """Tell whether a word is the target of a GOTO: followed by a single colon."""
     if tokens[at].upper in STARTS or tokens[at].kind is not TokenType.WORD:
         return False
     return tokens[at + 1].is_mark(":") and tokens[at + 2].text != ":"
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:
-    """Tell whether a word that can begin a statement does so here."""
+    """Tell whether a word that can begin a statement begins one here."""
     word, behind = cursor.token.upper, cursor.peek(1).upper
     if word == "IF" and behind == "EXISTS" and first.upper in _OBJECTS:
         return False  # DROP TABLE IF EXISTS
@@ -137,7 +140,7 @@ def _is_known(cursor: Cursor, first: Token, understood: Understands) -> bool:
 
 
 def end_of_condition(cursor: Cursor) -> int:
-    """Return where the condition behind IF or WHILE ends and its statement begins."""
+    """Return where the condition of IF or WHILE ends and its statement begins."""
     tokens = cursor.tokens
     at, depth, cases = cursor.at, 0, 0
     while tokens[at].kind not in (TokenType.END, TokenType.DIRECTIVE):

@@ -1,4 +1,4 @@
-"""Which conditions only ask whether something is there already."""
+"""Recognize conditions that only check whether an object exists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
 
 
 def asks_the_catalog(condition: Sequence[Token]) -> bool:
-    """Tell whether a condition looks at the catalog: then it guards against doing things twice.
+    """Tell whether a condition queries the catalog: then it prevents double execution.
 
     ``IF EXISTS (SELECT * FROM sys.routes ...)``, ``IF OBJECT_ID('Q') IS NULL``, and the views of
     SQL Server 2000. Any other condition may be about anything.

@@ -1,4 +1,4 @@
-"""Walk through tokens and say exactly what was expected where something else stands."""
+"""Walk through tokens, with exact errors about what was expected."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streams.topology.tsql.tokens import Reading, Token, TokenType
 from streams.topology.tsql.values import Variables
 
 _DIGITS = 38
-"""Of a number: SQL Server's largest has so many."""
+"""Maximum digits of a number in SQL Server."""
 
 
 class Cursor:
     """A position in the tokens of one batch. ``syntax`` is the remedy of every error here.
 
-    ``variables``: what is settled at this place (:mod:`streams.topology.tsql.values`).
+    ``variables``: the known values at this place (:mod:`streams.topology.tsql.values`).
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """Return the token that comes next."""
+        """Return the next token."""
         return self.tokens[self.at]
 
     def peek(self, ahead: int) -> Token:
@@ -62,11 +62,11 @@ class Cursor:
         )  # fmt: skip
 
     def is_words(self, *words: str) -> bool:
-        """Tell whether these words come next."""
+        """Tell whether these words are next."""
         return all(self.peek(n).upper == word for n, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
-        """Take these words if they come next."""
+        """Take these words if they are next."""
         found = self.is_words(*words)
         if found:
             self.at += len(words)
@@ -86,11 +86,11 @@ class Cursor:
         return self.next().upper
 
     def is_mark(self, mark: str) -> bool:
-        """Tell whether a mark such as ``(`` comes next."""
+        """Tell whether a mark such as ``(`` is next."""
         return self.token.kind is TokenType.MARK and self.token.text == mark
 
     def accept_mark(self, mark: str) -> bool:
-        """Take a mark if it comes next."""
+        """Take a mark if it is next."""
         found = self.is_mark(mark)
         if found:
             self.at += 1
@@ -152,5 +152,5 @@ class Cursor:
         return self.choice(("ON", "OFF")) == "ON"
 
     def authorization(self) -> str | None:
-        """Take AUTHORIZATION and its owner, who matters for certificates only."""
+        """Take AUTHORIZATION and its owner, which matters for certificates only."""
         return self.dotted("the owner")[-1] if self.accept("AUTHORIZATION") else None

@@ -1,4 +1,4 @@
-"""An instance while statements are applied to it: dictionaries first, frozen values afterwards."""
+"""A mutable instance while statements are applied to it, built into frozen values at the end."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _D = TypeVar("_D")
 
 @dataclass(slots=True)
 class Notes:
-    """What is to be said about scripts, in order.
+    """Notes about scripts, in order.
 
-    ``understood`` counts (instance, kind); ``encodings``: of each script read as it was found.
+    ``understood`` counts (instance, kind); ``encodings``: of each script read as found.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Notes:
 
 
 class Sysnames(dict[str, _D]):
-    """Objects by names that compare without case, like every sysname (U-01)."""
+    """Objects with case-insensitive names, like every sysname (U-01)."""
 
     def __init__(self, objects: Mapping[str, _D]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Sysnames(dict[str, _D]):
 
 
 class DatabaseDraft:
-    """A database that can be changed; routes are found by name without case (U-01)."""
+    """A mutable database; routes are found by case-insensitive name (U-01)."""
 
     def __init__(self, base: Database) -> None:
         self.base = base
@@ -89,7 +89,7 @@ class DatabaseDraft:
             self._ids.setdefault(route.name.casefold(), []).append(route.route_id)
 
     def queue(self, name: str) -> Queue | None:
-        """Return a queue by its name; one that only a service names has default settings."""
+        """Return a queue by its name; one that only a service uses has default settings."""
         declared = self.queues.find(name)
         if declared is not None:
             return declared
@@ -109,7 +109,7 @@ class DatabaseDraft:
         self._ids.setdefault(added.name.casefold(), []).append(added.route_id)
 
     def change_route(self, route: Route) -> None:
-        """Put a route in the place of the one with its id."""
+        """Replace the route with the same id."""
         self._routes[route.route_id] = route
 
     def drop_route(self, route: Route) -> None:
@@ -118,11 +118,11 @@ class DatabaseDraft:
         self._ids[route.name.casefold()].remove(route.route_id)
 
     def body_of(self, script: str, source: Source) -> Body:
-        """Return what a script's loose statements do, to be added to."""
+        """Return the body of a script's loose statements, to be extended."""
         return self._loose.setdefault(script, (Body(), source))[0]
 
     def build(self) -> Database:
-        """Return the database as it is now."""
+        """Return the current database."""
         loose = {name: body.build(name, source) for name, (body, source) in self._loose.items()}
         procedures = {**self.procedures, **loose}
         return replace(
@@ -151,7 +151,7 @@ class DatabaseDraft:
 
 
 class InstanceDraft:
-    """An instance whose databases can be changed and added; their names compare without case."""
+    """A mutable instance with its databases; their names are case-insensitive."""
 
     def __init__(self, base: Instance) -> None:
         self.base = base
@@ -164,7 +164,7 @@ class InstanceDraft:
         return self._databases.get(name.casefold())
 
     def ensure(self, name: str, source: Source = NOWHERE) -> DatabaseDraft:
-        """Return a database, created with its defaults where there is none of the name."""
+        """Return a database, created with its defaults if it does not exist."""
         found = self.database(name)
         if found is None:
             found = DatabaseDraft(empty_database(self.base.name, name, source))
@@ -177,11 +177,11 @@ class InstanceDraft:
         return key != MSDB and self._databases.pop(key, None) is not None
 
     def user_databases(self) -> Iterator[DatabaseDraft]:
-        """Yield every database but msdb, in the order of their first mention."""
+        """Yield every database except msdb, in the order of first mention."""
         return (d for key, d in self._databases.items() if key != MSDB)
 
     def build(self) -> Instance:
-        """Return the instance as it is now."""
+        """Return the current instance."""
         built = {d.base.name: d.build() for d in self.user_databases()}
         msdb = self._databases[MSDB].build()
         return replace(self.base, msdb=msdb, databases=built, grants=tuple(self.grants))

@@ -1,4 +1,4 @@
-"""EXECUTE: of a procedure, of a string, of ``sp_executesql`` with a string."""
+"""Parse EXECUTE: of a procedure, of a string, of ``sp_executesql`` with a string."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TEXT_PARAMETERS = frozenset({"@STMT", "@STATEMENT"})
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What an EXECUTE does, as far as its text tells.
+    """The effect of an EXECUTE, as far as its text shows.
 
-    ``text``: statements to be read, in ``database`` where one is named; ``place``: of their string.
-    ``call``: the procedure. ``why``: what is not known.
+    ``text``: statements to be read, in ``database`` if given; ``place``: of their string. ``call``:
+    the procedure. ``why``: what is unknown.
     """
 
     text: str | None = None
@@ -29,9 +29,9 @@ class Execution:
 
 
 def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
-    """Read an EXECUTE from behind its word; ``None`` for EXECUTE AS.
+    """Parse EXECUTE after its keyword; ``None`` for EXECUTE AS.
 
-    ``tokens`` are those of the statement behind the word; the cursor stands at their beginning.
+    ``tokens`` are those of the statement after the keyword; the cursor is at their beginning.
     """
     if not tokens or tokens[0].upper == "AS":
         return None

@@ -1,7 +1,7 @@
-"""Cut a T-SQL script into batches of tokens that know their place.
+"""Split a T-SQL script into batches of tokens with places.
 
 One batch at a time, and a very long one in parts, so that the tokens of a script of 50 MB are never
-all there.
+in memory together.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TEXTS = frozenset({"string", "curved", "half"})
 
 @dataclass(slots=True)
 class Remark:
-    """Something odd that was read all the same, how often, and where first."""
+    """Something odd that was accepted, how often, and where first."""
 
     message: str
     file: str
@@ -47,7 +47,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The tokens of a batch, END last; ``goes_on``: they are a part, and the next one follows."""
+    """The tokens of a batch, END last; ``goes_on``: a part, and the next one follows."""
 
     tokens: tuple[Token, ...]
     goes_on: bool = False
@@ -56,8 +56,8 @@ class Batch:
 class Lexer:
     """The batches of one script.
 
-    ``place``: where all of it stands, for text that is itself a string; GO separates nothing there.
-    ``unset`` collects the uses of sqlcmd variables that nobody set, ``remarks`` what was odd.
+    ``place``: its place, if the text is itself a string; GO separates nothing there. ``unset``
+    collects uses of unset sqlcmd variables, ``remarks`` what was odd.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Lexer:
         self._part = _PART
 
     def batches(self) -> Iterator[Batch | InputError]:
-        """Yield each batch; in as-found reading, the error in the place of a bad one.
+        """Yield each batch; in as-found reading, the error instead of an invalid one.
 
         Strict reading raises it.
         """
@@ -101,9 +101,9 @@ class Lexer:
             self._part = _PART
 
     def _batch(self, tokens: list[Token]) -> TokenType:
-        """Read up to the next GO, the end, or the word with which another part begins.
+        """Read up to the next GO, the end, or the word that starts another part.
 
-        Long because every line of it runs ten million times: what is frequent is not a call.
+        It is long because every line runs ten million times: frequent steps are not calls.
         """
         text, match_at, add = self.text, self._match, tokens.append
         uppers, place, substitutes = self._upper, self.place, self._substitutes
@@ -154,7 +154,9 @@ class Lexer:
                 first = False
 
     def _part_ends(self, upper: str, tokens: list[Token]) -> bool:
-        """Tell whether a long batch may be cut before a word: a statement begins, in no bracket."""
+        """Tell whether a long batch may be split before a word: a statement's start,
+        unbracketed.
+        """
         if upper not in _PART_STARTS:
             return False
         marks = [token.text for token in tokens if token.kind is TokenType.MARK]
@@ -205,12 +207,12 @@ class Lexer:
             return text
         put, unknown = self._variables.put_into(text)
         for name in unknown:
-            why = "nobody sets this sqlcmd variable"
+            why = "this sqlcmd variable is not set"
             self.unset.append(Skipped(f"$({name})", self.file, line, column, why))
         return put
 
     def _substituted(self, tokens: list[Token], raw: str, start: int, first: bool) -> None:
-        """Add what a word becomes once its variables are replaced: any tokens, all at its place."""
+        """Add the tokens of a word after the replacement of its variables, all at its place."""
         line, column = self.place or (self._line, start - self._start + 1)
         text = self._put_variables(raw, line, column)
         if text == raw:
@@ -236,10 +238,10 @@ class Lexer:
             self._start = start + end.end()
 
     def _is_doubtful(self) -> bool:
-        """Tell whether some string of this script never ends.
+        """Tell whether some string of this script is not closed.
 
-        Then one that spans a GO is likely to be the culprit: a forgotten quote turns every later
-        one around, and only the last would be missed.
+        Then one that spans a GO is the likely culprit: a missing quote inverts all later ones, and
+        otherwise only the last would be reported.
         """
         if self._doubtful is None:
             rest = Lexer(self.text[self._at :], self.file, self.reading)
@@ -269,11 +271,11 @@ class Lexer:
             what = OPENS[mark]
             remedy = f"Close it with {CLOSES[mark]}; inside it, {CLOSES[mark]} is written twice."
         self._at = start
-        message = f"{what} begins here and never ends"
+        message = f"{what} begins here and is not closed"
         return InputError(message, file=self.file, line=line, column=column, remedy=remedy)
 
     def _resume(self) -> None:
-        """Go on behind the next GO after an error."""
+        """Continue after the next GO after an error."""
         self._doubtful = True
         found = None if self.place else GO_LINE.search(self.text, self._at)
         end = len(self.text) if found is None else found.end()
@@ -291,7 +293,7 @@ class Lexer:
 
 
 def _content(raw: str, group: str) -> str:
-    """Return what stands between the quotes, each doubled one once."""
+    """Return the text between the quotes, with doubled quotes reduced."""
     begin = 1 if raw[0] not in "nN" else 2
     inner = raw[begin:-1]
     closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)

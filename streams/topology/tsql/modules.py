@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def schema_name(name: Name) -> str:
-    """Return the name under which something that a schema owns is kept; other databases first."""
+    """Return the stored name of a schema-owned object; other databases first."""
     schema = name[-2] if len(name) > 1 and name[-2] else "dbo"
     local = queue_name(schema, name[-1])
     return ".".join([*(part for part in name[:-2] if part), local]) if len(name) > 2 else local
@@ -34,7 +34,7 @@ def schema_name(name: Name) -> str:
 
 @dataclass(slots=True)
 class Body:
-    """What code does with dialogs, as it is found."""
+    """What code does with dialogs, in order."""
 
     begins: list[BeginDialog] = field(default_factory=list)
     ends: list[Source] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Body:
     calls: dict[str, None] = field(default_factory=dict)
 
     def add(self, evidence: Evidence) -> None:
-        """Take one statement in."""
+        """Add one statement."""
         match evidence:
             case BeginsDialog():
                 self.begins.append(evidence.dialog)
@@ -87,7 +87,7 @@ def module_begins(cursor: Cursor) -> bool:
 
 
 def module_head(cursor: Cursor) -> Module:
-    """Read a module's head, up to its body: parameters, columns and options are of no interest."""
+    """Read a module's head, up to its body: parameters, columns and options are ignored."""
     source = cursor.source()
     either = cursor.accept("CREATE", "OR", "ALTER")
     create = either or cursor.token.upper == "CREATE"
@@ -101,7 +101,7 @@ def module_head(cursor: Cursor) -> Module:
 
 
 def _body(cursor: Cursor) -> None:
-    """Move behind the AS before the body; where there is none, the body begins here."""
+    """Move behind the AS before the body; without it, the body begins here."""
     start, depth = cursor.at, 0
     before = ""
     while not batch_ends(cursor):

@@ -1,6 +1,6 @@
-"""BEGIN DIALOG, END CONVERSATION, RECEIVE, GET CONVERSATION GROUP: what code does with dialogs.
+"""BEGIN DIALOG, END CONVERSATION, RECEIVE, GET CONVERSATION GROUP in code.
 
-A value is a literal, a settled variable, or unknown; an unknown one is named in ``unresolved``.
+A value is a literal, a known variable, or unknown; unknown ones are listed in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
 
 CURRENT_DATABASE = "CURRENT DATABASE"
-"""What stands for the id of the broker in which the dialog begins."""
+"""Stands for the id of the broker in which the dialog begins."""
 
 
 def begin_dialog(cursor: Cursor, source: Source) -> Statement:
-    """Read BEGIN DIALOG [CONVERSATION] from behind its first two words."""
+    """Parse BEGIN DIALOG [CONVERSATION] after its first two words."""
     cursor.accept("CONVERSATION")
     cursor.next()  # the handle
     unresolved: list[str] = []
@@ -46,7 +46,7 @@ def begin_dialog(cursor: Cursor, source: Source) -> Statement:
 
 
 def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
-    """Take a name or a string; ``None`` for a variable that is not settled."""
+    """Take a name or a string; ``None`` for an unknown variable."""
     token = cursor.token
     if token.upper.startswith("@"):
         known = settled((cursor.next(),), cursor.variables)
@@ -60,7 +60,7 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
 
 
 def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
-    """Read WITH ...; tell whether the dialog joins a group, and which ENCRYPTION is written."""
+    """Parse WITH ...; tell whether the dialog joins a group, and which ENCRYPTION is written."""
     related: bool = False
     encryption: bool | None = None
     if not cursor.accept("WITH"):
@@ -85,7 +85,7 @@ def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
 
 
 def end_conversation(cursor: Cursor, source: Source) -> Statement:
-    """Read END CONVERSATION; with which error it ends is of no interest."""
+    """Parse END CONVERSATION; its error is ignored."""
     _expression(cursor)
     return EndsConversation(source)
 
@@ -98,7 +98,7 @@ def _expression(cursor: Cursor) -> None:
 
 
 def receive(cursor: Cursor, source: Source) -> Statement:
-    """Read RECEIVE from behind its word: the queue is behind FROM."""
+    """Parse RECEIVE after its keyword: the queue is behind FROM."""
     depth = 0
     while not batch_ends(cursor):
         depth += nesting(cursor)
@@ -112,7 +112,7 @@ def receive(cursor: Cursor, source: Source) -> Statement:
 
 
 def _clauses(cursor: Cursor) -> None:
-    """Read over INTO and WHERE, up to the parenthesis of a WAITFOR."""
+    """Skip INTO and WHERE, up to the parenthesis of a WAITFOR."""
     depth = 0
     while not batch_ends(cursor) and (depth > 0 or not statement_ends(cursor)):
         if depth == 0 and cursor.is_mark(")"):
@@ -129,7 +129,7 @@ def get_group(cursor: Cursor, source: Source) -> Statement:
 
 
 def wait_for(cursor: Cursor, source: Source) -> Statement | None:
-    """Read WAITFOR ( RECEIVE ... ), TIMEOUT n; ``None`` where it only waits."""
+    """Parse WAITFOR ( RECEIVE ... ), TIMEOUT n; ``None`` for a plain delay."""
     if not cursor.accept_mark("("):
         return None
     if cursor.accept("RECEIVE"):

@@ -1,4 +1,4 @@
-"""DROP of everything that is understood; what each one removes is in the handlers' table."""
+"""DROP of everything supported; the effects are in the handlers' table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODULES = frozenset({"proc", "procedure", "function", "trigger", "view"})
 
 
 def drop_object(cursor: Cursor, source: Source, what: str) -> Statement:
-    """Read DROP from behind the words that say of what; modules may be dropped together."""
+    """Parse DROP after the words for the object type; modules may be dropped together."""
     if_exists = cursor.accept("IF", "EXISTS")
     kind = what.lower()
     if kind not in _MODULES:

@@ -52,9 +52,9 @@ def _certificate_clause(cursor: Cursor, word: str) -> str | float:
 
 
 def instant_of(text: str) -> float | None:
-    """Return a date of SQL Server's forms in epoch seconds, taken as UTC; ``None`` if it is none.
+    """Return a date of SQL Server's forms in epoch seconds, as UTC; ``None`` if invalid.
 
-    Where day and month could both be meant, the month comes first, as in the engine's default.
+    If day and month are ambiguous, the month comes first, as in the engine's default.
     """
     plain = " ".join(text.split())
     for date in _DATES:
@@ -99,7 +99,7 @@ def _binding_settings(cursor: Cursor) -> dict[str, Any]:
 
 
 def permission(cursor: Cursor, source: Source, verb: str) -> Statement | None:
-    """Read GRANT, DENY or REVOKE of what dialogs need; ``None`` for every other permission."""
+    """Parse GRANT, DENY or REVOKE of permissions for dialogs; ``None`` for all others."""
     if verb == "REVOKE":
         cursor.accept("GRANT", "OPTION", "FOR")
     word = cursor.token.upper

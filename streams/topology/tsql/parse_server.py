@@ -1,7 +1,7 @@
-"""USE, CREATE and ALTER DATABASE, CREATE and ALTER ENDPOINT: what surrounds the broker's objects.
+"""USE, CREATE and ALTER DATABASE, CREATE and ALTER ENDPOINT.
 
-A parser here returns ``None`` where the statement concerns something else than Service Broker: a
-database's files, an endpoint for mirroring. It is then read over like any other statement.
+A parser here returns ``None`` if the statement does not concern Service Broker: a database's files,
+an endpoint for mirroring. It is then skipped like any other statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def use(cursor: Cursor, source: Source) -> Statement:
 
 
 def create_database(cursor: Cursor, source: Source) -> Statement | None:
-    """Read CREATE DATABASE; a snapshot or an audit specification is no database of its own."""
+    """Parse CREATE DATABASE; a snapshot or an audit specification is not a database."""
     if cursor.is_words("AUDIT", "SPECIFICATION"):
         rest_of_statement(cursor)
         return None
@@ -46,7 +46,7 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def alter_database(cursor: Cursor, source: Source) -> Statement | None:
-    """Read ALTER DATABASE ... SET with an option of the broker; others are read over."""
+    """Parse ALTER DATABASE ... SET with an option of the broker; others are skipped."""
     current = cursor.is_words("CURRENT")
     name = cursor.name("a database's name")
     sets, start = cursor.accept("SET"), cursor.at
@@ -104,7 +104,7 @@ def _endpoint(cursor: Cursor, source: Source, *, create: bool) -> Statement | No
 
 
 def _listener(cursor: Cursor) -> dict[str, int]:
-    """Read ( LISTENER_PORT = n [, LISTENER_IP = ...] ); only the port is of interest."""
+    """Parse ( LISTENER_PORT = n [, LISTENER_IP = ...] ); only the port is kept."""
     cursor.expect_mark("(")
     changes: dict[str, int] = {}
     while True:
@@ -179,7 +179,7 @@ _OPTIONS: Mapping[str, Callable[[Cursor], dict[str, Any]]] = {
 
 
 def _words(cursor: Cursor) -> tuple[str, ...]:
-    """Take what stands up to the next option, a certificate's name as it is written."""
+    """Take the words up to the next option, a certificate's name as written."""
     words: list[str] = []
     while not batch_ends(cursor) and not cursor.is_mark(",") and not cursor.is_mark(")"):
         token = cursor.next()

@@ -1,4 +1,4 @@
-"""MESSAGE TYPE, XML SCHEMA COLLECTION, CONTRACT and SERVICE: what a dialog is made of."""
+"""MESSAGE TYPE, XML SCHEMA COLLECTION, CONTRACT and SERVICE."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def create_contract(cursor: Cursor, source: Source) -> Statement:
 
 
 def create_schema(cursor: Cursor, source: Source) -> Statement | None:
-    """Read CREATE XML SCHEMA COLLECTION; one whose text is in a variable is read over."""
+    """Parse CREATE XML SCHEMA COLLECTION; one with its text in a variable is skipped."""
     name = cursor.dotted("the schema collection's name")
     cursor.expect("AS")
     if cursor.token.text.startswith("@") and cursor.token.kind is TokenType.WORD:

@@ -1,4 +1,4 @@
-"""What every statement needs to know of its script, and how it says that it has no effect."""
+"""The context of a statement in its script, and its warnings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SYSTEM_DATABASES = frozenset({"master", "model", "tempdb"})
 
 
 class Script:
-    """Where the script stands: its instance, its current database, and the time.
+    """The state of the script: its instance, its current database, and the time.
 
-    ``guarded``: the statement is under a condition, so that having no effect is nothing to say.
+    ``guarded``: the statement is under a condition, so that having no effect is not reported.
     ``effect``: whether it has had one.
     """
 
@@ -36,7 +36,7 @@ class Script:
         self.left: list[str | None] = []
 
     def selected(self, source: Source) -> DatabaseDraft | None:
-        """Return the current database, the selected one or the only one, if there is any."""
+        """Return the current database, the selected or only one, if there is any."""
         if self.current is not None:
             return self.instance.ensure(self.current, source)
         only = [
@@ -47,30 +47,30 @@ class Script:
         return only[0] if len(only) == 1 else None
 
     def database(self, source: Source) -> DatabaseDraft:
-        """Return the current database; raise InputError where none is selected."""
+        """Return the current database; raise InputError if none is selected."""
         found = self.selected(source)
         if found is not None:
             return found
         raise InputError(
             NO_DATABASE,
             file=source.file, line=source.line, column=source.column,
-            remedy="Write USE database; before the first statement that needs one.",
+            remedy="Add USE database; before the first statement that needs one.",
         )  # fmt: skip
 
     def body(self, source: Source) -> Body | None:
-        """Return what the script's loose statements do in the current database, if there is one."""
+        """Return the body of the script's loose statements in the current database, if any."""
         database = self.selected(source)
         return None if database is None else database.body_of(self.name, source)
 
     def subject(self, database: DatabaseDraft | None) -> str:
-        """Return what findings are about."""
+        """Return the subject of findings."""
         name = self.instance.base.name
         return name if database is None else f"{name}/{database.base.name}"
 
     def warn(
         self, database: DatabaseDraft | None, source: Source, message: str, remedy: str
     ) -> None:
-        """Say that a statement has no effect, as in the engine; under a condition, say nothing."""
+        """Report that a statement has no effect, as in the engine; not under a condition."""
         self.effect = False
         if self.guarded:
             return
@@ -80,7 +80,7 @@ class Script:
         self.notes.findings.append(finding)
 
     def one_part(self, name: Name, what: str, database: DatabaseDraft, source: Source) -> bool:
-        """Tell whether a name has no prefix; say so where it has one (V13)."""
+        """Tell whether a name has no prefix; report one (V13)."""
         if len(name) == 1:
             return True
         self.effect = False
@@ -88,14 +88,14 @@ class Script:
         message = f"{what} {'.'.join(name)}: the name has a prefix (V13: {number}, "
         self.notes.findings.append(
             ddl_finding(
-                message + text_of(number) + ")", "Write the name alone, in brackets.",
+                message + text_of(number) + ")", "Write the name without prefix, in brackets.",
                 self.subject(database), source, rule="V13", number=number,
             )
         )  # fmt: skip
         return False
 
     def no_such(self, what: str, name: str, database: DatabaseDraft | None, source: Source) -> None:
-        """Say that the object that a statement changes is not there."""
+        """Report that the object of a change does not exist."""
         message = f"there is no {what} {name} in {self.subject(database)}"
         remedy = "The statement has no effect; check name and database."
         self.warn(database, source, message, remedy)
@@ -106,7 +106,7 @@ class Script:
         if old is None:
             objects[made.name] = made
         elif old != made:
-            message = f"{what} {made.name} exists already, created otherwise at {old.source}"
+            message = f"{what} {made.name} already exists, created differently at {old.source}"
             remedy = "The statement has no effect; keep one of them."
             self.warn(database, made.source, message, remedy)
         else:

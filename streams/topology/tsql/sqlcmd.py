@@ -1,4 +1,4 @@
-"""What sqlcmd does before the server sees a script: ``:setvar NAME value`` and ``$(NAME)``."""
+"""Emulate sqlcmd: ``:setvar NAME value`` and ``$(NAME)``."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import re
 _SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
 _USED = re.compile(r"\$\((\w[\w-]*)\)")
 _ELSEWHERE = {
-    ":r": "another file is read in here",
-    ":connect": "what follows runs on another server",
+    ":r": "another file is included here",
+    ":connect": "the following statements run on another server",
 }
 
 
 class SqlcmdVariables:
-    """The variables that a script has set so far; their names compare without case."""
+    """The variables that a script has set so far; their names are case-insensitive."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def set(self, directive: str) -> bool:
-        """Obey a ``:setvar``; without a value it forgets the variable. Tell whether it is one."""
+        """Process a ``:setvar``; without a value it removes the variable.
+
+        Tell whether it is one.
+        """
         found = _SETVAR.match(directive)
         if found is None:
             return False
@@ -32,7 +35,7 @@ class SqlcmdVariables:
         return True
 
     def put_into(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return a text with its variables replaced, and the names of those that nobody set."""
+        """Return a text with its variables replaced, and the names of unset ones."""
         unknown: list[str] = []
 
         def value(match: re.Match[str]) -> str:
@@ -46,5 +49,5 @@ class SqlcmdVariables:
 
 
 def leads_elsewhere(directive: str) -> str:
-    """Return why what a directive does cannot be known from the script; empty where it can."""
+    """Return why a directive's effect cannot be known from the script; empty if it can."""
     return _ELSEWHERE.get(directive.split(maxsplit=1)[0].casefold(), "")

@@ -1,4 +1,4 @@
-"""The statements that are understood, as values; each remembers where it begins."""
+"""The supported statements, as values with their places."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Securable
 
 Name = tuple[str, ...]
-"""A name with its prefixes, the name itself last; an empty prefix stands for the default."""
+"""A name with its prefixes, the name itself last; an empty prefix means the default."""
 
 
 @dataclass(slots=True)
 class Choice:
-    """An IF whose condition nobody evaluates; ``effect``: its first branch changed something."""
+    """An IF that is not evaluated; ``effect``: its first branch changed something."""
 
     effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Anything understood."""
+    """A supported statement."""
 
     source: Source
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Statement):
-    """What code does with dialogs: it changes nothing that is declared."""
+    """What code does with dialogs: it declares nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A statement on its way to be applied: its kind, and the conditions that it is under.
+    """A statement to be applied: its kind, and its conditions.
 
-    ``kind`` is empty for what is no statement of the script.
+    ``kind`` is empty for internal steps.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Misread:
-    """An understood statement, or a batch, that is wrong, in as-found reading."""
+    """An invalid supported statement, or batch, in as-found reading."""
 
     source: Source
     message: str
@@ -58,14 +58,14 @@ class Misread:
 
 @dataclass(frozen=True, slots=True)
 class Use(Statement):
-    """USE: the database in which what follows happens."""
+    """USE: the current database from here on."""
 
     database: str
 
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files are of no interest, ``options`` are those of ALTER DATABASE."""
+    """CREATE DATABASE; files are ignored, ``options`` are those of ALTER DATABASE."""
 
     database: str
     options: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class CreateDatabase(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterDatabase(Statement):
-    """ALTER DATABASE ... SET ENABLE_BROKER and its like, in order; ``None`` is CURRENT."""
+    """ALTER DATABASE ... SET ENABLE_BROKER and similar, in order; ``None`` is CURRENT."""
 
     database: str | None
     options: tuple[str, ...]
@@ -89,7 +89,7 @@ class DropDatabase(Statement):
 
 @dataclass(frozen=True, slots=True)
 class RouteClauses:
-    """The clauses of CREATE and ALTER ROUTE; ``None`` where one is not given."""
+    """The clauses of CREATE and ALTER ROUTE; ``None`` for missing ones."""
 
     service: str | None = None
     broker: str | None = None
@@ -108,7 +108,7 @@ class CreateRoute(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterRoute(Statement):
-    """ALTER ROUTE: what is not given stays as it is."""
+    """ALTER ROUTE: missing clauses stay unchanged."""
 
     name: Name
     clauses: RouteClauses
@@ -116,7 +116,7 @@ class AlterRoute(Statement):
 
 @dataclass(frozen=True, slots=True)
 class DropObject(Statement):
-    """DROP of anything that a database holds; ``what`` are the statement's words, in lower case."""
+    """DROP of any database object; ``what`` are the statement's words, in lower case."""
 
     what: str
     names: tuple[Name, ...]
@@ -125,7 +125,7 @@ class DropObject(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetMessageType(Statement):
-    """CREATE or ALTER MESSAGE TYPE: each gives the whole validation."""
+    """CREATE or ALTER MESSAGE TYPE: each has the whole validation."""
 
     name: Name
     create: bool
@@ -178,7 +178,7 @@ class CreateService(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterService(Statement):
-    """ALTER SERVICE: another queue, contracts more and less."""
+    """ALTER SERVICE: another queue, added and dropped contracts."""
 
     name: Name
     queue: Name | None
@@ -261,7 +261,7 @@ class Calls(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class DefineModule(Statement):
-    """CREATE or ALTER of a procedure, function, trigger or view, with what its body does."""
+    """CREATE or ALTER of a procedure, function, trigger or view, with its body's dialogs."""
 
     name: Name
     create: bool
@@ -271,7 +271,7 @@ class DefineModule(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EnterText(Evidence):
-    """Dynamic SQL begins, in another database where one is named; USE inside ends with it."""
+    """Dynamic SQL begins, in another database if given; USE inside ends with it."""
 
     database: str | None
 

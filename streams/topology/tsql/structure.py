@@ -1,4 +1,4 @@
-"""The words that only structure code: BEGIN and END, IF, ELSE and WHILE, TRY and CATCH."""
+"""The keywords of code structure: BEGIN and END, IF, ELSE and WHILE, TRY and CATCH."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_BLOCK = frozenset({"DIALOG", "CONVERSATION", "TRAN", "TRANSACTION", "DISTRIB
 
 
 def structures(cursor: Cursor, blocks: Blocks) -> bool:
-    """Take what opens or closes a block or a branch; tell whether something did."""
+    """Take a keyword that opens or closes a block or a branch; tell whether there was one."""
     word = cursor.token.upper
     if word == "BEGIN":
         return _begin(cursor, blocks)
@@ -65,7 +65,7 @@ def _condition(cursor: Cursor, blocks: Blocks, word: str) -> None:
     start = cursor.at
     cursor.at = end_of_condition(cursor)
     if word == "WHILE":
-        # What is assigned from here on may have been assigned in an earlier round.
+        # Assignments from here on may have happened in an earlier round.
         forget(cursor.variables, cursor.tokens[cursor.at :])
         blocks.open(Form.LOOP)
     else:

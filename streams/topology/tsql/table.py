@@ -1,4 +1,4 @@
-"""The statements that are understood: for each its first words, its parser and its syntax.
+"""The supported statements: first words, parser and syntax of each.
 
 A new statement is a parser, a row here, and a row among the handlers.
 """
@@ -29,9 +29,9 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class StatementSyntax:
-    """A statement that is understood: its parser and its syntax, which errors show.
+    """A supported statement: its parser and its syntax, for errors.
 
-    A parser returns ``None`` where the statement is not about Service Broker after all.
+    A parser returns ``None`` if the statement is not about Service Broker after all.
     """
 
     parse: Parser
@@ -165,7 +165,7 @@ _LENGTHS: Mapping[str, tuple[int, ...]] = {
 
 
 def understood(cursor: Cursor) -> Words | None:
-    """Return the row's key where an understood statement begins here."""
+    """Return the row's key if a supported statement begins here."""
     lengths = _LENGTHS.get(cursor.token.upper)
     if lengths is None:
         return None

@@ -1,8 +1,8 @@
-"""What a T-SQL script is made of, and the patterns that tell one kind of token from another.
+"""The tokens of T-SQL, and the patterns that recognize them.
 
 Strings, bracketed and quoted names, GO lines and sqlcmd's ``:`` lines are each one token, comments
-none, so that nothing later has to look into text. As-found reading also takes what word processors
-and web pages make of a script; each such thing is told in a remark.
+none, so that no later code has to look into text. As-found reading also accepts what word
+processors and web pages do to a script; each such thing is reported in a remark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class TokenType(Enum):
 class Token(NamedTuple):
     """A token; ``text`` is without quotes, ``upper`` is set for words only.
 
-    A tuple and no frozen dataclass: a script has millions, and a tuple is made four times as fast.
+    A tuple and not a frozen dataclass: a script has millions, and a tuple is created four times as
+    fast.
     """
 
     kind: TokenType
@@ -39,7 +40,7 @@ class Token(NamedTuple):
     first: bool = False  # of its line
 
     def is_mark(self, mark: str) -> bool:
-        """Tell whether it is this mark, and no name or string that reads alike."""
+        """Tell whether it is this mark, and not a name or string with the same text."""
         return self.kind is TokenType.MARK and self.text == mark
 
     def __str__(self) -> str:
@@ -51,7 +52,7 @@ class Token(NamedTuple):
 
 
 class Reading(Enum):
-    """How a script is read: one's own strictly, somebody else's as it was found."""
+    """How a script is read: strictly, or as found."""
 
     STRICT = "strict"
     AS_FOUND = "as_found"
@@ -68,7 +69,7 @@ _PLAIN = r"""
     | (?P<number>0[xX][0-9A-Fa-f]*|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
     | (?P<mark>.)
 """
-# In the order in which they are tried. The second takes '...’ where the line has no other quote.
+# In this order. The second matches '...’ if the line has no other quote.
 _TYPOGRAPHIC = r"""
       (?P<curved>[nN]?[‘’‚‛][^‘’‛'\r\n]*+[‘’‛'])
     | (?P<half>[nN]?'[^'‘’\r\n]*+’(?=[^\S\r\n]*(?:[,;)\r\n]|\Z))(?![^\r\n]*'))
@@ -84,11 +85,11 @@ PATTERNS = {
 """One token with the blanks before it; only blanks at the end do not match."""
 
 REMARKS = {
-    "curved": "typographic quotes are read as plain ones",
-    "half": "typographic quotes are read as plain ones",
-    "curved_quote": "typographic quotes are read as plain ones",
-    "dash": "a typographic dash is read as the beginning of a comment",
-    "invisible": "invisible characters are read over",
+    "curved": "typographic quotes are read as plain quotes",
+    "half": "typographic quotes are read as plain quotes",
+    "curved_quote": "typographic quotes are read as plain quotes",
+    "dash": "a typographic dash is read as the start of a comment",
+    "invisible": "invisible characters are ignored",
 }
 """What is to be said where as-found reading took something that the engine would refuse."""
 

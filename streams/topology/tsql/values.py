@@ -1,7 +1,7 @@
-"""What an expression is worth where the text settles it: literals, settled variables, ``+``.
+"""Evaluate expressions that the text determines: literals, known variables, ``+``.
 
-Nothing is run. A parameter, a column, a function that is not in the table: the value is unknown,
-and so is everything made of it.
+Nothing is executed. A parameter, a column, a function that is not in the table is unknown, and so
+is every expression with one.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value that the text settles; ``origin``: the first literal that it is made of."""
+    """A known value; ``origin``: its first literal."""
 
     value: Value
     origin: Token = field(compare=False)
 
 
 Variables = MutableMapping[str, Known]
-"""The variables whose value is known, by their names without case."""
+"""The variables with a known value, by case-folded name."""
 
-_LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must end
+_LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must terminate
 _DEEPEST = 32
 
 
 class _UnknownError(Exception):
-    """The text does not settle the value."""
+    """The value depends on run time."""
 
 
 class _Reader:
@@ -44,19 +44,19 @@ class _Reader:
         self.depth = 0
 
     def mark(self, mark: str) -> bool:
-        """Take a mark if it comes next."""
+        """Take a mark if it is next."""
         here = self.tokens[self.at] if self.at < len(self.tokens) else None
         found = here is not None and here.is_mark(mark)
         self.at += found
         return found
 
     def need(self, found: bool) -> None:
-        """Give up where something else stands."""
+        """Give up if something else is next."""
         if not found:
             raise _UnknownError
 
     def expression(self) -> Value:
-        """Read terms between plus signs: of several, all must be strings."""
+        """Read terms between plus signs: several must all be strings."""
         self.depth += 1
         self.need(self.depth <= _DEEPEST)
         value = self.term()
@@ -109,7 +109,7 @@ class _Reader:
         return name
 
     def word(self, word: str) -> bool:
-        """Take a word if it comes next."""
+        """Take a word if it is next."""
         found = self.at < len(self.tokens) and self.tokens[self.at].upper == word
         self.at += found
         return found
@@ -160,7 +160,7 @@ _FUNCTIONS: Mapping[str, Callable[[_Reader], Value]] = {
 
 
 def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | None:
-    """Return what an expression is worth, ``None`` where the text does not say."""
+    """Return the value of an expression, ``None`` if unknown."""
     reader = _Reader(tokens, variables)
     try:
         value = reader.expression()
@@ -170,7 +170,7 @@ def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | 
 
 
 def between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """Cut tokens at the commas that stand in no parenthesis."""
+    """Split tokens at commas outside parentheses."""
     parts: list[Sequence[Token]] = []
     depth, begin = 0, 0
     for at, token in enumerate(tokens):

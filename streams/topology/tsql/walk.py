@@ -40,10 +40,10 @@ _DEEPEST_TEXT = 32  # as the engine's limit of nesting
 
 
 def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
-    """Yield what a script says, in order; ``outer``: whose EXECUTE holds it as a string.
+    """Yield a script's statements, in order; ``outer``: the walker of the enclosing EXECUTE.
 
-    What nobody here understands is read over and reported as skipped. An understood statement that
-    is wrong, or a token that never ends, raises InputError; in as-found reading nothing is raised.
+    Unsupported statements are skipped and reported. An invalid supported statement, or an unclosed
+    token, raises InputError; in as-found reading nothing is raised.
     """
     walker: Walker | None = None
     for batch in lexer.batches():
@@ -65,7 +65,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
 
 
 class Walker:
-    """Reads one batch; ``outer`` is the walker whose EXECUTE holds the text of this one."""
+    """Read one batch; ``outer`` is the walker whose EXECUTE has its text."""
 
     def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
         self.cursor = cursor
@@ -76,12 +76,12 @@ class Walker:
         self._inherited = self.module
 
     def go_on(self, cursor: Cursor) -> None:
-        """Turn to the next part of the batch: variables and blocks stay as they are."""
+        """Continue with the next part of the batch, with the same variables and blocks."""
         cursor.variables = self.cursor.variables
         self.cursor = cursor
 
     def items(self) -> Iterator[Item]:
-        """Yield what the batch says, in order."""
+        """Yield the batch's statements, in order."""
         cursor = self.cursor
         while cursor.token.kind is not TokenType.END:
             if cursor.accept_mark(";"):
@@ -91,7 +91,7 @@ class Walker:
                 self.blocks.completed(cursor)
 
     def end(self) -> Iterator[Item]:
-        """Yield what only the end of the batch settles: the module that it defines."""
+        """Yield what is complete only at the end of the batch: the module that it defines."""
         if self.module is not None and self.module is not self._inherited:
             define = self.module.define()
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())
@@ -104,7 +104,7 @@ class Walker:
             yield self._directive()
         elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2
-            forget(cursor.variables, cursor.tokens[cursor.at :])  # something may jump here
+            forget(cursor.variables, cursor.tokens[cursor.at :])  # a GOTO may jump here
         elif self.module is None and module_begins(cursor):
             yield from self._head(start)
         elif cursor.token.upper in ("EXEC", "EXECUTE"):
@@ -127,7 +127,7 @@ class Walker:
             yield self._misread(error, start)
 
     def _other(self, start: int) -> Iterator[Item]:
-        """Read over a statement that is not in the table; follow what it assigns."""
+        """Skip an unsupported statement; track its assignments."""
         cursor = self.cursor
         cursor.next()
         read_over(cursor, start, understood)
@@ -164,7 +164,7 @@ class Walker:
         yield from self._found(" ".join(words), statement)
 
     def _idle(self) -> str:
-        """Return where this is that what is declared here is not applied; empty where it is."""
+        """Return why declarations here are not applied; empty if they are."""
         return self.blocks.dead() if self.module is None else f"a {self.module.kind.lower()}"
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:
@@ -180,7 +180,7 @@ class Walker:
             return
         if not isinstance(statement, Use):
             for source in self.blocks.unknown():
-                why = "its condition is not known; what it guards is applied where it can be"
+                why = "its condition is unknown; the guarded statements are applied if possible"
                 yield Skipped("IF", source.file, source.line, source.column, why)
         yield Step(kind, statement, *self.blocks.under())
 
@@ -208,7 +208,7 @@ class Walker:
         assign(cursor.variables, cursor.tokens[start:end])
 
     def _text(self, found: Execution) -> Iterator[Item]:
-        """Read the statements of a string, as if they stood in its place."""
+        """Read the statements of a string, as if they were in its place."""
         assert found.text is not None and found.place is not None
         place = found.place
         source = Source(self.cursor.file, place.line, place.column)
@@ -238,7 +238,7 @@ class Walker:
 
 
 def misread(error: InputError) -> Misread:
-    """Turn an error into what is said of a statement or a batch."""
+    """Turn an error into a note about a statement or a batch."""
     source = Source(error.file, error.line, error.column)
     return Misread(source, error.message, error.remedy)
 

@@ -1,4 +1,4 @@
-"""``topology.yaml``: nodes that know their place, and the shapes that the contract allows."""
+"""Read and write ``topology.yaml``: nodes with places, and the documented structure."""
 
 from streams.topology.yaml_file.document import Document, ScriptName, read_document
 from streams.topology.yaml_file.write import write_document

@@ -1,4 +1,4 @@
-"""The part of ``topology.yaml`` about agents: who answers which service."""
+"""The agents of ``topology.yaml``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ _APPLICATION = re.compile(r"[\w.]+:[\w.]+")
 
 
 def read_agents(node: Node) -> dict[str, Agent]:
-    """Read the agents by their names, which name processes and their logs."""
+    """Read the agents by name; processes and their logs have the same names."""
     rows = node.named("agents").items()
     return {name: _agent(name, key, value) for name, (key, value) in rows}
 
 
 def _agent(name: str, key: Node, node: Node) -> Agent:
     if not _NAME.fullmatch(name):
-        key.fail("an agent's name", "It names a log: letters, digits, '-', '_' and '.', up to 64.")
+        key.fail(
+            "an agent's name", "It becomes a file name: up to 64 letters, digits, '-', '_' and '.'."
+        )
     every = {word for words in SETTINGS.values() for word in words}
     given = node.fields("an agent", ("runs", *sorted(every), "classifier"))
     if "runs" not in given:
@@ -42,7 +44,7 @@ def _agent(name: str, key: Node, node: Node) -> Agent:
     runs = _stated(given["runs"], "what it runs")
     kind = _kind(given["runs"], runs.text)
     keys = ("runs", *SETTINGS[kind], *(("classifier",) if kind in CLASSIFIED else ()))
-    node.fields(kind.value if kind else "an application of one's own", keys)
+    node.fields(kind.value if kind else "a custom application", keys)
     settings = {word: _stated(given[word], word) for word in SETTINGS[kind] if word in given}
     classifier = _classification(given["classifier"]) if "classifier" in given else None
     return Agent(name, runs, settings, classifier, key.source)
@@ -54,7 +56,7 @@ def _kind(node: Node, text: str) -> ShippedService | None:
         return kinds[text]
     if _APPLICATION.fullmatch(text):
         return None
-    remedy = meant(text, kinds) or "An application is app.py's app: 'app:app'."
+    remedy = meant(text, kinds) or "For the app of app.py, write 'app:app'."
     return node.fail(f"{', '.join(kinds)}, or MODULE:APP", remedy)
 
 

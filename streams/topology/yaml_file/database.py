@@ -1,4 +1,4 @@
-"""The part of ``topology.yaml`` below a database: its objects, its routes, its rules."""
+"""The databases of ``topology.yaml``: objects, routes, rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from streams.topology.yaml_file.procedures import read_procedures
 from streams.topology.yaml_file.security import read_certificates, read_grants
 
 ReadFile = Callable[[str, Source], str]
-"""Return the text of a file that a topology names, by the name and the place of the name."""
+"""Returns the text of a file that a topology names, given the name and its source position."""
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
     "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",
@@ -46,9 +46,9 @@ ROUTE_KEYS = (
 def read_database(
     node: Node, instance: str, name: str, now: float, findings: list[Finding], read: ReadFile
 ) -> Database:
-    """Read a database, ``msdb`` included; routes that break a rule are kept and found (C-06).
+    """Read a database, ``msdb`` included; routes that break a rule are kept and reported (C-06).
 
-    ``read`` fetches the files of schemas that are not written inline.
+    ``read`` reads the files of schemas that are not inline.
     """
     given = node.fields("msdb" if name == MSDB else "a database", DATABASE_KEYS)
     database = Database(name, default_broker_id(instance, name), source=node.source)
@@ -64,7 +64,7 @@ def read_database(
     routes = _routes(given["routes"], now, 2) if "routes" in given else ()
     _check(routes, f"{instance}/{name}", findings)
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1, source=node.source)
-    # One that is stated under its own name stands for the one that would have been created.
+    # An explicit one replaces the automatically created one.
     stated = any(r.name.casefold() == AUTO_CREATED_LOCAL.casefold() for r, _ in routes)
     own = (created,) if local and not stated else ()
     return replace(
@@ -102,7 +102,7 @@ def _mirror(node: Node) -> Mirror:
 
 
 def _routes(node: Node, now: float, first_id: int) -> tuple[tuple[Route, int | None], ...]:
-    """Return each route with the LIFETIME that it states."""
+    """Return each route with its LIFETIME."""
     items = enumerate(node.items("routes"), first_id)
     return tuple(_route(item, now, route_id) for route_id, item in items)
 
@@ -215,8 +215,8 @@ def _group(node: Node) -> str | None:
     if name is not None and not is_group(name):
         node.fail(
             "the name of a consumer group",
-            "It has 1 to 255 characters without line ends and the like, and is not '*', which "
-            "means every group.",
+            "It has 1 to 255 characters without control characters, and is not '*', which means "
+            "every group.",
         )
     return name
 
@@ -233,14 +233,14 @@ def _services(given: Mapping[str, Node]) -> dict[str, Service]:
 
 
 def default_queue(service: str) -> str:
-    """Return the queue of a service for which none is named."""
+    """Return the default queue of a service."""
     return service + "Queue"
 
 
 def _service(name: str, key: Node, node: Node) -> Service:
     given = node.fields("a service", ("queue", "contracts"))
     queue = _some(given["queue"], "queue") if "queue" in given else default_queue(name)
-    # Omitted means DEFAULT; an empty list means that the service only begins dialogs.
+    # Omitted means DEFAULT; an empty list means that the service can only initiate.
     contracts = given["contracts"].texts("contracts") if "contracts" in given else (DEFAULT,)
     return Service(name, queue, contracts, key.source)
 

@@ -39,13 +39,13 @@ INSTANCE_KEYS = (
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 CLUSTER_KEYS = ("prefix", "credentials")
-"""What a cluster has beside librdkafka's properties, as texts; ``claims`` are lists."""
+"""Keys of a cluster besides librdkafka's properties, as texts; ``claims`` are lists."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptName:
-    """A .sql file that an instance names, and where."""
+    """A .sql file of an instance, with its place."""
 
     name: str
     source: Source
@@ -53,9 +53,9 @@ class ScriptName:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the file says; ``scripts`` are still to be applied, per instance and in order.
+    """The content of the file; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: how those of an instance are read. ``snapshots``: what comes before them.
+    ``readings``: how those of an instance are read. ``snapshots``: what precedes them.
     """
 
     instances: Mapping[str, Instance]
@@ -72,14 +72,14 @@ def _no_file(name: str, source: Source) -> str:
     raise InputError(
         f"there is no file {name}",
         file=source.file, line=source.line, column=source.column,
-        remedy="Write the text here, or load the topology from its folder.",
+        remedy="Put the text here, or load the topology from its folder.",
     )  # fmt: skip
 
 
 def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -> Document:
-    """Read the file's text; raise InputError where it does not have the contract's shape.
+    """Parse the file's text; raise InputError if its structure is wrong.
 
-    ``read`` fetches the files that it names, but for its scripts; by default it has none.
+    ``read`` reads the files that it names, except for its scripts; by default there are none.
     """
     root = parse_yaml(text, file)
     given = root.fields("a topology", TOPOLOGY_KEYS) if root else {}
@@ -111,7 +111,7 @@ def _instance(
     if "databases" in given:
         for database, (at, value) in given["databases"].named("databases").items():
             if database.casefold() == MSDB:
-                raise at.error("msdb is no user database", "Put it beside databases:, as msdb:.")
+                raise at.error("msdb is not a user database", "Put it beside databases:, as msdb:.")
             databases[database] = read_database(value, name, database, now, findings, read)
     msdb = empty_database(name, MSDB, key.source)
     if "msdb" in given:
@@ -194,13 +194,13 @@ def _clusters(node: Node) -> dict[str, Cluster]:
         properties = {word: _property(item) for word, (_, item) in rows.items()}
         prefix, credentials = (properties.pop(word, None) for word in CLUSTER_KEYS)
         if prefix is not None and not is_prefix(prefix):
-            rows["prefix"][1].fail("what a topic's name can begin with", PREFIX_RULE)
+            rows["prefix"][1].fail("a valid start of a topic name", PREFIX_RULE)
         found[name] = Cluster(name, properties, prefix, credentials, claims, key.source)
     return found
 
 
 def _claims(node: Node) -> Claims:
-    """Read which senders a cluster may name; what is left out follows from the topology."""
+    """Read the senders that a cluster may name; omitted ones follow from the topology."""
     given = node.fields("claims", ("services", "broker_ids"))
     services, brokers = (
         given[key].texts(key) if key in given and not given[key].is_null else None
@@ -210,7 +210,7 @@ def _claims(node: Node) -> Claims:
 
 
 def _property(node: Node) -> str:
-    """Return a property as librdkafka takes it: all of them may be given as text."""
+    """Return a librdkafka property: all of them may be given as text."""
     value = node.raw.value
     return str(value) if isinstance(value, str) and not node.is_null else node.fail("a value")
 

@@ -29,11 +29,11 @@ _SWITCH = {
 
 
 def parse_file(path: Path) -> Node | None:
-    """Return the root of a file, or ``None`` for an empty one; it may begin with a mark."""
+    """Return the root of a file, or ``None`` for an empty one; a byte order mark is allowed."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message, remedy = "This is no UTF-8.", "Save the file as UTF-8."
+        message, remedy = "The file is not UTF-8.", "Save the file as UTF-8."
         raise InputError(message, file=str(path), remedy=remedy) from error
     return parse_yaml(text, str(path))
 
@@ -58,7 +58,7 @@ def parse_yaml(text: str, file: str) -> Node | None:
 
 
 def _refuse_depth(text: str, file: str) -> None:
-    """Raise InputError where lists and mappings nest so deeply that the composer would crash."""
+    """Raise InputError if lists and mappings nest so deeply that the composer would crash."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -67,27 +67,27 @@ def _refuse_depth(text: str, file: str) -> None:
             depth -= 1
         if depth > _DEPTH:
             line, column = _place(event.start_mark)
-            message, remedy = f"more than {_DEPTH} lists and mappings in each other", "Flatten it."
+            message, remedy = f"more than {_DEPTH} nested lists and mappings", "Flatten it."
             raise InputError(message, file=file, line=line, column=column, remedy=remedy)
 
 
 def _refuse_size(root: yaml.Node, file: str) -> None:
-    """Raise InputError where aliases make more of a file than anybody would have written.
+    """Raise InputError if aliases expand to an absurd size.
 
-    A few lines of aliases of aliases stand for more than any memory holds.
+    A few lines of nested aliases can expand beyond any memory.
     """
     sizes: dict[int, float] = {}
 
     def measure(node: yaml.Node) -> float:
         if id(node) not in sizes:
-            sizes[id(node)] = math.inf  # who meets it again within itself would read it for ever
+            sizes[id(node)] = math.inf  # a recursive alias would be read forever
             parts = node.value if isinstance(node, yaml.CollectionNode) else ()
             flat = (part for item in parts for part in (item if type(item) is tuple else (item,)))
             sizes[id(node)] = 1 + sum(map(measure, flat))
             if sizes[id(node)] - len(sizes) > _COPIES:
                 line, column = _place(node.start_mark)
-                message = f"its aliases stand for more than {_COPIES:,} values"
-                remedy = "Write out what is meant."
+                message = f"its aliases expand to more than {_COPIES:,} values"
+                remedy = "Write the values out."
                 raise InputError(message, file=file, line=line, column=column, remedy=remedy)
         return sizes[id(node)]
 
@@ -101,7 +101,7 @@ def _place(mark: Any) -> tuple[int, int]:
 
 def _no_yaml(error: yaml.MarkedYAMLError, file: str) -> InputError:
     line, column = _place(error.problem_mark or error.context_mark)
-    message = "this is no YAML: " + " ".join(str(error.problem or error.context).split())
+    message = "invalid YAML: " + " ".join(str(error.problem or error.context).split())
     remedy = "Check the indentation, the quotes and the brackets before this place."
     return InputError(message, file=file, line=line, column=column, remedy=remedy)
 
@@ -122,7 +122,7 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        """Tell whether nothing is given."""
+        """Tell whether the node is empty or null."""
         return bool(self.raw.tag == _TAG + "null")
 
     @property
@@ -147,7 +147,7 @@ class Node:
         return "nothing" if self.is_null else f"'{clipped(self.raw.value)}'"
 
     def mapping(self, what: str) -> dict[str, tuple[Node, Node]]:
-        """Return key text > (key node, value node); nothing counts as an empty mapping."""
+        """Return key text > (key node, value node); a null counts as an empty mapping."""
         if self.is_null:
             return {}
         if not isinstance(self.raw, yaml.MappingNode):
@@ -163,39 +163,39 @@ class Node:
             if not isinstance(raw_key, yaml.ScalarNode) or key.is_null or not raw_key.value:
                 key.fail(f"a name among {what}")
             first = found.get(raw_key.value)
-            # What a merge (<<) brings stands elsewhere in the file, and may be overridden.
+            # Keys from a merge (<<) are elsewhere in the file, and may be overridden.
             if first is not None and begin <= first[0].raw.start_mark.index < end:
-                remedy = f"The first one is in line {first[0].source.line}; keep one of them."
+                remedy = f"The first is in line {first[0].source.line}; keep one of them."
                 raise key.error(f"'{raw_key.value}' is given twice", remedy)
             found[raw_key.value] = (key, Node(raw_value, self.file, self.loader))
         return found
 
     def named(self, what: str) -> dict[str, tuple[Node, Node]]:
-        """Return a mapping whose keys are names that differ by more than their case."""
+        """Return a mapping whose keys differ by more than case."""
         found = self.mapping(what)
         folded: dict[str, str] = {}
         for name, (key, _) in found.items():
             other = folded.setdefault(name.casefold(), name)
             if other != name:
                 raise key.error(
-                    f"'{name}' differs from '{other}' by its case only",
-                    f"The names of {what} compare without case; rename one.",
+                    f"'{name}' differs from '{other}' by case only",
+                    f"Names of {what} are case-insensitive; rename one.",
                 )
         return found
 
     def fields(self, what: str, allowed: Iterable[str]) -> Mapping[str, Node]:
-        """Return the values of a record whose keys are known; an unknown key is an error."""
+        """Return the values of a record with known keys; an unknown key is an error."""
         known = tuple(allowed)
         found = self.mapping(f"{what}'s settings")
         for name, (key, _) in found.items():
             if name not in known:
                 takes = f"{what[0].upper()}{what[1:]} takes: {', '.join(known)}."
                 remedy = " ".join(filter(None, (meant(name, known), takes)))
-                raise key.error(f"'{name}' is no setting of {what}", remedy)
+                raise key.error(f"'{name}' is not a setting of {what}", remedy)
         return {name: value for name, (_, value) in found.items()}
 
     def items(self, what: str) -> tuple[Node, ...]:
-        """Return the members of a list; nothing counts as an empty list."""
+        """Return the members of a list; a null counts as an empty list."""
         if self.is_null:
             return ()
         if not isinstance(self.raw, yaml.SequenceNode):
@@ -257,5 +257,5 @@ class Node:
 
 
 def optional(given: Mapping[str, Node], key: str) -> str | None:
-    """Return the text of a key that may be left out, or hold nothing."""
+    """Return the text of an optional key."""
     return given[key].maybe_text(key) if key in given else None

@@ -1,4 +1,4 @@
-"""The part of ``topology.yaml`` about code: which procedures begin, receive and end dialogs."""
+"""The code of ``topology.yaml``: which procedures begin, receive and end dialogs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_procedures(node: Node) -> dict[str, Procedure]:
 def _procedure(name: str, key: Node, node: Node) -> Procedure:
     given = node.fields("a procedure", _PROCEDURE)
     begins = given["begins"].items("begins") if "begins" in given else ()
-    # How often END CONVERSATION stands there; the file does not say where.
+    # The number of END CONVERSATION statements; the file does not have their places.
     ends = given["ends"].integer("ends", 0, _MANY) if "ends" in given else 0
     receives, calls = (
         given[word].texts(word) if word in given else () for word in ("receives", "calls")

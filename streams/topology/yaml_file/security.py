@@ -1,4 +1,4 @@
-"""The part of ``topology.yaml`` about security: certificates, permissions, endpoints."""
+"""The security of ``topology.yaml``: certificates, permissions, endpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.topology.yaml_file.nodes import Node, optional
 ENDPOINT_SECURITY_KEYS = ("encryption", "algorithms", "authentication")
 _CERTIFICATE = ("subject", "starts", "expires", "user")
 _PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
-"""The permission that a grant is about where it names none."""
+"""Default permission of a grant, by securable."""
 
 
 def read_certificates(node: Node) -> dict[str, Certificate]:
@@ -49,14 +49,14 @@ def _grant(node: Node, securable: Securable) -> Grant:
 
 
 def read_encryption(given: Mapping[str, Node]) -> Encryption:
-    """Read what an endpoint demands of a connection; REQUIRED is the engine's default."""
+    """Read an endpoint's encryption; REQUIRED is the engine's default."""
     if "encryption" not in given:
         return Encryption.REQUIRED
     return given["encryption"].choice("encryption", Encryption)
 
 
 def read_words(given: Mapping[str, Node], key: str) -> tuple[str, ...]:
-    """Read the words of a clause, one or several, in the order of the statement."""
+    """Read the words of a clause, one or several, in order."""
     if key not in given or given[key].is_null:
         return ()
     node = given[key]

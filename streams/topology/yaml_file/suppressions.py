@@ -12,7 +12,7 @@ _KEYS = ("code", "subject", "reason", "until")
 
 
 def load_suppressions(path: Path) -> tuple[Suppression, ...]:
-    """Read a suppressions file; raise InputError where it does not have this shape."""
+    """Read a suppressions file; raise InputError if its structure is wrong."""
     root = parse_file(path)
     return () if root is None else tuple(_suppression(n) for n in root.items("suppressions"))
 
@@ -24,7 +24,7 @@ def _suppression(node: Node) -> Suppression:
             raise node.error(f"a suppression without {key}", f"Add {key}: to it.")
     reason = given["reason"].text("a reason").strip()
     if not reason:
-        given["reason"].fail("a reason", "Say why the finding may stay; who reads this will ask.")
+        given["reason"].fail("a reason", "Give the reason why the finding is acceptable.")
     subject = optional(given, "subject")
     until = _day(given["until"]) if "until" in given and not given["until"].is_null else None
     return Suppression(given["code"].text("code"), reason, subject or "*", until, node.source)

@@ -1,7 +1,7 @@
-"""Write a topology as ``topology.yaml``; what the file's reader takes as given is left out.
+"""Write a topology as ``topology.yaml``, without default values.
 
-Reading it back gives the same topology, but for what the file has no words for: where procedures
-end conversations, the epochs of a live system, and gaps between the ids of routes.
+Reading it gives the same topology, except for what the file cannot express: where procedures end
+conversations, the epochs of a live system, and gaps between the ids of routes.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from streams.topology.yaml_file.write_security import (
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1000
 Scripts = Mapping[str, tuple[str, ...]]
-"""The .sql files of each instance, in their order."""
+"""The .sql files of each instance, in order."""
 
 
 def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
-    """Return the text of the file; ``scripts`` are named beside what the topology says."""
+    """Return the text of the file; ``scripts`` are listed with the rest of the topology."""
     named = scripts or {}
     instances = {
         name: _given({"sql": list(named.get(name, ())), **_instance(i)})
@@ -68,7 +68,7 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
 
 
 def _claims(cluster: Cluster) -> dict[str, Any]:
-    """Return the senders that it may name; an empty list is worth writing: it allows nothing."""
+    """Return the senders that it may name; an empty list is written: it allows none."""
     if cluster.claims is None:
         return {}
     stated = {"services": cluster.claims.services, "broker_ids": cluster.claims.broker_ids}
@@ -93,7 +93,7 @@ def _instance(instance: Instance) -> dict[str, Any]:
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is worth writing: neither nothing nor a default."""
+    """Return the values to write: neither empty nor default."""
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
@@ -171,7 +171,7 @@ def _queue(q: Queue) -> dict[str, Any]:
 
 def _service(s: Service) -> dict[str, Any]:
     queue = {} if s.queue == default_queue(s.name) else {"queue": s.queue}
-    # Nothing means DEFAULT, and an empty list that the service only begins dialogs.
+    # Nothing means DEFAULT, and an empty list that the service can only initiate.
     contracts = {} if s.contracts == (DEFAULT,) else {"contracts": list(s.contracts)}
     return {**queue, **contracts}
 
@@ -189,14 +189,14 @@ def _priority(p: Priority) -> dict[str, Any]:
 
 
 def _routes(routes: tuple[Route, ...]) -> dict[str, Any]:
-    """Return the routes, but for AutoCreatedLocal where it is the one that every database has."""
+    """Return the routes, without AutoCreatedLocal if it is the default one."""
     if _is_created(routes):
         return {"routes": [_route(r) for r in routes[1:]]}
     return {"auto_created_local": False, "routes": [_route(r) for r in routes]}
 
 
 def _is_created(routes: tuple[Route, ...]) -> bool:
-    """Tell whether the first route, and no other, is AutoCreatedLocal as a database is made."""
+    """Tell whether only the first route is AutoCreatedLocal as in a new database."""
     named = [r for r in routes if r.name.casefold() == AUTO_CREATED_LOCAL.casefold()]
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
     return len(named) == 1 and routes[0] == created

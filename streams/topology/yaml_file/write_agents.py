@@ -1,4 +1,4 @@
-"""Write agents as ``topology.yaml`` has them."""
+"""Write the agents of ``topology.yaml``."""
 
 from __future__ import annotations
 

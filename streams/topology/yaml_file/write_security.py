@@ -1,4 +1,4 @@
-"""Write what ``topology.yaml`` says of security and of code; the inverse of its readers."""
+"""Write the security and code of ``topology.yaml``; the inverse of its readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
 
 
 def endpoint_security(e: Endpoint) -> dict[str, Any]:
-    """Return what an endpoint demands of a connection, where that is not the default."""
+    """Return an endpoint's encryption, if it is not the default."""
     return {
         "encryption": None if e.encryption is Encryption.REQUIRED else e.encryption.value,
         "algorithms": list(e.algorithms),
@@ -47,7 +47,7 @@ def _grant(g: Grant) -> dict[str, Any]:
 
 
 def procedures(held: Mapping[str, Procedure]) -> dict[str, Any]:
-    """Return what code says of dialogs; where its END CONVERSATION stand is not kept."""
+    """Return what code does with dialogs, without the places of END CONVERSATION."""
     return {p.name: _procedure(p) for p in held.values()}
 
 
@@ -76,7 +76,7 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
 
 
 def instant(seconds: float) -> datetime | float:
-    """Return an instant as people read it, where that is the same number."""
+    """Return an instant as an ISO text, if that is exact."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

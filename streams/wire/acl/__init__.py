@@ -1,4 +1,4 @@
-"""Who may do what on Kafka: ``grants`` is the table, ``roles`` fills it in for a topology."""
+"""Kafka ACLs: ``grants`` is the table of rights, ``roles`` applies it to a topology."""
 
 from streams.wire.acl.grant import Operation, Resource
 from streams.wire.acl.grants import ROLES, checked_kinds

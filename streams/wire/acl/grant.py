@@ -1,4 +1,4 @@
-"""What a grant is: operations on a resource that a role needs, and why."""
+"""A grant: the operations on a resource that a role needs, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Resource(Enum):
-    """What a grant is about, in the words of Kafka's tools."""
+    """The type of a resource, named as in Kafka's tools."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -16,7 +16,7 @@ class Resource(Enum):
 
 
 class Operation(Enum):
-    """What is allowed, in the words of Kafka's tools."""
+    """An allowed operation, named as in Kafka's tools."""
 
     READ = "Read"
     WRITE = "Write"
@@ -28,10 +28,10 @@ class Operation(Enum):
 
 
 class On(Enum):
-    """Which resources of a kind a row is about.
+    """Which resources of a kind a row applies to.
 
-    Its home's: the instance, and each mirrored pair that it may be the principal of. ``EVERY``: of
-    all homes, known or still to come.
+    ``HOME``: the instance, and each mirrored pair that it may be the principal of. ``EVERY``: all
+    homes, existing and future.
     """
 
     CLUSTER = "the cluster's one"
@@ -44,9 +44,9 @@ class On(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """What a role needs of a resource; ``name`` is a kind of topic, or what a name begins with.
+    """What a role needs of a resource; ``name`` is a kind of topic, or a name prefix.
 
-    Of a topic ``On.OWN`` it is what stands behind the role's own name.
+    For a topic with ``On.OWN`` it is the part after the role's own name.
     """
 
     resource: Resource
@@ -58,7 +58,7 @@ class RoleGrant:
 
 @dataclass(frozen=True, slots=True)
 class RoleKind:
-    """A kind of role: what it is for, and its rows."""
+    """A kind of role: its purpose, and its rows."""
 
     says: str
     rows: tuple[RoleGrant, ...]

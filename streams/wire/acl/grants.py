@@ -1,11 +1,11 @@
-"""Who may do what on Kafka: the table of roles, and nothing else decides a grant.
+"""The table of roles and rights on Kafka; no other code decides a grant.
 
-A row is what one role needs of one resource, and why. Each operation was found by taking it away:
-``tests/security/test_least.py`` says what fails then. Workers check the topics of their rows before
-the first use, so what they look at and what they may look at are the same.
+A row has what one role needs of one resource, and why. Each operation was verified by removing it:
+``tests/security/test_least.py`` has the failure. Workers check the topics of their rows before the
+first use, so they check exactly what they may describe.
 
 Read, Write, Delete and Alter imply Describe; AlterConfigs implies DescribeConfigs. An idempotent
-producer needs no IdempotentWrite of the cluster: since Kafka 2.8 Write on any topic is enough.
+producer does not need IdempotentWrite on the cluster: since Kafka 2.8 Write on any topic is enough.
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ def _transactions(name: str, on: On, why: str) -> RoleGrant:
 
 _CATALOG = _topic("catalog", On.CLUSTER, "Read", "routes, services and queues, as they are now")
 _WORKS = (
-    _topic("catalog", On.CLUSTER, "Read DescribeConfigs", "what it lives by"),
-    _topic("presence", On.CLUSTER, "Read Write DescribeConfigs", "heartbeats: others', its own"),
-    _topic("event", On.CLUSTER, "Write DescribeConfigs", "what was delayed, dropped, refused"),
+    _topic("catalog", On.CLUSTER, "Read DescribeConfigs", "the catalog"),
+    _topic("presence", On.CLUSTER, "Read Write DescribeConfigs", "heartbeats: its own and others'"),
+    _topic(
+        "event",
+        On.CLUSTER,
+        "Write DescribeConfigs",
+        "messages that were delayed, dropped or rejected",
+    ),
     _group("control", On.CLUSTER, "Describe", "the name under which catalog and presence are read"),
     _group("reader", On.CLUSTER, "Describe", "the name under which the catalog is read at start"),
 )
@@ -45,30 +50,30 @@ _BROKERS = RoleGrant(
     "for how long brokers leave a transaction open",
 )
 _PUBLISHES = (
-    _topic("catalog", On.CLUSTER, "Write", "what it publishes"),
+    _topic("catalog", On.CLUSTER, "Write", "the catalog"),
     _transactions("catalog", On.CLUSTER, "in one transaction, one writer at a time"),
 )
 _PLANS = (
-    _topic("catalog", On.CLUSTER, "Read", "what the plan is drawn against"),
+    _topic("catalog", On.CLUSTER, "Read", "state to plan against"),
     _topic("dialog", On.EVERY, "Read", "open dialogs that a plan would break"),
-    _topic("presence", On.CLUSTER, "Read", "failover: whether the partner has heard of it"),
+    _topic("presence", On.CLUSTER, "Read", "failover: whether the partner has taken over"),
     *_PUBLISHES,
     _NAMED,
 )
 
 ROLES: Mapping[str, RoleKind] = {
     "forwarder": RoleKind(
-        "routes what is in the transmission queues",
+        "routes messages of the transmission queues",
         (
             *_WORKS,
-            _topic("out", On.HOME, "Read Delete DescribeConfigs", "what begins here; trimmed"),
-            _topic("txq", On.HOME, "Read Delete DescribeConfigs", "what comes here; trimmed"),
+            _topic("out", On.HOME, "Read Delete DescribeConfigs", "outgoing messages; trimmed"),
+            _topic("txq", On.HOME, "Read Delete DescribeConfigs", "incoming messages; trimmed"),
             _topic("ingress", On.HOME, "Read Delete DescribeConfigs",
-                   "what other clusters write here; trimmed"),
+                   "messages from other clusters; trimmed"),
             _topic("in", On.HOME, "Write DescribeConfigs", "messages for a service here"),
-            _topic("ack", On.HOME, "Write DescribeConfigs", "acknowledgements; what is delayed"),
+            _topic("ack", On.HOME, "Write DescribeConfigs", "acknowledgements; delayed messages"),
             _topic("txq", On.NEXT, "Write", "the next hops, by the routes"),
-            _group("forwarder", On.HOME, "Read", "how far it has come"),
+            _group("forwarder", On.HOME, "Read", "committed offsets"),
         ),
     ),
     "endpoint": RoleKind(
@@ -80,65 +85,65 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("in", On.HOME, "Read Write Delete DescribeConfigs",
                    "arriving messages; bodies that are moved to its end; trimmed"),
             _topic("ack", On.HOME, "Read Delete DescribeConfigs", "acknowledgements; trimmed"),
-            _topic("out", On.HOME, "Write DescribeConfigs", "messages on their way"),
+            _topic("out", On.HOME, "Write DescribeConfigs", "messages in transit"),
             _topic("dialog", On.HOME, "Read Write DescribeConfigs", "the state of the dialogs"),
             _topic("result", On.HOME, "Write DescribeConfigs", "answers to statements"),
             _topic("queue", On.HOME, "Write Delete DescribeConfigs",
                    "messages for applications; trimmed behind the reading group"),
-            _group("endpoint", On.HOME, "Read", "how far it has come; fences a predecessor"),
-            _group("forwarder", On.HOME, "Describe", "whether a copy is still under way"),
+            _group("endpoint", On.HOME, "Read", "committed offsets; fences a predecessor"),
+            _group("forwarder", On.HOME, "Describe", "whether a copy is still in flight"),
             _group("", On.PLACE, "Describe", "how far queues may be trimmed"),
-            _transactions("endpoint", On.HOME, "everything is a transaction; one for each slot"),
+            _transactions("endpoint", On.HOME, "all writes are transactions; one id per slot"),
         ),
     ),
     "application": RoleKind(
-        "says statements and receives",
+        "sends statements and receives",
         (
             _CATALOG,
             _topic("cmd", On.HOME, "Write", "BEGIN, SEND, END"),
-            _topic("result", On.HOME, "Read", "the answer to a statement"),
+            _topic("result", On.HOME, "Read", "answers to statements"),
             _topic("queue", On.PLACE, "Read", "RECEIVE"),
-            _topic("reading", On.HOME, "Read Write", "that it has received; outlives offsets"),
-            _group("", On.PLACE, "Read", "what it has received"),
+            _topic("reading", On.HOME, "Read Write", "positions received; outlive offsets"),
+            _group("", On.PLACE, "Read", "committed offsets"),
             _NAMED,
-            _transactions("client.", On.OWN, "receive and answer as one (Exchange)"),
+            _transactions("client.", On.OWN, "receive and answer in one transaction (Exchange)"),
         ),
     ),
     "agent": RoleKind(
         "answers a service",
         (
             _CATALOG,
-            _topic("cmd", On.HOME, "Write", "what it says"),
+            _topic("cmd", On.HOME, "Write", "statements"),
             _topic("queue", On.PLACE, "Read", "the queue of its service"),
-            _topic("reading", On.HOME, "Read Write", "that it has received; outlives offsets"),
-            _topic("event", On.CLUSTER, "Write", "that it has started, and ended (163)"),
-            _group("", On.OWN, "Read", "what it has received"),
+            _topic("reading", On.HOME, "Read Write", "positions received; outlive offsets"),
+            _topic("event", On.CLUSTER, "Write", "its start and end (163)"),
+            _group("", On.OWN, "Read", "committed offsets"),
             _NAMED,
         ),
     ),
     "own-agent": RoleKind(
-        "an agent of one's own, beside the applications of its services",
-        (_topic("event", On.CLUSTER, "Write", "that it has started, and ended (163)"),),
+        "a custom agent, beside the applications of its services",
+        (_topic("event", On.CLUSTER, "Write", "its start and end (163)"),),
     ),
     "outbox": RoleKind(
-        "hands over what applications' databases have committed",
+        "relays statements that application databases committed",
         (
             _topic("cmd", On.EVERY, "Write", "the statements"),
-            _topic("catalog", On.CLUSTER, "Read", "beside it stands which batch is written"),
-            _group("outbox.", On.EVERY, "Read", "which batch is written"),
+            _topic("catalog", On.CLUSTER, "Read", "the batch in flight, in the offset's metadata"),
+            _group("outbox.", On.EVERY, "Read", "the batch in flight"),
             _transactions("outbox.", On.EVERY, "a batch is one transaction"),
         ),
     ),
     "apply": RoleKind(
         "creates topics and writes the catalog: apply, sql, queue, failover",
         (
-            _topic("", On.EVERY, "Create AlterConfigs Describe", "topics, made and corrected"),
+            _topic("", On.EVERY, "Create AlterConfigs Describe", "topics, created and altered"),
             _BROKERS,
             *_PLANS,
         ),
     ),
     "publish": RoleKind(
-        "writes the catalog, where something else creates the topics: apply, sql, queue, failover",
+        "writes the catalog, if something else creates the topics: apply, sql, queue, failover",
         (
             _topic("", On.EVERY, "Describe DescribeConfigs", "topics, compared"),
             _BROKERS,
@@ -146,21 +151,21 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "monitor": RoleKind(
-        "watches, and writes figures",
+        "monitors, and writes metrics",
         (
             _CATALOG,
             *(_topic(kind, On.EVERY, "Read", why) for kind, why in (
-                ("queue", "deliveries"), ("out", "messages on their way"),
-                ("txq", "what forwarders hold in memory"), ("ingress", "the same"),
+                ("queue", "deliveries"), ("out", "messages in transit"),
+                ("txq", "messages buffered by forwarders"), ("ingress", "the same"),
                 ("dialog", "dialogs"),
             )),
-            *(_topic(kind, On.EVERY, "Describe", "how far the endpoint worker is behind")
+            *(_topic(kind, On.EVERY, "Describe", "lag of the endpoint worker")
               for kind in ("cmd", "in", "ack")),
             _topic("event", On.CLUSTER, "Read", "what happened"),
             _topic("presence", On.CLUSTER, "Read", "heartbeats"),
             _topic("metric", On.CLUSTER, "Write", "its figures"),
-            _group("endpoint.", On.EVERY, "Describe", "how far the endpoint worker has come"),
-            _group("forwarder.", On.EVERY, "Describe", "how far the forwarder has come"),
+            _group("endpoint.", On.EVERY, "Describe", "committed offsets of the endpoint worker"),
+            _group("forwarder.", On.EVERY, "Describe", "committed offsets of the forwarder"),
             _group("monitor", On.CLUSTER, "Describe", "the name under which it reads"),
             _NAMED,
         ),
@@ -170,51 +175,52 @@ ROLES: Mapping[str, RoleKind] = {
         (
             _CATALOG,
             *(_topic(kind, On.EVERY, "Read", why) for kind, why in (
-                ("cmd", "what was said"), ("queue", "what was delivered"),
-                ("dialog", "what dialogs have settled"),
+                ("cmd", "statements"), ("queue", "delivered messages"),
+                ("dialog", "state of the dialogs"),
             )),
-            _topic("event", On.CLUSTER, "Read", "what was told"),
+            _topic("event", On.CLUSTER, "Read", "events"),
             _NAMED,
         ),
     ),
     "observer": RoleKind(
-        "tail, query, trace's way, capture and the dashboard's dialogs; reads only",
+        "tail, query, trace's path, capture and the dashboard's dialogs; reads only",
         (
             _topic("", On.EVERY, "Read", "every topic"),
-            _group("", On.EVERY, "Describe", "how far workers have come; the names it reads under"),
-            _group("", On.PLACE, "Describe", "what reading groups have received"),
+            _group("", On.EVERY, "Describe", "committed offsets of workers; its own groups"),
+            _group("", On.PLACE, "Describe", "positions of reading groups"),
         ),
     ),
     "trace": RoleKind(
         "sends probes",
         (
             _CATALOG,
-            _topic("out", On.EVERY, "Write", "probes begin there"),
+            _topic("out", On.EVERY, "Write", "probes start there"),
             _topic("ack", On.EVERY, "Read", "probes end there"),
-            _topic("event", On.CLUSTER, "Read", "or are dropped, and that is told"),
+            _topic("event", On.CLUSTER, "Read", "or are dropped, which is reported"),
             _group("trace", On.CLUSTER, "Describe", "the name under which it reads"),
             _NAMED,
         ),
     ),
     "replay": RoleKind(
-        "says again what a capture says was said, and sees what comes of it",
+        "replays a capture and compares the result",
         (
             _CATALOG,
-            _topic("cmd", On.EVERY, "Read Write", "statements, again; how far a job is"),
-            _topic("reading", On.EVERY, "Read Write", "that a job has begun; outlives offsets"),
-            _topic("queue", On.EVERY, "Read", "what is delivered"),
+            _topic("cmd", On.EVERY, "Read Write", "replayed statements; progress of a job"),
+            _topic("reading", On.EVERY, "Read Write", "start of a job; outlives offsets"),
+            _topic("queue", On.EVERY, "Read", "delivered messages"),
             _topic("event", On.CLUSTER, "Read", "what happens"),
             _group("replay", On.CLUSTER, "Describe", "the name under which it reads"),
-            _group("replay.", On.EVERY, "Read", "how far a job is"),
+            _group("replay.", On.EVERY, "Read", "progress of a job"),
             _NAMED,
-            _transactions("replay.", On.EVERY, "statements and how far it is, as one"),
+            _transactions("replay.", On.EVERY, "statements and progress in one transaction"),
         ),
     ),
     "foreign": RoleKind(
         "a forwarder of another cluster: writes to its gateway here, and reads no message",
         (
-            _topic("ingress", On.NEXT, "Write", "what crosses over, into topics of its own"),
-            _topic("presence", On.CLUSTER, "Read", "whether the gateway lives, by which clock"),
+            _topic("ingress", On.NEXT, "Write", "messages that cross clusters, into separate "
+                                                "topics"),
+            _topic("presence", On.CLUSTER, "Read", "heartbeats and clock of the gateway"),
             _group("control", On.CLUSTER, "Describe", "the name under which presence is read"),
         ),
     ),
@@ -223,7 +229,7 @@ ROLES: Mapping[str, RoleKind] = {
 
 
 def _for_one(kind: str, says: str) -> RoleKind:
-    """Return a kind of role that writes the topics of its home, where the kind writes of every."""
+    """Return a role kind with the topics of its home, where the given kind has those of all."""
     rows = (
         replace(row, on=On.HOME)
         if row.resource is Resource.TOPIC and Operation.WRITE in row.operations
@@ -234,7 +240,7 @@ def _for_one(kind: str, says: str) -> RoleKind:
 
 
 FOR_ONE: Mapping[str, RoleKind] = {
-    "outbox": _for_one("outbox", "hands over what is said to the services of one instance"),
+    "outbox": _for_one("outbox", "sends messages to the services of one instance"),
     "trace": _for_one("trace", "sends probes from one instance, and back to others"),
 }
 """The same kinds where they are to write for one instance only: ``outbox.ServerA``."""
@@ -254,6 +260,6 @@ EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
 
 
 def checked_kinds(roles: tuple[str, ...]) -> frozenset[str]:
-    """Return which kinds of topics workers of these roles check before the first use."""
+    """Return the kinds of topics that workers of these roles check before the first use."""
     rows = (row for role in roles for row in ROLES[role].rows)
     return frozenset(row.name for row in rows if Operation.DESCRIBE_CONFIGS in row.operations)

@@ -1,8 +1,8 @@
-"""The roles of a topology with their grants: :mod:`streams.wire.acl.grants`, filled in.
+"""The roles of a topology with their grants: :mod:`streams.wire.acl.grants` applied to names.
 
-A resource is named as it is, or by what its name begins with (``prefixed``): the endpoint worker
-of an instance may write any queue of that instance, also one that is made later. Such a beginning
-ends in a dot, which escaped parts of names never have: ``Order`` must not cover ``OrderAudit``.
+A resource is given by its name, or by a prefix (``prefixed``): an instance's endpoint worker may
+write any queue of that instance, including later ones. Such a prefix ends in a dot, which escaped
+parts of names never contain: ``Order`` must not cover ``OrderAudit``.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from streams.wire.acl.grants import EXTRA, FOR_ONE, ROLES
 from streams.wire.topics import Topics, escape
 
 _OWN = ("forwarder", "endpoint", "outbox", "replay")
-"""What the names of the system's own groups begin with, behind the prefix of its topics."""
+"""Prefixes of the system's own consumer groups, after the topic prefix."""
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Some operations on one resource, or on all whose names begin so (``prefixed``)."""
+    """Operations on one resource, or on all with this name prefix (``prefixed``)."""
 
     resource: Resource
     name: str
@@ -47,7 +47,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Somebody who may do just this; ``name`` is that of the user, without ``User:``."""
+    """A user with exactly these rights; ``name`` is without ``User:``."""
 
     name: str
     kind: str
@@ -57,9 +57,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a role works. ``own``: what the names of its groups and transactions begin with.
+    """Where a role works. ``own``: prefix of its groups and transactional ids.
 
-    ``ingress``: the topics by which other clusters enter there, or by which it enters itself.
+    ``ingress``: the topics by which other clusters write there, or by which it writes itself.
     """
 
     name: str
@@ -111,7 +111,7 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
-    """Yield every database with its home; of a mirrored one what one of the partners says."""
+    """Yield every database with its home; of a mirrored one the definition of one partner."""
     found: dict[tuple[str, str], Database] = {}
     for instance in topology.instances.values():
         for database in instance.databases.values():
@@ -127,7 +127,7 @@ def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Ite
 
 
 def _reading_groups(databases: Iterable[Database], topics: Topics) -> tuple[str, ...]:
-    """Return the groups that read queues; raises InputError for one that is the system's own."""
+    """Return the groups that read queues; raise InputError for a reserved one."""
     own = tuple(f"{topics.prefix}{kind}." for kind in _OWN)
     groups: dict[str, None] = {}
     for queue in chain.from_iterable(map(queues_of, databases)):
@@ -162,7 +162,7 @@ def _application(topics: Topics, home: str, database: Database, service: str) ->
 
 
 def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
-    """Yield an agent's roles; one of somebody's own also is the application of its services."""
+    """Yield an agent's roles; a custom agent also is the application of its services."""
     if agent.kind is None or agent.service is None:
         yield _role(topics, "own-agent", _Place(escape(agent.name)))
         return
@@ -180,7 +180,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
-    """Return what the agent's kind needs; who only redirects keeps no table."""
+    """Return what the agent's kind needs; one that only redirects keeps no table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 
@@ -195,7 +195,7 @@ def _foreign(topology: Topology, topics: Topics) -> Iterator[Role]:
 
 
 def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
-    """Return the group under which an agent that comes with Hopline reads."""
+    """Return the consumer group of an agent that comes with Hopline."""
     if agent.kind is ShippedService.CONFIGURATION_NOTICE:
         return topics.name("configuration", instance, database)
     named = agent.service or ""
@@ -230,7 +230,7 @@ def _role(
 
 
 def _resources(topics: Topics, row: RoleGrant, place: _Place) -> Iterator[tuple[str, bool]]:
-    """Yield the names that a row stands for at a place, and whether names only begin so."""
+    """Yield the names that a row applies to at a place, and whether they are prefixes."""
     if row.resource is Resource.TOPIC:
         yield from _topics(topics, row, place)
         return
@@ -258,7 +258,7 @@ def _resources(topics: Topics, row: RoleGrant, place: _Place) -> Iterator[tuple[
 
 
 def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
-    """Yield a name, and the beginning of all that have a dot behind it."""
+    """Yield a name, and the prefix of all names below it."""
     yield name, False
     yield f"{name}.", True
 

@@ -1,9 +1,9 @@
-"""Any record of any Hopline topic as plain data, whatever is in it.
+"""Describe any record of any Hopline topic as plain data, whatever its content.
 
-What can be decoded is decoded; what cannot is in ``malformed`` with its reason. Nothing raises,
-because a reader that looks for what is wrong must not stumble over it. ``describe`` chooses by the
-record's topic: ``messages`` are on a message's path, ``endpoint_state`` is what an endpoint worker
-stores, ``cluster_topics`` all else; each fills a ``builder``.
+Decodable parts are decoded; others are in ``malformed`` with the reason. Nothing raises, because a
+tool that looks for errors must not fail on them. ``describe`` chooses by the record's topic:
+``messages`` has the records on a message's path, ``endpoint_state`` the state of endpoint workers,
+``cluster_topics`` the rest; each fills a ``builder``.
 """
 
 from streams.wire.describe.builder import Description

@@ -1,4 +1,4 @@
-"""Building the description of one record: what was decoded, and what could not be."""
+"""Build the description of one record: decoded parts, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION, ANNOUNCED
 
 
 class DescriptionBuilder:
-    """What was made of a record so far."""
+    """The description of a record so far."""
 
     def __init__(self, record: RawRecord) -> None:
         self.record = record
@@ -45,7 +45,7 @@ class DescriptionBuilder:
         }
 
     def take(self, name: str, decode: Callable[[], Any]) -> Any:
-        """Put what a decoder returns under a name, or its complaint under ``malformed``."""
+        """Store a decoder's result under a name, or its error under ``malformed``."""
         try:
             value = decode()
             self.out[name] = plain(value)
@@ -60,13 +60,13 @@ class DescriptionBuilder:
         return header_of(self.record.headers, name)
 
     def kept_value(self) -> bytes | None:
-        """Return the value, or note that the record removes what its key stands for."""
+        """Return the value, or note that the record is a tombstone."""
         if self.record.value is None:
             self.out["removed"] = True
         return self.record.value
 
     def conversation_key(self) -> uuid.UUID | None:
-        """Take the key for the conversation id that it must be."""
+        """Store the key as the conversation id."""
         try:
             conversation = conversation_of(self.record.key)
         except MalformedError as error:
@@ -76,7 +76,7 @@ class DescriptionBuilder:
         return conversation
 
     def finish(self) -> Description:
-        """Return the description, with the headers that are none of ours."""
+        """Return the description, with foreign headers."""
         others = {n: text_of_bytes(v) for n, v in self.record.headers if n not in _OURS}
         if others:
             self.out["headers"] = others

@@ -19,7 +19,7 @@ from streams.wire.single_object import MalformedError
 
 
 def describe_event(found: DescriptionBuilder) -> None:
-    """Describe an event; its key says whose it is where the event does not."""
+    """Describe an event; its key has the conversation if the event does not."""
     event = found.take("event", lambda: EventRecord(found.record).event)
     if event is None:
         return
@@ -42,7 +42,7 @@ def describe_event(found: DescriptionBuilder) -> None:
 
 
 def describe_presence(found: DescriptionBuilder) -> None:
-    """Describe a heartbeat, with what its process announces and admits."""
+    """Describe a heartbeat, with the announcements and admissions of its process."""
     seen = found.take("presence", lambda: decode_presence(found.record.value))
     if seen is not None:
         found.out["at"], found.out["instance"] = seen["at"], seen["instance"]
@@ -67,14 +67,14 @@ def _catalog_object(value: bytes) -> Description:
 
 
 def describe_metric(found: DescriptionBuilder) -> None:
-    """Describe a figure of the monitor."""
+    """Describe a metric of the monitor."""
     metric = found.take("metric", lambda: decode_metric(found.record.value))
     if metric is not None:
         found.out["conversation"] = metric["values"].get("conversation")
 
 
 def describe_reading(found: DescriptionBuilder) -> None:
-    """Describe how far a consumer group has received from a queue."""
+    """Describe a consumer group's position in a queue."""
     value = found.kept_value()
     if value is not None:
         found.take("reading", lambda: decode_reading(value))

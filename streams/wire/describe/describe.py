@@ -1,4 +1,4 @@
-"""Which decoder a record of a topic gets."""
+"""Select the decoder for a record by its topic."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _KINDS: Mapping[str, Callable[[DescriptionBuilder], None]] = {
 
 
 def describe(record: RawRecord, topics: Topics) -> Description:
-    """Return everything that a record says, as JSON-able data.
+    """Return the content of a record as JSON-able data.
 
-    ``at`` is when that happened which the record stands for, in epoch milliseconds: a frame keeps
-    its Kafka timestamp on its way, so its path tells more; in ``in`` it has the time of its append.
+    ``at`` is the time of the event that the record represents, in epoch milliseconds: a frame keeps
+    its Kafka timestamp when forwarded, so its path has more; in ``in`` it is the append time.
     ``conversation`` is the dialog's id.
     """
     found = DescriptionBuilder(record)

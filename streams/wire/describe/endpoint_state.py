@@ -14,7 +14,7 @@ from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, decode_k
 
 
 def describe_state(found: DescriptionBuilder) -> None:
-    """Describe a record of ``dialog``, by what its key is about."""
+    """Describe a record of ``dialog``, by its key."""
     key, stored = found.record.key or b"", found.record.value or b""
     if key == POSITIONS_KEY:
         found.take("positions", lambda: decode_positions(stored))
@@ -37,5 +37,6 @@ def describe_state(found: DescriptionBuilder) -> None:
     if about.chunk is not None:
         found.take("chunk", lambda: list(decode_chunk(stored)))
     elif found.take("dialog", lambda: decode_dialog(stored, about.conversation)) is not None:
-        for name in ("chunks", "last_copy", "in_flight"):  # records of their own; not stored
+        # separate records; not stored in this one
+        for name in ("chunks", "last_copy", "in_flight"):
             del found.out["dialog"][name]

@@ -1,4 +1,4 @@
-"""A record as Kafka has it, whatever is in it."""
+"""A record as stored in Kafka, with any content."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """A record as Kafka has it; ``timestamp`` in epoch milliseconds.
+    """A record as stored in Kafka; ``timestamp`` in epoch milliseconds.
 
-    ``unreadable`` says why the client library could not hand over all of it.
+    ``unreadable`` is the reason if the client library could not return all of it.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""The newest version of the catalog that can be used, made of the records of its topic."""
+"""Build the newest valid version of the catalog from the records of its topic."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ log = logging.getLogger("hopline.control")
 
 
 class CatalogFollower:
-    """Follow the catalog; a version that cannot be used leaves the last good one in place.
+    """Follow the catalog; an invalid version leaves the last valid one in place.
 
-    One thread reads; any may ask. ``view`` is replaced as a whole when a new version is complete.
-    ``announced`` are the headers of heartbeats that say which schemas can be read by it.
+    One thread reads; any thread may ask. ``view`` is replaced as a whole when a new version is
+    complete. ``announced`` are heartbeat headers with the schemas that this version can read.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class CatalogFollower:
 
     @property
     def error(self) -> str:
-        """Return why the newest version cannot be used, if so."""
+        """Return why the newest version is invalid, if so."""
         return self._state.error
 
     @property
     def homes(self) -> int:
-        """Return how many instances and mirrored databases there are; 0 while there is no view."""
+        """Return the number of instances and mirrored databases; 0 without a view."""
         return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
 
     def has(self, key: str) -> bool:
@@ -39,7 +39,7 @@ class CatalogFollower:
         return key in self._state.objects
 
     def read(self, message: Message) -> bool:
-        """Read one record; returns whether there is a new version now."""
+        """Read one record; return whether there is a new version."""
         is_new = self._state.read(message) and self._use_version()
         if self.error and self.error != self._logged:
             log.error("the catalog cannot be read: %s", self.error)
@@ -52,7 +52,7 @@ class CatalogFollower:
         try:
             self.view = catalog_of(state.topology, state.version)
             self.announced = {ANNOUNCED: announcement(state.objects)}
-        except Exception as error:  # objects that make no sense together
+        except Exception as error:  # objects that are inconsistent with each other
             state.error = f"version {state.version}: {error!r}"
             return False
         return True

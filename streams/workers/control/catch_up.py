@@ -1,4 +1,4 @@
-"""How far a topic is read, and waiting until that is its end as of some moment."""
+"""Track how far a topic is read, and wait for its current end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from streams.kafka import Cluster, Consumer, watermarks
 
 
 class CatchUp:
-    """One thread reads and says how far it is; others wait for it, seconds at most ``timeout``.
+    """One thread reads and reports its position; others wait for it, at most ``timeout`` seconds.
 
-    ``awaited`` is set while somebody waits: the reader is to lose no time then. ``wake`` is called
-    once for each wait, behind that: it ends a pause of the reader.
+    ``awaited`` is set while a thread waits, so that the reader does not pause. ``wake`` is called
+    once after each wait starts: it interrupts a pause of the reader.
     """
 
     def __init__(
@@ -30,21 +30,21 @@ class CatchUp:
         self._ended = False
 
     def move(self, position: int) -> None:
-        """Say that it is read up to a position."""
+        """Report that the topic is read up to an offset."""
         with self._moved:
             self._position = position
             self._moved.notify_all()
 
     def end(self) -> None:
-        """Say that nobody reads any more: whoever waits does so in vain."""
+        """Report that reading has ended, so that waiting threads fail."""
         with self._moved:
             self._ended = True
             self._moved.notify_all()
 
     def wait(self, since: float) -> None:
-        """Return when it was read to its end as of some moment after ``since`` (monotonic time).
+        """Return when the topic was read to its end as of some moment after ``since``.
 
-        Raises SurroundingsError where that does not come about.
+        ``since`` is monotonic time. Raises SurroundingsError otherwise.
         """
         with self._asking:
             if self._through >= since:
@@ -63,12 +63,12 @@ class CatchUp:
             self._moved.wait_for(lambda: self._position >= end or self._ended, self._timeout)
             if self._position < end:
                 raise SurroundingsError(
-                    f"{self._topic} is read to {self._position} and ends at {end}.",
-                    "Try again when Kafka answers quickly enough.",
+                    f"{self._topic} was read up to {self._position} of {end}.",
+                    "Retry when Kafka responds faster.",
                 )
 
     def close(self) -> None:
-        """Let the connection go by which the end was asked for."""
+        """Close the client that requested the end."""
         if self._consumer is not None:
             self._consumer.close()
 

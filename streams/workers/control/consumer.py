@@ -1,8 +1,8 @@
 """The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
 
-Few are read as soon as they are written. Where many come, ``control`` pauses between two reads, and
-the consumer is one that asks the broker less often: a process in a cluster of 1,000 names takes a
-quarter of the CPU then. Kafka's client cannot be configured anew, so another one takes its place.
+Few are read as soon as they are written. With many, ``control`` pauses between two reads, and the
+consumer polls the broker less often: in a cluster of 1,000 names a process then needs a quarter of
+the CPU. Kafka's client cannot be reconfigured, so it is replaced.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RECENT = 10.0
 
 
 class ControlConsumer:
-    """Read the catalog from its beginning, and heartbeats from ten periods before the newest one.
+    """Read the catalog from its start, and heartbeats from ten periods before the newest one.
 
     ``positions`` are the next offsets of ``catalog`` and of ``presence``.
     """
@@ -42,13 +42,13 @@ class ControlConsumer:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._pausing = False
         self.client = self._made()
-        watermarks(self.client, self._topics.catalog, 0)  # one that knows it reads sooner
+        watermarks(self.client, self._topics.catalog, 0)  # a client with the metadata reads sooner
         start, _ = start_before_newest(self.client, self._topics.presence, _recent)
         self.catalog, self.presence = _BEGINNING, start
         self._assign()
 
     def take(self, timeout: float) -> list[Message]:
-        """Return what there is to read, waiting at most ``timeout`` seconds for the first of it."""
+        """Return available records; wait at most ``timeout`` seconds for the first."""
         return take(self.client, timeout)
 
     @property
@@ -57,7 +57,7 @@ class ControlConsumer:
         return is_at_end(self.client, self._topics.presence, self.presence)
 
     def suit(self, *, pausing: bool) -> None:
-        """Read with a client that suits a reader who pauses between two reads, or who does not."""
+        """Replace the client if it does not fit: for a reader with or without pauses."""
         if pausing == self._pausing:
             return
         log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
@@ -67,7 +67,7 @@ class ControlConsumer:
         before.close()
 
     def close(self) -> None:
-        """Read nothing any more."""
+        """Close the client."""
         self.client.close()
 
     def _made(self) -> Consumer:
@@ -86,7 +86,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return how many seconds before the newest heartbeat others may have given one and live."""
+    """Return how many seconds before the newest heartbeat a living name may have sent its last."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

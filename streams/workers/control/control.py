@@ -25,9 +25,9 @@ log = logging.getLogger("hopline.control")
 
 
 class Control:
-    """One thread that reads ``catalog`` and ``presence`` and writes the latter.
+    """Read ``catalog`` and ``presence``, and write heartbeats, in one thread.
 
-    ``catalog`` is replaced as a whole when a new version is complete; a worker compares it by
+    ``catalog`` is replaced as a whole when a new version is complete; workers compare it by
     identity once per batch. Heartbeats are written for ``forwarders``, and under the names of
     ``others``. ``remote`` are the other clusters that the forwarders write into.
     """
@@ -48,7 +48,7 @@ class Control:
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
-        self._woken = threading.Event()  # ends a pause between two fetches
+        self._woken = threading.Event()  # interrupts a pause between two fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
         self._catalog = CatalogFollower()
@@ -56,7 +56,7 @@ class Control:
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
-        self._newest: Message | None = None  # of the heartbeats that were read at once
+        self._newest: Message | None = None  # of the heartbeats that were read together
         topics, wake = cluster.topics, self._woken.set
         self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
         self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
@@ -78,7 +78,7 @@ class Control:
             )
 
     def stop(self) -> None:
-        """Write no more heartbeats, and read nothing more."""
+        """Stop writing heartbeats and reading."""
         self._stop.set()
         self._woken.set()
         if self._thread.is_alive():
@@ -89,7 +89,7 @@ class Control:
 
     @property
     def catalog(self) -> CatalogView:
-        """Return the catalog's last good version; raises what the thread has ended with, if so."""
+        """Return the catalog's last valid version; raise the thread's error if it has failed."""
         if self._failure is not None:
             raise self._ended() from self._failure
         view = self._catalog.view
@@ -98,19 +98,19 @@ class Control:
 
     @property
     def version(self) -> int:
-        """Return the version of the catalog that workers use; 0 while there is none."""
+        """Return the version of the catalog that workers use; 0 if there is none."""
         view = self._catalog.view
         return view.version if view is not None else 0
 
     @property
     def error(self) -> str:
-        """Return why the newest version of the catalog cannot be used, if so."""
+        """Return why the newest version of the catalog is invalid, if so."""
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:
-        """Yield why the catalog is not, or not wholly, followed any more."""
+        """Yield why the catalog is no longer followed, or only in part."""
         if self._failure is not None:
-            yield f"The catalog is not read any more: {self._failure!r}."
+            yield f"The catalog is no longer read: {self._failure!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
         yield from self.remote.failures()
@@ -127,73 +127,73 @@ class Control:
     def catch_up(self, since: float) -> None:
         """Return when the catalog was read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. What a record refers to and is unknown even then, nobody has
-        announced before it was written.
+        ``since`` is monotonic time. A schema or object that is still unknown then was not announced
+        before the record was written.
         """
         self._catalog_end.wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether heartbeats come in the name of an instance or a slot, in any cluster."""
+        """Tell whether an instance or a slot sends heartbeats, in any cluster."""
         if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return the last ownership claims of an instance; ``None``: no heartbeat was read."""
+        """Return the last ownership claims of an instance; ``None`` if no heartbeat was read."""
         if instance in self.catalog.neighbours:
             return self.remote.claims(instance)
         return self._heartbeats.claims(instance)
 
     def add_heartbeat(self, name: str) -> None:
-        """Write heartbeats in one more name, at once and from now on."""
+        """Write heartbeats in an additional name, starting immediately."""
         self._heartbeats.follow(name)
         self._schedule.add(name)
         self._woken.set()
 
     def end_heartbeat(self, name: str) -> None:
-        """Write a last heartbeat in a name, which says that it has left."""
+        """Write a final heartbeat in a name, which reports that it has left."""
         self._schedule.leave(name)
         self._woken.set()
 
     def catch_up_presence(self, since: float) -> None:
         """Return when ``presence`` was read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. Raises SurroundingsError where that does not come about.
+        ``since`` is monotonic time. Raises SurroundingsError otherwise.
         """
         self._presence_end.wait(since)
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return who owns which slot by the heartbeats in their names, these ones included."""
+        """Return the slot owners by their heartbeats, including the given ones."""
         return self._heartbeats.slot_owners(*slots)
 
     def now(self) -> int:
-        """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
+        """Return Kafka's time (epoch milliseconds), or the local time while it is unknown."""
         return self._clock.now(time.monotonic())
 
     @property
     def skew(self) -> float:
-        """Return by how many seconds the machine's clock is ahead of Kafka's."""
+        """Return by how many seconds the local clock is ahead of Kafka's."""
         return (_own_time() - self.now()) / 1000
 
     def _ended(self) -> SurroundingsError:
-        """Return what tells why there is neither catalog nor presence any more."""
+        """Return the error that ended reading catalog and presence."""
         if isinstance(self._failure, SurroundingsError):
             return self._failure
         if isinstance(self._failure, KafkaException):
             return self._cluster.unreachable(self._failure)
-        return SurroundingsError(f"The catalog is not read any more: {self._failure!r}.")
+        return SurroundingsError(f"The catalog is no longer read: {self._failure!r}.")
 
     @property
     def failure(self) -> SurroundingsError | None:
-        """Return why there is neither catalog nor presence any more, if there is not."""
+        """Return the error that ended reading catalog and presence, if any."""
         return None if self._failure is None else self._ended()
 
     def _guarded(self) -> None:
         try:
             self._run()
-        except Exception as error:  # without heartbeats and catalog no worker may go on
+        except Exception as error:  # without heartbeats and catalog no worker may continue
             known = isinstance(error, (KafkaException, SurroundingsError))
-            log.error("control has failed: %s", error, exc_info=not known)
+            log.error("the control thread failed: %s", error, exc_info=not known)
             self._failure = error
             self._settled.set()
             self._catalog_end.end()
@@ -224,22 +224,22 @@ class Control:
             consumer.close()
 
     def _write_heartbeat(self, name: str, count: int) -> None:
-        # A version that is behind would claim a role that has gone, and take back what a newer one
-        # has announced.
+        # A stale version would claim a role that was lost, and retract what a newer one has
+        # announced.
         catalog, announced = self._catalog.view, self._catalog.announced
         if not self._ready.is_set():
             catalog, announced = None, {}
         self._writer.write(name, count, self._schedule.period, catalog, announced)
 
     def _pause(self) -> None:
-        """Let heartbeats gather, unless somebody waits or a heartbeat of its own is due."""
+        """Let heartbeats accumulate, unless a thread waits or an own heartbeat is due."""
         awaited = self._catalog_end.awaited.is_set() or self._presence_end.awaited.is_set()
         if not awaited:
             now = time.monotonic()
             pause = self._heartbeats.pause(now, self._schedule.period)
             self._consumer.suit(pausing=self._heartbeats.are_many)
             self._woken.wait(min(pause, self._schedule.due_in(now)))
-        self._woken.clear()  # who has set it since has said before what for
+        self._woken.clear()  # a thread that has set it registered its request before
 
     def _take(self, message: Message, now: float) -> None:
         error = message.error()
@@ -253,7 +253,7 @@ class Control:
                 log.warning("control: %s", error)
         elif is_catalog:
             if self._catalog.read(message):
-                self._schedule.hurry()  # who is a pair's new principal says so at once
+                self._schedule.hurry()  # a pair's new principal reports it at once
             self._consumer.catalog = (message.offset() or 0) + 1
             self._catalog_end.move(self._consumer.catalog)
         else:
@@ -264,7 +264,7 @@ class Control:
                 self.remote.beat(now, period)
 
     def _look_for_end(self) -> bool:
-        """Tell whether ``presence`` is read to its end: where many write, no fetch is empty."""
+        """Detect the end of ``presence``: with many writers, no fetch is empty."""
         if self._newest is not None:
             self._heartbeats.time(self._newest, time.monotonic())
             self._newest = None
@@ -275,7 +275,7 @@ class Control:
         return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
-        """Come to the end of one of the two topics, as it is now."""
+        """Handle the current end of one of the two topics."""
         if not is_catalog:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())
@@ -287,7 +287,7 @@ class Control:
             self._settled.set()
 
     def _follow_remote(self, catalog: CatalogView) -> None:
-        """Only forwarders write into other clusters, and only what counts now is followed."""
+        """Follow other clusters: only forwarders write there, by the newest catalog."""
         if self._forwards and catalog is not self.remote.catalog:
             self.remote.follow(catalog)
 

@@ -1,4 +1,4 @@
-"""When a process writes its heartbeats, in the names of its forwarders and of its slots."""
+"""When a process writes heartbeats, for its forwarders and its slots."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from streams.node import LEFT
 
 HEARTBEAT = 1.0
-"""Seconds between two heartbeats in one name, unless there are many (``node.period_of``)."""
+"""Seconds between two heartbeats of one name, unless there are many (``node.period_of``)."""
 
 Write = Callable[[str, int], None]
 """Writes one heartbeat: its name and its count."""
 
 
 class HeartbeatSchedule:
-    """In which names heartbeats are written, and when: every ``period``, at once after a change.
+    """The names that heartbeats are written in: every ``period``, and at once after a change.
 
-    Any thread may change the names; one writes. Moments are monotonic, in seconds.
+    Any thread may change the names; one thread writes. Times are monotonic, in seconds.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -27,26 +27,26 @@ class HeartbeatSchedule:
         self.period = HEARTBEAT
 
     def add(self, name: str) -> None:
-        """Write in one more name."""
+        """Add a name."""
         self._names[name] = None
         self.hurry()
 
     def leave(self, name: str) -> None:
-        """Write a last heartbeat in a name."""
+        """Write a final heartbeat in a name."""
         self._names.pop(name, None)
         self._left.append(name)
         self.hurry()
 
     def hurry(self) -> None:
-        """Let the next heartbeats be due at once."""
+        """Make the next heartbeats due immediately."""
         self._due_at = 0.0
 
     def due_in(self, now: float) -> float:
-        """Return in how many seconds the next ones are due."""
+        """Return the seconds until the next heartbeats are due."""
         return max(0.0, self._due_at - now)
 
     def write_due(self, now: float, write: Write) -> bool:
-        """Write the heartbeats that are due; returns whether any was written."""
+        """Write due heartbeats; return whether any was written."""
         if now < self._due_at:
             return False
         self._due_at, self._count = now + self.period, self._count + 1
@@ -57,6 +57,6 @@ class HeartbeatSchedule:
         return bool(names)
 
     def write_left(self, write: Write) -> None:
-        """Write the last heartbeats of names that have left."""
+        """Write the final heartbeats of names that have left."""
         while self._left:
             write(self._left.pop(), LEFT)

@@ -1,4 +1,4 @@
-"""Writing a process's heartbeats into ``presence``, and learning Kafka's clock by them."""
+"""Write a process's heartbeats into ``presence``, and learn Kafka's clock from the responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.wire.evolution import ADMITS, admission
 from streams.workers.control.heartbeats import appended
 
 _ACKNOWLEDGED = 0.05
-"""Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
+"""Seconds to wait for Kafka's acknowledgement of a heartbeat, which tells Kafka's clock."""
 
 
 class HeartbeatWriter:
@@ -23,7 +23,7 @@ class HeartbeatWriter:
             linger_ms=0,
             message_timeout_ms=3000,
             delivery_report_only_error=False,
-            compression_type="none",  # whoever reads would pay more for it than it saves
+            compression_type="none",  # compression would cost readers more than it saves
         )
 
     def write(
@@ -34,7 +34,7 @@ class HeartbeatWriter:
         catalog: CatalogView | None,
         announced: dict[str, str | bytes | None],
     ) -> None:
-        """Write one heartbeat; without a ``catalog`` it claims and admits nothing."""
+        """Write one heartbeat; without a ``catalog`` it has no claims and no admissions."""
         entrances = catalog.ingress.get(name) if catalog is not None else None
         headers = {**announced, ADMITS: admission(entrances)} if entrances else announced
         now, claims = self._clock.now(time.monotonic()), claims_of(catalog, name)
@@ -47,17 +47,17 @@ class HeartbeatWriter:
         )
 
     def take_answers(self, *, wait: bool) -> None:
-        """Take note of what Kafka has answered by now; ``wait`` a moment for the first answer."""
+        """Process Kafka's responses so far; ``wait`` a moment for the first."""
         if wait:
             self.producer.poll(_ACKNOWLEDGED)
         self.producer.poll(0)
 
     def close(self) -> None:
-        """Wait a second for what is written and not acknowledged."""
+        """Wait a second for unacknowledged heartbeats."""
         self.producer.flush(1)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Learn Kafka's clock from when a heartbeat was appended, sooner than by reading it."""
+        """Learn Kafka's clock from the append time, sooner than by reading it."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)

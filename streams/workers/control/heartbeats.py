@@ -1,9 +1,9 @@
-"""Reading a cluster's heartbeats: which names live, in which slots, with which ownership claims.
+"""Read a cluster's heartbeats: which names are alive, their slots and ownership claims.
 
-One thread reads them and tells this; any may ask. A process reads the heartbeats of all names, and
-needs those of a few: the next hops that it writes to, and its own slots. So a heartbeat is decoded
-only if its name was asked about before (it is *followed*). Of every other name the last heartbeat
-is kept as it was read, and decoded when somebody asks.
+One thread reads; any thread may ask. A process reads the heartbeats of all names, but needs only
+those of a few: its next hops, and its own slots. So a heartbeat is decoded only if its name was
+asked about before (it is *followed*). Of every other name the last heartbeat is kept undecoded, and
+decoded on request.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
 Who is due every five seconds, and silent after 25, may be read five times as late.
 """
 _FEW = 20
-"""Heartbeats a second up to which each is read when it comes."""
+"""Heartbeats per second up to which each is read on arrival."""
 _WINDOW, _SHARE = 1.0, 0.25
 """Seconds for which heartbeats are counted, and what the last count has of their rate."""
 _SMALL = 512
-"""Bytes of a key, and of a value, up to which a heartbeat is kept without being decoded."""
+"""Maximum bytes of a key, and of a value, of a heartbeat kept undecoded."""
 _MOST = 10_000
-"""How many are kept so at most."""
+"""Maximum number of heartbeats kept undecoded."""
 NAMES_EACH = 16
 """How many names of one instance are counted: its forwarders', endpoint workers' and slots'.
 
@@ -52,7 +52,7 @@ class Heartbeats:
         self._noting = threading.Lock()
         self._period, self._counted = 1.0, 0
         self.instances = 0
-        """How many the catalog has, with its mirrored databases."""
+        """Instances in the catalog, including its mirrored databases."""
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}
@@ -62,7 +62,7 @@ class Heartbeats:
         self._slot_owners = SlotOwners(replica)
 
     def read(self, message: Message, now: float) -> float | None:
-        """Take note of a record; returns the period of a heartbeat of one's own, in seconds."""
+        """Process a record; return the period of an own heartbeat, in seconds."""
         self._in_window += 1
         key = message.key()
         if (
@@ -75,7 +75,7 @@ class Heartbeats:
                 self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
                 return self._note(message, now)
         self._unread[key] = message, self._presence.clock, self._slot_owners.is_end_read
-        if key in self._followed:  # somebody has asked since, and may not have found it
+        if key in self._followed:  # another thread has asked since, and may not have found it
             with self._noting:
                 self._note_unread(key)
         elif len(self._unread) > _MOST:
@@ -83,7 +83,7 @@ class Heartbeats:
         return None
 
     def follow(self, name: str) -> None:
-        """Decode all heartbeats in a name from now on, and the last one that was read before."""
+        """Decode all later heartbeats in a name, and the last one that was read."""
         key = name.encode()
         if key in self._followed:
             return
@@ -120,7 +120,7 @@ class Heartbeats:
         return period if is_own else None
 
     def time(self, newest: Message, now: float) -> None:
-        """Learn Kafka's clock from what was read last."""
+        """Learn Kafka's clock from the last record."""
         self._clock.seen(appended(newest), now)
         self._slot_owners.time(appended(newest))
 
@@ -131,12 +131,12 @@ class Heartbeats:
         self._slot_owners.end_read()
 
     def pause(self, now: float, period: float) -> float:
-        """Return how many seconds to wait before more is fetched; all is read so far.
+        """Return how many seconds to wait before the next fetch; everything is read so far.
 
-        A fetch costs many times what a heartbeat does, so it is to bring several of them.
-        ``period``: the seconds between two of one's own. Says in ``are_many`` whether it pauses.
+        A fetch costs many times as much as a heartbeat, so it should return several. ``period``:
+        seconds between two own heartbeats. Sets ``are_many`` if it pauses.
         """
-        if self._window_at is None:  # what was there before is no rate
+        if self._window_at is None:  # the backlog does not count as a rate
             self._window_at, self._in_window = now, 0
         self._count(now, now - self._window_at)
         if not self.are_many:
@@ -148,14 +148,14 @@ class Heartbeats:
             return
         self._rate += _SHARE * (self._in_window / took - self._rate)
         self._in_window, self._window_at = 0, now
-        # A client is replaced when this changes, so it does not change with every second's count.
+        # A change replaces the client, so it must not follow each second's count.
         self.are_many = self._rate > (_FEW / 2 if self.are_many else _FEW)
 
     @property
     def period(self) -> float:
-        """Return how many seconds there are to be between two heartbeats in one name.
+        """Return the seconds between two heartbeats in one name.
 
-        To be asked once for each heartbeat of one's own.
+        Call it once for each own heartbeat.
         """
         if len(self._slot_owners) + len(self._unread) <= EACH_SECOND:
             self._period, self._counted = 1.0, 0
@@ -170,18 +170,18 @@ class Heartbeats:
         return self._period
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return what is known of the owners of slots, these ones included."""
+        """Return the known slot owners, including the given ones."""
         for slot in slots:
             self.follow(slot)
         return self._slot_owners
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether heartbeats come in a name, as :meth:`streams.node.Presence.reachable`."""
+        """Tell whether a name sends heartbeats, as :meth:`streams.node.Presence.reachable`."""
         self.follow(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return the last ownership claims of an instance; ``None``: no heartbeat was read."""
+        """Return the last ownership claims of an instance; ``None`` if no heartbeat was read."""
         self.follow(instance)
         return self._claims.get(instance)
 

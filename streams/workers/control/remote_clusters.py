@@ -1,8 +1,8 @@
-"""The other Kafka clusters that forwarders of a process write into, and who lives there.
+"""The other Kafka clusters that a process's forwarders write into, and their heartbeats.
 
-Each has credentials of its own; those of one's own cluster are never shown to another one. What is
-read there is ``presence``, which also tells that cluster's clock and which schemas may be written;
-what is written is the topic that a neighbour reads for this cluster.
+Each has its own credentials; those of the local cluster are never sent to another one. Workers read
+``presence`` there, which also has that cluster's clock and readable schemas, and write the topic
+that a neighbour reads for this cluster.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ log = logging.getLogger("hopline.control")
 _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 _GATHER = 0.1
-"""Seconds that heartbeats of another cluster gather before they are read together."""
+"""Seconds for which heartbeats of another cluster are batched."""
 _AGAIN, _LONGEST = 1.0, 8.0
-"""Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
+"""Seconds until a topic without data is queried again, at first and at most."""
 
 
 class RemoteClusters:
-    """The clusters of a process's neighbours, each watched by a thread of its own.
+    """The clusters of a process's neighbours, each watched by its own thread.
 
-    ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``catalog``
-    is what it was called with last, ``clock`` that of one's own cluster.
+    ``follow`` is for the thread that reads the catalog; the rest is thread-safe. ``catalog`` is the
+    last version that was followed, ``clock`` that of the local cluster.
     """
 
     def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
@@ -64,10 +64,10 @@ class RemoteClusters:
         self._errors: dict[str, str] = {}
 
     def follow(self, catalog: CatalogView) -> None:
-        """Watch the clusters that a version of the catalog has neighbours in, and no others.
+        """Watch exactly the clusters in which a catalog version has neighbours.
 
-        A cluster that is declared wrongly is reported and left out: its neighbours are unreachable,
-        and all others are served as ever.
+        A wrongly configured cluster is reported and left out: its neighbours are unreachable, and
+        all others are served.
         """
         wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):
@@ -88,41 +88,41 @@ class RemoteClusters:
             stated = catalog.clusters.get(name) or Stated(name)
             try:
                 wanted[name] = stated_cluster(stated, self._home, self._credentials)
-                wanted[name].admin()  # refuses what librdkafka does not know
+                wanted[name].admin()  # rejects what librdkafka does not support
             except HoplineError as error:
                 errors[name] = f"{error.message} {error.remedy}".strip()
             except KafkaException as error:
                 errors[name] = f"Cluster {name}: {error.args[0].str()}."
             if name in errors:
                 wanted.pop(name, None)
-                log.error("%s What is for it waits.", errors[name])
+                log.error("%s Messages for that cluster wait.", errors[name])
         return wanted, errors
 
     def failures(self) -> Iterator[str]:
-        """Yield why another cluster cannot be used, for each one."""
+        """Yield why another cluster is unusable, for each one."""
         yield from self._errors.values()
 
     def cluster_of(self, neighbour: str) -> Cluster | None:
-        """Return the cluster of a neighbour; ``None`` where nothing says how to reach it."""
+        """Return the cluster of a neighbour; ``None`` if it is not configured."""
         watch = self._watch(neighbour)
         return None if watch is None else watch.cluster
 
     def knows(self, cluster: Cluster) -> bool:
-        """Tell whether any neighbour lives there, by the newest catalog."""
+        """Tell whether any neighbour is there, by the newest catalog."""
         return any(watch.cluster is cluster for watch in list(self._watches.values()))
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Note that one's own presence has advanced at home, at this monotonic second."""
+        """Note that the local presence has advanced at this monotonic second."""
         for watch in list(self._watches.values()):
             watch.presence.beat(at, period)
 
     def reachable(self, neighbour: str) -> bool:
-        """Tell whether a neighbour may be written to."""
+        """Tell whether a neighbour is reachable."""
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
     def claims(self, neighbour: str) -> tuple[Claim, ...] | None:
-        """Return the last ownership claims of a neighbour; ``None``: no heartbeat was read."""
+        """Return the last ownership claims of a neighbour; ``None`` if no heartbeat was read."""
         watch = self._watch(neighbour)
         return None if watch is None else watch.claims.get(neighbour)
 
@@ -135,14 +135,14 @@ class RemoteClusters:
         return 0 if watch is None else watch.clock.ahead_of(self._clock)
 
     def announced(self, neighbour: str) -> frozenset[bytes] | None:
-        """Return what a neighbour's cluster can read, as prefixes; ``None`` before it has said."""
+        """Return which schemas a neighbour's cluster can read, as prefixes; ``None`` if unknown."""
         watch = self._watch(neighbour)
         return None if watch is None else watch.announced.get(neighbour)
 
     def admitted(self, neighbour: str) -> str | None:
-        """Return by which name a neighbour reads a topic of this cluster's; ``None``: it does not.
+        """Return the name under which a neighbour reads a topic of this cluster, if it does.
 
-        An older version, or a catalog that knows of no way from here, reads ``txq`` only.
+        An older version, or a catalog without a route from here, reads ``txq`` only.
         """
         watch, catalog = self._watch(neighbour), self.catalog
         if watch is None or catalog is None:
@@ -155,7 +155,7 @@ class RemoteClusters:
             yield name, watch.clock.ahead_of(self._clock) / 1000
 
     def stop(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all clusters."""
         for watch in self._watches.values():
             watch.stop()
 
@@ -167,7 +167,7 @@ class RemoteClusters:
 class _Watch:
     """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
-    Of others nothing is kept: anyone over there may send heartbeats in any number of names.
+    Others are dropped: anyone there may send heartbeats in any number of names.
     """
 
     def __init__(self, name: str, cluster: Cluster, neighbours: Collection[str]) -> None:
@@ -186,7 +186,7 @@ class _Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask for the end; the thread may take a moment where the cluster does not answer."""
+        """Request the end; the thread may take a moment if the cluster does not respond."""
         self._stop.set()
         self._thread.join(1)
 
@@ -214,26 +214,26 @@ class _Watch:
                         again = min(again, time.monotonic() + pause)
                 if messages:
                     self._stop.wait(_GATHER)
-        except Exception:  # the neighbours fall silent, and what is for them is held
-            log.exception("the cluster %s is not watched any more", self._name)
+        except Exception:  # the neighbours become silent, and their messages are buffered
+            log.exception("the cluster %s is no longer watched", self._name)
         finally:
             consumer.close()
 
     def _listening(self) -> Consumer:
-        # It joins no group; without a name there is no consumer.
+        # It joins no group, but a consumer needs a group id.
         return self.cluster.consumer(
             f"{self.cluster.topics.prefix}control",
             auto_offset_reset="latest",
             enable_partition_eof=True,
             stats=self._health.report,
-            fetch_wait_max_ms=500,  # an idle cluster is asked less often; a record ends the wait
+            fetch_wait_max_ms=500,  # an idle cluster is polled less often; a record ends the wait
             **GATHERED,
         )
 
     def _ask(self, consumer: Consumer) -> None:
-        """Begin to read at the end. The client tells only once that there is no such topic."""
+        """Start reading at the end. The client reports only once that a topic is missing."""
         topic = self.cluster.topics.presence
-        with suppress(KafkaException):  # it looks for the topic anew; a cluster may be away
+        with suppress(KafkaException):  # look up the topic again; the cluster may be unavailable
             consumer.list_topics(topic, timeout=1)
         consumer.assign([TopicPartition(topic, 0, _END)])
 
@@ -244,7 +244,7 @@ class _Watch:
             return
         self.clock.seen(appended(message), now)
         if is_at_end(consumer, self.cluster.topics.presence, position + 1):
-            self.clock.end_read(now)  # where many write, no fetch is empty
+            self.clock.end_read(now)  # with many writers no fetch is empty
         try:
             seen = self._reader.read(message.key(), message.value())
             if seen.instance not in self.neighbours:
@@ -253,7 +253,7 @@ class _Watch:
             announced = header_of(headers, ANNOUNCED)
             admits = read_admission(header_of(headers, ADMITS))
         except MalformedError as error:
-            log.warning("presence of the cluster %s: %s", self._name, error)
+            log.warning("a heartbeat of the cluster %s cannot be read: %s", self._name, error)
             return
         self.claims[seen.instance] = seen.claims
         if announced is not None:  # it has not read its catalog yet
@@ -262,7 +262,7 @@ class _Watch:
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _log(self, error: KafkaError) -> None:
-        """Log what is new; that no broker answers is in the client's own log."""
+        """Log new errors; an unreachable broker is in the client's own log."""
         if error.str() != self._logged and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
         self._logged = error.str()

@@ -1,15 +1,14 @@
 """The endpoint worker: statements and frames in; frames, queues and the state of dialogs out.
 
-Before the first message, ``standby`` waits for the slot where it is told to, ``assignment`` takes
-over each ``partition`` that the worker is dealt, and ``restore`` brings back the dialogs in it.
+At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
+``partition``, and ``restore`` restores its dialogs.
 
-In the order in which a message meets them: ``loop`` reads it, and what it reads in one turn is a
-transaction, or several by ``commit_work``. ``apply_work`` applies the work of one partition,
-record by record; ``inputs`` has ``node`` apply a record, and reads bodies again for what is sent
-again;
-``held_back`` are statements that cannot be read yet. ``transactions`` has ``output`` write what
-follows from it, and commits. ``move_bodies`` copies the bodies that keep a log from being trimmed.
-``tuning`` says how much is done at a time. ``worker`` begins and ends.
+On a message's path: ``loop`` reads it, and commits what it reads in one turn by ``commit_work``, in
+one transaction or several. ``apply_work`` applies the work of one partition, record by record;
+``inputs`` has ``node`` apply a record, and rereads bodies for retries; ``held_back`` are statements
+that cannot be decoded yet. ``transactions`` has ``output`` write the results, and commits.
+``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` has the limits.
+``worker`` starts and stops.
 """
 
 from streams.workers.endpoint.tuning import Pace, Tuning

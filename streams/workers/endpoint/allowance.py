@@ -1,52 +1,52 @@
-"""How much one transaction may take on, so that none becomes long, however much waits."""
+"""Limit the size of a transaction, so that none takes long, however large the backlog."""
 
 from __future__ import annotations
 
 BYTES = 32 << 20
-"""A transaction reads inputs of so many bytes, and bodies that waited of as many."""
+"""Maximum bytes of inputs per transaction, and of bodies that waited."""
 LONG = 1.0
 """Seconds after which a transaction is called long: the next one takes on half of it. What is new
 waits for the one that is under way, here and at the other side."""
 DIALOG = 2
-"""Each dialog costs a transaction as much as so many records: a copy, state, timers, an answer."""
+"""Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10
 """Records of each dialog with which a transaction takes on the most."""
 SMALL = 1_000
-"""A transaction of so many records is never too long because each is of another dialog."""
+"""Records up to which a transaction is never too long because each is of another dialog."""
 LEAST = 16
 """However long transactions are, they take on one in so many of the most: below that their length
 comes from elsewhere, and each costs more than what is in it."""
 
 
 class Allowance:
-    """Records that a transaction may read, and about as many that it may write.
+    """How many records a transaction may read, and about as many that it may write.
 
-    ``most`` at best. It is halved when a transaction was long, too large or aborted, and grows back
-    by an eighth with each one that was not long. Where transactions find few records of each
-    dialog it stays below the most, because dialogs take time and memory as well.
+    ``most`` is the maximum. It is halved when a transaction was long, too large or aborted, and
+    grows by an eighth with each one that was not long. If transactions have few records per dialog
+    it stays lower, because dialogs need time and memory as well.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.records = most
         self._timely = most
-        """What it would be if dialogs cost nothing."""
+        """The limit if dialogs cost nothing."""
 
     @property
     def flight(self) -> int:
         """Return how many messages may be in flight towards a service before others wait.
 
-        One transaction is worked on at the other side while the next one is on its way. That one is
-        as large as ours are; of the other side's it is only known that they need not be as small.
+        The other side processes one transaction while the next one is in transit. That one is as
+        large as ours; the size of theirs is unknown, but not necessarily smaller.
         """
         return self._timely + self.records
 
     def halve(self) -> None:
-        """Take on half as much: a transaction was aborted, or would have been too large."""
+        """Halve the limit: a transaction was aborted, or would have been too large."""
         self.records = self._timely = max(1, self.records // 2)
 
     def learn(self, seconds: float, records: int = LIVELY, dialogs: int = 1) -> None:
-        """Take notice of how long a committed transaction took, and what it had in it."""
+        """Adapt to the duration and content of a committed transaction."""
         if seconds > LONG:
             least = min(self.records, self._most // LEAST)
             self.records = self._timely = max(self.records // 2, least, 1)
@@ -56,7 +56,7 @@ class Allowance:
             self.records = min(affordable, self._timely, _grown(self.records))
 
     def _affordable(self, records: int, dialogs: int) -> int:
-        """Return how many records cost as much as the most do with LIVELY of each dialog."""
+        """Return how many records cost as much as the maximum with LIVELY records per dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
         return min(self._most, max(SMALL, int(most)))

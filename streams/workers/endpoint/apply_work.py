@@ -1,4 +1,4 @@
-"""Applying one partition's work to an overlay, or refusing it; nothing is committed here."""
+"""Apply one partition's work to an overlay, or reject it; nothing is committed here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from streams.workers.event_counts import Committed
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Work that was applied to a transaction's overlay, and is to be committed.
+    """Work that was applied to a transaction's overlay and is to be committed.
 
-    ``positions`` are the partition's from then on. ``left`` are records for which the transaction
+    ``positions`` are the partition's next offsets. ``left`` are records for which the transaction
     had no room, ``parked`` the dialogs that wait from then on.
     """
 
@@ -34,18 +34,18 @@ class Applied:
 
     @property
     def part(self) -> Part:
-        """Return what it has in Kafka's transaction."""
+        """Return its part of Kafka's transaction."""
         return Part(self.tx, self.owned.number, self.positions)
 
     @property
     def size(self) -> int:
-        """Return how many bytes of bodies it writes."""
+        """Return the bytes of bodies that it writes."""
         frames = sum(len(frame.body) for frame in self.tx.frames)
         return frames + sum(len(message.body) for message in self.tx.queued)
 
 
 class WorkApplier:
-    """Apply work by an ``intake``; a statement that cannot be read yet is ``held_back``."""
+    """Apply work by an ``intake``; a statement that cannot be decoded yet is ``held_back``."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class WorkApplier:
     ) -> Applied:
         """Apply work whose records were read at ``read_at``, or report its ``refusal``.
 
-        Raises TooMuchError where its bodies do not fit into one transaction.
+        Raises TooMuchError if its bodies do not fit into one transaction.
         """
         tx = owned.endpoint.begin(
             bodies or owned.bodies,
@@ -94,7 +94,7 @@ class WorkApplier:
         return Applied(owned, work, tx, positions, left, parked)
 
     def abandon(self, applied: Iterable[Applied]) -> None:
-        """Drop the overlays of work that is not committed."""
+        """Drop the overlays of uncommitted work."""
         for one in applied:
             one.owned.endpoint.abandon(one.tx)
             self._counts.rolled_back += 1
@@ -107,7 +107,7 @@ class WorkApplier:
         positions: dict[str, int],
         read_at: float,
     ) -> Sequence[Message]:
-        """Apply records and move the positions; returns those for which the transaction is full."""
+        """Apply records and advance the offsets; return those that do not fit any more."""
         readings = list(self._read(owned, _unread(work.messages, positions), read_at))
         messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))
@@ -121,12 +121,12 @@ class WorkApplier:
     def _read(
         self, owned: Partition, messages: Iterable[Message], read_at: float
     ) -> Iterator[tuple[Message, Input]]:
-        """Yield records and what they say; a statement that cannot be read is held back."""
+        """Yield decoded records; hold back a statement that cannot be decoded."""
         cmd = self._intake.inputs.cmd
         for message in messages:
             held = owned.held_back if message.topic() == cmd else None
             if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
-                continue  # the one that is held back comes first
+                continue  # the held-back one comes first
             try:
                 read = self._intake.read(message, read_at)
             except HeldBackError as error:
@@ -152,7 +152,7 @@ class WorkApplier:
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield what is not applied yet: after a rebalance or a seek records may come once more."""
+    """Yield records not applied yet: after a rebalance or a seek some are read again."""
     next_of = dict(positions)
     for message in messages:
         topic, offset = message.topic() or "", message.offset() or 0

@@ -1,7 +1,7 @@
-"""The partitions that an endpoint worker owns: assigned, restored, taken away.
+"""The partitions of an endpoint worker: assigned, restored, revoked.
 
-Partition p of ``cmd``, ``in`` and ``ack`` is one thing. Its endpoints come back from the state
-topic before the first record is read, and leave memory when another worker has them.
+Partition p of ``cmd``, ``in`` and ``ack`` is one unit. Its endpoints are restored from the state
+topic before the first record is read, and dropped when another worker owns them.
 """
 
 from __future__ import annotations
@@ -40,19 +40,16 @@ ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
 UNKNOWN = 4.0
-"""Seconds until the forwarder's position is asked for again where nobody has answered."""
+"""Seconds until the forwarder's position is requested again after no answer."""
 
 
 class Assignment:
-    """What one worker owns by its membership in the group; ``owned`` by partition number.
+    """The partitions that one worker owns as a group member; ``owned`` by partition number.
 
-    ``warm`` is state that was read already, before anything was owned.
-
-    ``young`` is set from outside: where the records begin, if any, that are kept for their age.
-
-    ``member`` is who it was when it was assigned them: by that name it commits for as long as it
-    owns them. Asked later, a client that was declared dead may say that it is a member of nothing,
-    and such a one Kafka does not fence.
+    ``warm`` is state that was read before the assignment. ``young`` is set from outside: where the
+    records kept for their age begin, if any. ``member`` is the group metadata at the assignment,
+    and used for commits while it owns the partitions. Read later, a client that was declared dead
+    may return an empty member, which Kafka does not fence.
     """
 
     def __init__(
@@ -79,9 +76,9 @@ class Assignment:
         self._closed = False
 
     def subscribe(self, consumer: Consumer) -> None:
-        """Take part in the group; the consumer's polls assign and revoke from now on."""
+        """Join the group; the consumer's polls assign and revoke from now on."""
         self._closed = False
-        # It reads no records: only the forwarder's positions, and where logs really end.
+        # It reads no records: only the forwarder's offsets, and log ends.
         self._aside = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self._home}",
             isolation_level="read_uncommitted",
@@ -94,7 +91,7 @@ class Assignment:
         )
 
     def close(self) -> None:
-        """Let the broker go, and what was owned."""
+        """Close the consumers and drop the partitions."""
         for owned in self.owned.values():
             owned.bodies.close()
         for replay in self.warm.values():
@@ -106,9 +103,9 @@ class Assignment:
         self._aside.close()
 
     def know_progress(self, now: int) -> None:
-        """Ask how far the forwarder has come in ``out``, and the worker in ``in``.
+        """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        Only where a timer is due: retries depend on the one, forgetting keys on the other.
+        Only if a timer is due: retries depend on the former, removing keys on the latter.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]
@@ -123,7 +120,7 @@ class Assignment:
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self.ownership, error)
             self._stranded.look(False, self._aside)
-            for owned in due:  # whoever waits for it does nothing else
+            for owned in due:  # a thread that waits for it does nothing else
                 owned.progress_at = time.monotonic() + UNKNOWN
             return
         self._stranded.look(True)
@@ -133,19 +130,19 @@ class Assignment:
             owned.progress_at = clock + PROGRESS_EVERY
 
     def _mark_end(self, owned: Partition, now: int) -> None:
-        """Ask where ``in`` ends, once the worker has come to where it ended before."""
+        """Read the end of ``in`` when the worker has reached its previous end."""
         inbox = self.inputs.inbox
         if owned.reaches_mark(inbox):
             owned.mark = watermarks(self._aside, inbox, owned.number, timeout=2)[1], now
             owned.reaches_mark(inbox)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closed:  # dealt while it leaves: a client that goes answers nothing any more
+        if self._closed:  # assigned while it leaves: a closing client does not respond
             consumer.assign([])
             return
         self.member = consumer.consumer_group_metadata()
         if not consumer.memberid():
-            consumer.assign([])  # declared dead while it was assigned something
+            consumer.assign([])  # declared dead during the assignment
             return
         by_number: dict[int, set[str]] = {}
         for p in partitions:
@@ -167,7 +164,7 @@ class Assignment:
 
     @property
     def dialogs(self) -> int:
-        """Return how many endpoints live in what it owns; any thread may ask."""
+        """Return the number of endpoints in its partitions; any thread may ask."""
         return sum(len(owned.endpoint.dialogs) for owned in list(self.owned.values()))
 
     def _described(self) -> str:
@@ -185,7 +182,7 @@ class Assignment:
         for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
             log.error("%s: %s", self.ownership, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
-        # Which copy is a dialog's last is unknown: one at or before the end of out.
+        # A dialog's last copy is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
         endpoint.dialogs.last_copy = out_end - 1
         endpoint.applied_until = 0
@@ -201,7 +198,7 @@ class Assignment:
         return Partition(number, endpoint, bodies, positions, backlog, Allowance(self._most))
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
-        """Return the endpoints of a partition as of now, and how far it had come."""
+        """Return the current endpoints of a partition, and its offsets."""
         replay = self.warm.pop(number, None) or self.replay(number)
         try:
             replay.finish(watermarks(self._aside, replay.topic, number)[1])
@@ -211,7 +208,7 @@ class Assignment:
         return replay.endpoint, replay.positions
 
     def replay(self, number: int) -> Replay:
-        """Begin to read the state of a partition."""
+        """Start to read the state of a partition."""
         endpoint = Endpoint(
             self._instance,
             self.ownership.catalog(),
@@ -228,7 +225,7 @@ class Assignment:
         return partition_of(conversation, count) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Between two transactions nothing is open, so there is nothing to finish.
+        # Between two transactions nothing is open, so nothing has to be finished.
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

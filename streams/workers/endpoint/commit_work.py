@@ -1,7 +1,7 @@
-"""Applying work in Kafka's transactions: all partitions in one, what fails alone, then in halves.
+"""Apply work in Kafka's transactions: all partitions together, failures alone, then in halves.
 
-A transaction costs about the same however many partitions have a part in it, and each waits for the
-one before. So all that a turn finds is committed together, as far as it fits.
+A transaction costs about the same however many partitions take part, and each waits for the
+previous one. So all work of a turn is committed together, as far as it fits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Todo = tuple[Partition, Work]
 
 
 class WorkCommitter:
-    """Apply the work of an endpoint worker's partitions, and merge what is committed.
+    """Apply the work of an endpoint worker's partitions, and merge it after the commit.
 
     An abort drops the overlays and seeks ``consumer`` back, because librdkafka does not.
     """
@@ -62,7 +62,7 @@ class WorkCommitter:
     # --- all partitions together -----------------------------------------------------------------
 
     def _together(self, todo: Sequence[Todo]) -> list[Todo]:
-        """Apply all in one transaction, or in few; returns what has failed: it is done alone."""
+        """Apply all in one transaction, or in few; return what has failed, for a retry alone."""
         failed: list[Todo] = []
         group: list[Applied] = []
         size, planned, began = 0, 0, time.monotonic()
@@ -83,9 +83,9 @@ class WorkCommitter:
         return failed + self._commit_group(group, began)
 
     def _commit_group(self, group: Sequence[Applied], began: float) -> list[Todo]:
-        """Commit the work of several partitions; returns what is to be done alone, if that fails.
+        """Commit the work of several partitions; if that fails, return what to retry alone.
 
-        Where Kafka has aborted nothing is: it is read again.
+        Returns nothing if Kafka aborted: the records are read again.
         """
         if not group:
             return []
@@ -102,10 +102,10 @@ class WorkCommitter:
     # --- a partition alone -----------------------------------------------------------------------
 
     def _alone(self, owned: Partition, work: Work) -> bool:
-        """Apply work in one transaction; what fails twice is bisected until it is one thing.
+        """Apply work in one transaction; bisect what fails twice down to a single item.
 
-        ``False``: Kafka has aborted. What follows must not be applied then: it would move the
-        positions past records that are read again only to be taken for repeated ones.
+        Returns ``False`` if Kafka aborted. Later work must not be applied then: it would advance
+        the offsets past records that are read again and then skipped as repeated.
         """
         for _ in range(2):
             try:
@@ -118,17 +118,17 @@ class WorkCommitter:
                 failure = error
         halves = work.halves()
         if halves is not None:
-            log.info("%s: %s was not applied: %r; halving it", self._home, work, failure)
+            log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
-        log.error("%s: %s was not applied", self._home, work, exc_info=failure)
+        log.error("%s: %s failed", self._home, work, exc_info=failure)
         return self._transact(owned, work, refusal=number_of(failure))
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
-        """Apply work, or report its ``refusal``; ``False``: Kafka has aborted.
+        """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
 
-        Where its bodies are too much for one transaction, the allowance is halved until they fit;
-        work that is bisected already is bisected further instead. What one thing needs is read
-        however much it is: a dialog's window bounds it, and less of it would never do.
+        If its bodies are too much for one transaction, the allowance is halved until they fit; work
+        already bisected is bisected further instead. A single item is read whatever its size: a
+        dialog's window bounds it, and less would never succeed.
         """
         bodies = owned.bodies
         while True:
@@ -148,7 +148,7 @@ class WorkCommitter:
     # --- one transaction -------------------------------------------------------------------------
 
     def _commit(self, applied: Sequence[Applied], began: float) -> bool:
-        """Commit what was applied since ``began``, and merge it; ``False``: Kafka has aborted."""
+        """Commit and merge what was applied since ``began``; return ``False`` if Kafka aborted."""
         try:
             ends = self._transactions.commit([one.part for one in applied], self._member)
         except BaseException:
@@ -177,7 +177,7 @@ class WorkCommitter:
 
 
 def _end(owned: Partition, work: Work, *, done: bool) -> None:
-    """Take notice that work is done, or give back what was taken for it."""
+    """Finish work, or give back what was taken for it."""
     if done:
         owned.read_ends()
     else:

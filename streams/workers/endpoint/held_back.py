@@ -1,6 +1,6 @@
-"""Statements that are held back, because nobody has announced the schema they are written in.
+"""Statements that are held back because their schema is not announced.
 
-Such a statement and all behind it in ``cmd`` wait; all else of the partition goes on.
+Such a statement and all behind it in ``cmd`` wait; the rest of the partition continues.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from streams.workers.endpoint.partition import HeldBack, Partition
 log = logging.getLogger("hopline.endpoint")
 
 _AGAIN = 1.0
-"""Seconds until a statement that is held back is read again: its schema may be known by then."""
+"""Seconds until a held-back statement is read again: its schema may be known by then."""
 
 
 class HeldBackStatements:
-    """Hold statements of ``cmd`` back, by a pause of ``consumer``, and read them again."""
+    """Hold back statements of ``cmd`` by pausing ``consumer``, and retry them."""
 
     def __init__(self, home: str, cmd: str, consumer: Consumer) -> None:
         self._home, self._cmd, self._consumer = home, cmd, consumer
@@ -28,9 +28,9 @@ class HeldBackStatements:
         offset = message.offset() or 0
         if owned.held_back is None or owned.held_back.offset != offset:
             log.error(
-                "%s: %s: it and what is behind it waits, all else goes on. Another version has "
-                "written it: run the 'hopline apply TOPOLOGY' of that version, which announces its "
-                "schemas, or 'hopline skip' with this place to give the statement up",
+                "%s: %s: this statement and those behind it wait. Another version wrote it: run "
+                "'hopline apply TOPOLOGY' of that version, which announces its schemas, or give "
+                "the statement up with 'hopline skip PLACE'",
                 self._home,
                 why,
             )
@@ -38,7 +38,7 @@ class HeldBackStatements:
         self._consumer.pause([TopicPartition(message.topic() or "", owned.number)])
 
     def read_again(self, owned: Partition, clock: float) -> None:
-        """Read a statement that is held back again, when it is time."""
+        """Reread a held-back statement when its retry is due."""
         held, cmd = owned.held_back, self._cmd
         if held is None or held.let_in or clock < held.again_at:
             return
@@ -48,6 +48,6 @@ class HeldBackStatements:
         self._consumer.resume([TopicPartition(cmd, owned.number)])
 
     def resume(self, owned: Partition) -> None:
-        """Note that the statement is read, and what is behind it, too."""
+        """Note that the statement was read, and continue behind it."""
         owned.held_back = None
-        log.warning("%s: %s/%d goes on", self._home, self._cmd, owned.number)
+        log.warning("%s: %s/%d continues", self._home, self._cmd, owned.number)

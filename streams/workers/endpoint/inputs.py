@@ -1,4 +1,4 @@
-"""The three inputs of an endpoint worker: reading a record into a transaction, or refusing it."""
+"""The three inputs of an endpoint worker: apply a record to a transaction, or reject it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streams.wire.records import (
 from streams.workers.endpoint.allowance import BYTES
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
-"""What a record says; ``None``: nothing that is to be applied."""
+"""The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
 """So many bytes of bodies are moved in one transaction, and what the last one has beyond."""
@@ -44,19 +44,18 @@ class Inputs(NamedTuple):
 
 
 class HeldBackError(Exception):
-    """A statement is written in a schema that nobody has announced: it waits, and all behind it."""
+    """A statement's schema is not announced: it waits, with all behind it."""
 
 
 class TooMuchError(Exception):
-    """The bodies that a transaction needs are more than fits into one: try with less of it."""
+    """The bodies that a transaction needs exceed its limit: retry with less work."""
 
 
 @dataclass(slots=True)
 class Bodies:
-    """Bodies by position, for one partition: read again where memory does not have them.
+    """Bodies by offset, for one partition: reread if not in memory.
 
-    Raises TooMuchError rather than read more than :data:`BYTES` of them together, unless
-    ``unbounded``.
+    Raises TooMuchError rather than read more than :data:`BYTES` in total, unless ``unbounded``.
     """
 
     cmd: Fetcher
@@ -65,24 +64,24 @@ class Bodies:
 
     @classmethod
     def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
-        """Return the bodies of a partition; so much of both topics is kept in memory."""
+        """Return the bodies of a partition, with a cache of this size for both topics."""
         return cls(
             Fetcher(cluster, inputs.cmd, number, cache_bytes // 2),
             Fetcher(cluster, inputs.inbox, number, cache_bytes // 2),
         )
 
     def commands(self, positions: Collection[int]) -> dict[int, Command]:
-        """Return the commands at these positions of ``cmd``."""
+        """Return the commands at these offsets of ``cmd``."""
         return {p: _command(m, headers_of(m)) for p, m in self._together(self.cmd, positions)}
 
     def messages(self, positions: Collection[int]) -> dict[int, Frame]:
-        """Return the message frames at these positions of ``in``."""
+        """Return the message frames at these offsets of ``in``."""
         return {p: _frame(m, headers_of(m)) for p, m in self._together(self.inbox, positions)}
 
     def _together(
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
-        """Yield records in the order of their positions: one pass over the log, forward."""
+        """Yield records in offset order: one forward pass over the log."""
         size = 0
         for position in sorted(positions):
             record = fetcher.fetch(position)
@@ -92,9 +91,9 @@ class Bodies:
             yield position, record
 
     def to_move(self, moves: Moves) -> list[Message]:
-        """Return the records of bodies that are to be moved, of ``cmd`` and ``in``.
+        """Return the records of bodies to move, of ``cmd`` and ``in``.
 
-        Of large ones only the first few: the others the next time.
+        Only the first few if they are large; the others follow next time.
         """
         found, size = [], 0
         wanted = [(self.cmd, p) for p in moves.commands]
@@ -106,7 +105,7 @@ class Bodies:
         return found
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the fetchers."""
         self.cmd.close()
         self.inbox.close()
 
@@ -115,8 +114,8 @@ class Bodies:
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``catch_up`` returns when everything is known that was announced before a moment. ``skips``
-    tells whether somebody has ordered that the record at a place is skipped.
+    ``catch_up`` returns when everything announced before a moment is known. ``skips`` tells whether
+    the record at a place was ordered to be skipped.
     """
 
     inputs: Inputs
@@ -125,10 +124,10 @@ class Intake:
     skips: Callable[[str], bool]
 
     def read(self, message: Message, read_at: float) -> Input:
-        """Decode a record that was read at ``read_at``; returns the error where it is malformed.
+        """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError where a statement is written in a schema that nobody has announced:
-        some application was promised that it is accepted.
+        Raises HeldBackError for a statement in an unannounced schema: its application may have been
+        told that it was accepted.
         """
         try:
             try:
@@ -140,13 +139,13 @@ class Intake:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
                 if not self.skips(_place(message)):
                     raise HeldBackError(f"{_place(message)}: {error}") from error
-                return MalformedError(f"{error}; skipped because somebody has ordered that")
+                return MalformedError(f"{error}; skipped by 'hopline skip'")
             return error
 
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
         """Apply a record to a transaction; a malformed one is event 161.
 
-        Bodies that may be needed again are remembered.
+        Bodies that may be needed again are cached.
         """
         position = message.offset() or 0
         match read:
@@ -166,7 +165,7 @@ class Intake:
                 tx.acknowledgement(read)
 
     def _decoded(self, message: Message) -> Input:
-        """Return what a record says: nothing new where it was said at another place before."""
+        """Return a record's content; nothing new if it is a copy of one at another place."""
         if self.partitions > 1:
             self._demand_partition(message)
         topic, headers = message.topic(), headers_of(message)
@@ -174,21 +173,22 @@ class Intake:
             return None
         if topic == self.inputs.cmd:
             command = _command(message, headers)
-            demand_size(message.value(), headers)  # last: the name of a bad field says more
+            # last: the name of an invalid field is more specific
+            demand_size(message.value(), headers)
             return command
         if topic == self.inputs.inbox:
             return _frame(message, headers)
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
-        """Refuse a record that its key does not put here: its dialog lives in another partition."""
+        """Reject a record whose key belongs to another partition: its dialog is there."""
         right = partition_of(conversation_of(message.key()), self.partitions)
         if right != message.partition():
             raise MalformedError(f"the key belongs on partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
-        """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""
-        detail = f"refused, applying it failed twice: {text_of(number)}"
+        """Reject an input that cannot be applied: a frame is not acknowledged, a command fails."""
+        detail = f"rejected, it failed twice: {text_of(number)}"
         if message.topic() != self.inputs.cmd:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
@@ -218,7 +218,7 @@ def _place(message: Message) -> str:
 
 
 def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
-    """Tell that a dialog's timer cannot be applied (event 160)."""
+    """Report that a dialog's timer cannot be applied (event 160)."""
     database, conversation, is_initiator = key
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
@@ -226,12 +226,12 @@ def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
         database=database,
         from_initiator=is_initiator,
         error=number,
-        detail=f"its timer waits, applying it failed twice: {text_of(number)}",
+        detail=f"its timer is postponed, it failed twice: {text_of(number)}",
     )
 
 
 def _tell_corrupted(tx: Transaction, message: Message, broken: MalformedError) -> None:
-    """Emit event 161; its number says which rule of a header the record breaks (4.3)."""
+    """Emit event 161; its number is the violated rule of the header (4.3)."""
     _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=broken.number, detail=str(broken))
 
 
@@ -259,5 +259,5 @@ def _command(message: Message, headers: Headers) -> Command:
 
 
 def _frame(message: Message, headers: Headers) -> Frame:
-    # Of a record that was written while `in` had CreateTime it is the enqueue time: never late.
+    # For a record written while `in` had CreateTime it is the enqueue time: never late.
     return read_message(message.key(), message.value(), headers, message.timestamp()[1])

@@ -1,7 +1,7 @@
-"""The endpoint worker: applications' commands and arriving frames in, dialogs and queues out.
+"""The endpoint worker: commands and incoming frames in, dialogs and queues out.
 
-It owns partition p of ``cmd``, ``in`` and ``ack`` together. A turn of its loop is a transaction,
-which all its partitions share:
+It owns partition p of ``cmd``, ``in`` and ``ack`` together. Each turn of its loop is a transaction
+shared by all its partitions:
 
     1. apply the records that were read, and the timers that are due, to an overlay
     2. produce: frames to ``out``, messages to queues, state, results, events
@@ -47,13 +47,13 @@ log = logging.getLogger("hopline.endpoint")
 
 AHEAD_KBYTES = 16 << 10
 FETCH_BYTES = 256 << 10
-"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
+"""Maximum bytes of a partition per fetch; a single record may be larger."""
 
 
 class EndpointLoop:
-    """The turns of an endpoint worker as one member of its group; made anew where its clients are.
+    """The loop of an endpoint worker as one group member; recreated with its clients.
 
-    ``transactions`` are those of its slot: whoever had them before is fenced.
+    ``transactions`` are those of its slot: a previous owner is fenced.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class EndpointLoop:
             f"{cluster.topics.prefix}endpoint.{ownership.home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            # Read ahead for one transaction: all topics share a queue in the client, and what
-            # fills it, frames of a flood, say, is what a statement behind it waits for.
+            # Prefetch for one transaction: all topics share a queue in the client, and a flood of
+            # frames in it delays the statements behind.
             queued_min_messages=tuning.pace.value[0],
             queued_max_messages_kbytes=AHEAD_KBYTES,
             fetch_message_max_bytes=FETCH_BYTES,
             fetch_queue_backoff_ms=10,
-            # Who waits longer asks less often, and is answered as soon as there is anything.
+            # A longer wait polls less often, and still gets records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
@@ -94,7 +94,7 @@ class EndpointLoop:
         self._committer = WorkCommitter(ownership.home, transactions, works, consumer, counts)
 
     def run(self, stop: threading.Event) -> None:
-        """Run dialogs until ``stop``, or until the role has gone."""
+        """Run dialogs until ``stop``, or until the role is lost."""
         self._assignment.subscribe(self._consumer)
         try:
             while not stop.is_set() and self._ownership.lasts:
@@ -121,9 +121,9 @@ class EndpointLoop:
                 self._look_for_trim_point(owned, self._tuning.trims_every)
 
     def _apply_what_there_is(self) -> None:
-        """Apply what is to be done in all partitions, in one transaction where that is possible.
+        """Apply the available work of all partitions, in one transaction if possible.
 
-        A partition for which there is no room any more is an earlier one the next time.
+        A partition that did not fit comes earlier next time.
         """
         self._assignment.know_progress(self._control.now())
         owned = list(self._assignment.owned.values())
@@ -141,7 +141,7 @@ class EndpointLoop:
         self._committer.apply(works, self._read_at, self._assignment.member)
 
     def _read(self) -> None:
-        """Read what there is; waits for it only where nothing else is to be done."""
+        """Read available records; wait only if there is nothing else to do."""
         busy = any(o.is_busy for o in self._assignment.owned.values())
         first = self._consumer.poll(0 if busy else self._wait())
         if first is None:
@@ -150,13 +150,13 @@ class EndpointLoop:
         records, wait = self._tuning.pace.value
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(len, pending)) >= BYTES:
-            return  # enough for the next transaction; the client holds the rest back
+            return  # enough for the next transaction; the client keeps the rest
         for message in self._consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 
     def _wait(self) -> float:
         """Return how many seconds to wait for a record."""
-        if self._ownership.may_go:  # the role may go at any moment, and must be seen to
+        if self._ownership.may_go:  # the role may be lost at any moment and must be checked
             return POLL
         now = self._control.now()
         return min((o.wait(now) for o in self._assignment.owned.values()), default=IDLE_POLL)
@@ -177,7 +177,7 @@ class EndpointLoop:
 
     def _follow_catalog(self, owned: Partition) -> None:
         if self._ownership.instance not in self._control.catalog.instances:
-            raise SurroundingsError(f"The catalog has {self._ownership.instance} no longer.")
+            raise SurroundingsError(f"The catalog no longer has {self._ownership.instance}.")
         catalog = self._ownership.catalog()
         if catalog is not owned.endpoint.catalog:
             owned.switch(catalog)

@@ -1,4 +1,4 @@
-"""Copying bodies that pin too much to the ends of their topics (design rule 5)."""
+"""Copy bodies that pin too much of a log to the ends of their topics (design rule 5)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def move_bodies(
     member: Any,
     now: int,
 ) -> bool:
-    """Move what is better moved, in a transaction of its own; ``False``: it was aborted.
+    """Move bodies worth moving, in a separate transaction; return ``False`` if it was aborted.
 
-    ``young``: where, in each input, the records begin that are kept for their age, as far as that
-    is known. Bodies are copied, and the state says from then on where they are; whoever reads the
-    copies passes over them. What is not moved now is moved the next time.
+    ``young``: where, in each input, the records kept for their age begin, if known. Bodies are
+    copied, and the state has their new offsets; readers skip the copies. The rest is moved next
+    time.
     """
     ends = owned.positions.items()
     old = TrimPoint(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
@@ -41,11 +41,11 @@ def move_bodies(
         bodies = owned.bodies.to_move(moves)
         committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
     except (GoneError, KafkaException) as error:
-        log.warning("bodies were not moved: %s", error)
+        log.warning("bodies cannot be moved: %s", error)
     if committed is None:
         owned.endpoint.abandon(tx)
         return False
     owned.merge(tx, committed[owned.number], positions)
     moved = len(moves.commands) + len(moves.frames)
-    log.info("%s: %d bodies were moved", ", ".join(positions), moved)
+    log.info("%s: moved %d bodies", ", ".join(positions), moved)
     return True

@@ -1,7 +1,7 @@
-"""Writing what a transaction of an endpoint worker says, within Kafka's transaction.
+"""Write the output of an endpoint worker's transaction.
 
-All of it is encoded before any of it is produced. What cannot be encoded has cost nothing then:
-to abort what was produced just now may end the client (librdkafka's issue 4849).
+Everything is encoded before anything is produced, so an encoding error needs no abort: aborting
+records that were just produced may break the client (librdkafka issue 4849).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Report = Callable[[KafkaError | None, Message], None]
 class Output:
     """Encode the records of a transaction, partition by partition, and produce them together.
 
-    ``stop`` ends the wait for room where Kafka takes none of them: SurroundingsError.
-    Only that copy is reported: a transaction with any record that was not delivered cannot be
-    committed, so success needs no other report.
+    ``stop`` ends the wait for space in the client's queue: SurroundingsError. Only the last copy
+    has a delivery report: a transaction with an undelivered record cannot be committed, so success
+    needs no other report.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Output:
         self._records.clear()
 
     def out_end(self, partition: int) -> int:
-        """Return the offset in ``out`` of a partition's last copy, when all is flushed."""
+        """Return the offset in ``out`` of a partition's last copy, after the flush."""
         return self._out_ends.get(partition, -1)
 
     def send(self) -> None:
-        """Produce all that was written, and wait until Kafka has it.
+        """Produce all records, and wait until Kafka has them.
 
-        Whatever it does not have lets the commit fail; a record that can never be accepted raises
+        Missing records make the commit fail; a record that can never be accepted raises
         KafkaException.
         """
         produce = self._producer.produce
@@ -79,11 +79,11 @@ class Output:
                 produce(*record)
             except BufferError:
                 self._room.produce(*record)
-        self._records.clear()  # the client has the bodies now
+        self._records.clear()  # the client owns the bodies now
         self._producer.flush(15)
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
-        """Copy bodies to the ends of their topics, and let the dialogs know where they are now."""
+        """Copy bodies to the ends of their topics, and record their new offsets."""
         places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
         for body in bodies:
             topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
@@ -98,7 +98,7 @@ class Output:
                 machine.touched_chunks.update(touched)
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
-        """Encode a part; whatever is raised, Kafka was told nothing of it."""
+        """Encode a part; on an error nothing was sent to Kafka."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
             report = self._last_copy if index == last else None
@@ -107,7 +107,7 @@ class Output:
             topic = self._topics.queue(self._instance, m.database, m.queue)
             at = m.header.enqueued_at
             if not 0 <= at <= tx.now:
-                # A record from the future is refused, and with it the whole transaction.
+                # A timestamp in the future would be rejected, and with it the whole transaction.
                 at = min(max(at, 0), tx.now)
             record = queue_record(
                 m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
@@ -124,7 +124,7 @@ class Output:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
             self._write(self._topics.event, about, encode_event(event))
-        for command in tx.notices.said:  # the database's own, read again as any other
+        for command in tx.notices.said:  # the database's own, read again like any other
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
@@ -174,7 +174,7 @@ class Output:
 
 
 def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:
-    """Note where a copy is; one that was not delivered lets its transaction fail."""
+    """Note the offset of a copy; an undelivered one makes its transaction fail."""
     if error is None:
         places[offset] = copy.offset() or 0
 

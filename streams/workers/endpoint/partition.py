@@ -1,4 +1,4 @@
-"""One partition of an endpoint worker: what lives in it, and what is to be done in it next."""
+"""One partition of an endpoint worker: its endpoints and its pending work."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from streams.workers.endpoint.inputs import Bodies
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one transaction is to apply: records, then dialogs whose time has come.
+    """The work of one transaction: records, then dialogs that are due.
 
-    ``probes`` are dialogs that look again after a catalog change. ``room`` are dialogs of the
-    backlog whose turn it is; with ``opens`` those transmit, too, whose windows the records open.
+    ``probes`` are dialogs to re-evaluate after a catalog change. ``room`` are dialogs of the
+    backlog that may transmit; with ``opens`` also those whose windows the records open.
     """
 
     messages: Sequence[Message] = ()
@@ -28,7 +28,7 @@ class Work:
 
     @property
     def timers(self) -> bool:
-        """Tell whether anything but records is wanted."""
+        """Tell whether there is anything besides records."""
         return bool(self.due or self.probes)
 
     @property
@@ -37,15 +37,15 @@ class Work:
         return not self.messages and not self.timers and not self.room
 
     def __len__(self) -> int:
-        """Return how many things are to be applied."""
+        """Return the number of items to apply."""
         return len(self.messages) + len(self.due) + len(self.probes) + len(self.room)
 
     def halves(self) -> tuple[Work, Work] | None:
-        """Split what could not be applied; ``None`` where it is one thing."""
+        """Split work that could not be applied; ``None`` if it is a single item."""
         messages, due, probes, room = self.messages, self.due, self.probes, self.room
-        if self.opens:  # what waits in the backlog must not condemn what is new
+        if self.opens:  # the backlog must not condemn new work
             return Work(messages, due, probes, opens=False), Work(room=room, opens=False)
-        if messages and self.timers:  # nor what timers say the records
+        if messages and self.timers:  # nor timers the records
             return Work(messages, opens=False), Work((), due, probes, opens=False)
         if due and probes:
             return Work((), due, opens=False), Work(probes=probes, opens=False)
@@ -59,22 +59,22 @@ class Work:
 
     def __str__(self) -> str:
         return (
-            f"a batch of {len(self.messages)} records, {len(self.due)} timers, "
-            f"{len(self.probes)} dialogs that look again and {len(self.room)} that have room"
+            f"a batch of {len(self.messages)} records, {len(self.due)} timers, {len(self.probes)} "
+            f"dialogs to re-evaluate and {len(self.room)} with room in the window"
         )
 
 
 POLL = 0.05
-"""Seconds to wait for a record while time alone may give the partition something to do."""
+"""Seconds to wait for a record while the partition may have work due by time."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record while nothing else is expected. A record ends the wait at once."""
+"""Seconds to wait for a record otherwise. A record ends the wait at once."""
 
 
 @dataclass(slots=True)
 class HeldBack:
-    """A statement that is held back, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
+    """A held-back statement, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
 
-    ``let_in``: it is being read again.
+    ``let_in``: it is being reread.
     """
 
     offset: int
@@ -85,24 +85,22 @@ class HeldBack:
 
 @dataclass(slots=True)
 class Partition:
-    """Partition p of the three inputs, with the endpoints that live in it.
+    """Partition p of the three inputs, with its endpoints.
 
-    Timers run only when the backlog of ``in`` and ``ack`` that was there at assignment is applied:
-    an acknowledgement that waits there must not be answered with a retry. ``backlog`` holds the
-    high watermarks of then; behind the last record there may be markers of transactions, records of
-    aborted ones, and of one that is still open. No position ever gets there, so having read to the
-    end (``ends``) counts as well.
+    Timers run only when the backlog of ``in`` and ``ack`` at assignment is applied: an
+    acknowledgement in it must not be answered with a retry. ``backlog`` has the high watermarks at
+    assignment; behind the last record there may be transaction markers, aborted records, and an
+    open transaction. No position ever gets there, so having read to the end (``ends``) counts as
+    well.
 
     ``parked`` are dialogs whose timer cannot be applied. It would fail again at once, so it waits
-    until something else touches the dialog, the catalog changes, or the dialog's lifetime is over
-    (epoch milliseconds; ``None`` where it is already).
+    until the dialog is touched, the catalog changes, or the dialog's lifetime has expired (epoch
+    milliseconds; ``None`` if it already has).
 
-    ``held`` is a statement that cannot be read yet; ``in`` and ``ack`` go on without it.
-
-    ``trim_point`` is what nobody needs of the inputs, as of when that was looked at last.
-
-    ``mark`` says where ``in`` ended, and when: closed keys are forgotten up to the last mark that
-    was reached. ``reached`` is where a topic ended when all of it was applied, markers included.
+    ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue without it.
+    ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
+    and its time: closed keys are removed up to the last mark that was reached. ``reached`` is a
+    topic's end when all of it was applied, including markers.
     """
 
     number: int
@@ -127,7 +125,7 @@ class Partition:
         return all(self.positions[topic] >= end for topic, end in self.backlog.items())
 
     def read_ends(self) -> None:
-        """Note, when all before is applied, which topics were read to their ends."""
+        """Note which topics were read to their ends, when everything before is applied."""
         if self.pending:
             return
         for topic in self.ends:
@@ -136,7 +134,7 @@ class Partition:
         self.ends.clear()
 
     def reaches_mark(self, topic: str) -> bool:
-        """Tell whether ``in`` is applied up to the mark; if so, keys of before may be forgotten."""
+        """Tell whether ``in`` is applied up to the mark; then older keys may be removed."""
         end, at = self.mark
         if max(self.positions[topic], self.reached.get(topic, 0)) < end:
             return False
@@ -145,18 +143,19 @@ class Partition:
 
     @property
     def wants_probes(self) -> bool:
-        """Tell whether dialogs may and want to try again after a change of the catalog."""
+        """Tell whether dialogs must be re-evaluated after a catalog change."""
         return self.caught_up and self.endpoint.has_probes
 
     def has_due(self, now: int) -> bool:
-        """Tell whether the time of any dialog may have come."""
+        """Tell whether a dialog may be due."""
         due = self.endpoint.next_due
         return due is not None and due <= now
 
     def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
-        """Look a little further what is needed of the inputs; begin anew ``every`` so many seconds.
+        """Continue the search for the trim point; restart it ``every`` so many seconds.
 
-        Between two transactions: what is seen is committed. Returns what was found, at the end.
+        Call it between two transactions, when the state is committed. Returns the result at the
+        end.
         """
         if clock >= self.look_at:
             self.endpoint.retention.begin(TrimPoint(*self.positions.values()))
@@ -166,7 +165,7 @@ class Partition:
         return found
 
     def take_work(self, now: int, most: int) -> Work:
-        """Return what the next transaction is to apply, within the allowance and ``most``."""
+        """Return the next transaction's work, within the allowance and ``most``."""
         most = min(most, self.allowance.records)
         self.endpoint.advance(now)
         self.endpoint.flows.limit = self.allowance.flight
@@ -177,7 +176,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether there is something to do already, and nothing to wait for."""
+        """Tell whether there is work already, so that nothing has to be waited for."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:
@@ -191,13 +190,13 @@ class Partition:
         return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))
 
     def lessen(self, work: Work) -> Work:
-        """Return what is left of work when the allowance was halved; timers are given back."""
+        """Return the reduced work after the allowance was halved; timers are given back."""
         most = self.allowance.records
         self.arm(work.due[most:])
         return replace(work, due=work.due[:most], probes=work.probes[:most], room=work.room[:most])
 
     def _take_pending(self, most: int) -> list[Message]:
-        """Return the first of the records that were read and not applied yet."""
+        """Return the first of the records that were read but not applied."""
         size = end = 0
         for message in self.pending[:most]:
             size += len(message)
@@ -208,11 +207,11 @@ class Partition:
         return taken
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Let records be the next ones again that there was no more room for."""
+        """Put records back to the front that did not fit."""
         self.pending = [*messages, *self.pending]
 
     def _take_due(self, now: int, most: int) -> list[DialogKey]:
-        """Return the dialogs whose time has come; :meth:`arm` gives them back."""
+        """Return the due dialogs; :meth:`arm` gives them back."""
         if not self.caught_up:
             return []
         due = [key for key in self.endpoint.take_due(now, most) if key not in self.parked]
@@ -222,12 +221,12 @@ class Partition:
         return due + over
 
     def arm(self, keys: Iterable[DialogKey]) -> None:
-        """Let dialogs be due again that were taken and not applied."""
+        """Make dialogs due again that were taken but not applied."""
         for key in keys:
             self.endpoint.arm(key)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Take over a new version of the catalog; under it a parked timer may do."""
+        """Switch to a new version of the catalog; parked timers may succeed under it."""
         self.endpoint.switch(catalog)
         self.arm(self.parked)
         self.parked.clear()
@@ -239,7 +238,7 @@ class Partition:
         positions: dict[str, int],
         parked: Iterable[DialogKey] = (),
     ) -> None:
-        """Take over a committed transaction, and what it has told to be parked."""
+        """Merge a committed transaction, and the dialogs that it parked."""
         self.endpoint.merge(tx, out_end)
         self.positions = positions
         for key in tx.machines:

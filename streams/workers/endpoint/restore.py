@@ -1,9 +1,9 @@
-"""Bringing a partition's endpoints back from the ``dialog`` topic (design rule: restore).
+"""Restore a partition's endpoints from the ``dialog`` topic (design rule: restore).
 
-Offsets that a group commits can expire when it has had no member for a week, so the positions are a
-state record too, written in the same transaction as everything else; the higher one counts. The end
-of the state is the *high watermark* at assignment, not the last stable offset: a transaction of the
-previous owner that is still open must have ended before its state may be believed.
+Committed offsets can expire when a group has had no member for a week, so the offsets are also a
+state record, written in the same transaction as everything else; the higher one counts. The end of
+the state is the *high watermark* at assignment, not the last stable offset: an open transaction of
+the previous owner must end before the state is valid.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED = 50_000
-"""So many records are gathered before they are applied: of a busy dialog only the latest counts."""
+"""Records gathered before they are applied: of a busy dialog only the latest counts."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
-    """Return what one partition of ``dialog`` says now, for those who look and do not take over.
+    """Return the current state of one partition of ``dialog``, for readers that do not take over.
 
-    Raises MalformedError on a record that cannot be read: state is never skipped.
+    Raises MalformedError on a record that cannot be decoded: state is never skipped.
     """
     dialogs: dict[DialogKey, Dialog] = {}
     chunks: list[tuple[DialogKey, int, bytes]] = []
@@ -65,10 +65,10 @@ def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey
 
 
 class Replay:
-    """One partition of ``dialog``, applied to ``endpoint`` as it is read; ``positions`` likewise.
+    """Apply one partition of ``dialog`` to ``endpoint`` as it is read; ``positions`` likewise.
 
-    Nothing is ever skipped: SurroundingsError where a record cannot be understood. ``catch_up``
-    returns when every schema is known that was announced before a moment.
+    Nothing is ever skipped: SurroundingsError if a record cannot be decoded. ``catch_up`` returns
+    when every schema announced before a moment is known.
     """
 
     def __init__(
@@ -88,20 +88,20 @@ class Replay:
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}reader", enable_partition_eof=True
         )
-        watermarks(self._consumer, topic, partition)  # a topic that has only just been made
+        watermarks(self._consumer, topic, partition)  # a new topic
         self._consumer.assign([self._where])
 
     @property
     def at_end(self) -> bool:
-        """Tell whether the end of what is committed was reached once."""
+        """Tell whether the committed end was reached once."""
         return self._read >= 0
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the reader."""
         self._consumer.close()
 
     def follow(self, timeout: float) -> None:
-        """Apply what is committed, and wait for more of it, for ``timeout`` seconds."""
+        """Apply committed records, and wait for more, for ``timeout`` seconds."""
         until = time.monotonic() + timeout
         while (left := until - time.monotonic()) > 0:
             message = self._consumer.poll(left)
@@ -142,11 +142,11 @@ class Replay:
             except UnknownSchemaError as error:
                 raise SurroundingsError(
                     f"{self}: {error}.",
-                    "Another version has written it: run the 'hopline apply TOPOLOGY' of that "
-                    "version, which announces its schemas.",
+                    "Another version wrote it: run 'hopline apply TOPOLOGY' of that version, "
+                    "which announces its schemas.",
                 ) from error
             except MalformedError as error:
-                raise SurroundingsError(f"{self} cannot be understood: {error}.") from error
+                raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error
         self._gathered.clear()
 
     def _take(self, raw: bytes, value: bytes | None) -> None:
@@ -176,12 +176,11 @@ class Replay:
 def start_position(
     member: Consumer, aside: Consumer, topic: str, partition: int, state: int | None
 ) -> int:
-    """Return where to go on reading an input: the higher of state and committed offset.
+    """Return where to continue an input: at the higher of state and committed offset.
 
-    ``member`` is in the group whose offsets count; ``aside`` is not, and asks for watermarks.
-
-    With neither, reading begins at 0, and only if the log does. Raises SurroundingsError where the
-    log begins above the position: records that nobody has applied are gone.
+    ``member`` is in the group whose offsets count; ``aside`` is not, and reads the watermarks. With
+    neither, reading starts at 0, and only if the log does. Raises SurroundingsError if the log
+    begins above the offset: records that were not applied are lost.
     """
     where = TopicPartition(topic, partition)
     committed = member.committed([where], timeout=30)[0].offset
@@ -190,13 +189,13 @@ def start_position(
     low, high = watermarks(aside, topic, partition)
     if low > position:
         raise SurroundingsError(
-            f"{topic}/{partition} begins at {low}, but only what is below {position} was applied.",
+            f"{topic}/{partition} begins at {low}, but only records below {position} were applied.",
             "Records are lost: restore the topic, or start the instance on a new prefix.",
         )
     if position > high:
         raise SurroundingsError(
-            f"{topic}/{partition} ends at {high}, but {position} was applied already.",
-            "The topic was made anew under its state: start the instance on a new prefix.",
+            f"{topic}/{partition} ends at {high}, but records up to {position} were applied.",
+            "The topic was recreated, and its state is older: start the instance on a new prefix.",
         )
     return position
 
@@ -204,10 +203,10 @@ def start_position(
 def lost_bodies(
     endpoint: Endpoint, aside: Consumer, inputs: Inputs, partition: int, positions: Sequence[int]
 ) -> Iterator[str]:
-    """Yield, for each log that begins above a body that the state needs, which dialogs miss it.
+    """Yield, for each log that begins above a body that the state needs, the affected dialogs.
 
-    Looks at every dialog that needs any, as trimming does a little later. All others go on; these
-    wait, each by itself, and are told (event 160) when the body is to be read.
+    Checks every dialog that needs a body, as trimming does a little later. Other dialogs continue;
+    these wait individually, and are reported (event 160) when the body is needed.
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:
@@ -217,7 +216,7 @@ def lost_bodies(
         count, first = endpoint.retention.below(which, low, 1)
         if count:
             yield (
-                f"{topic}/{partition} begins at {low}, but messages from {needed[which]} on are "
-                f"needed: {count:,} of {len(endpoint.dialogs):,} dialogs miss some, the first is "
-                f"{first[0][1]}. Restore the topic, or end these dialogs"
+                f"{topic}/{partition} begins at {low}, but messages from offset {needed[which]} "
+                f"are needed: {count:,} of {len(endpoint.dialogs):,} dialogs lack messages, the "
+                f"first is {first[0][1]}. Restore the topic, or end these dialogs"
             )

@@ -1,10 +1,9 @@
-"""A warm stand-by: whoever follows the state of a worker that works, and takes over when it dies.
+"""A warm stand-by: it follows the state of a working worker, and takes over when that fails.
 
-Two processes of the same slot. Each begins to read the state of all
-partitions, and goes on reading what is written there, until nobody sends heartbeats in the
-slot's name. Then it takes the slot: its transactional id fences a worker that lives after all and
-ends what that had open, and as the same static member it is dealt the same partitions at once. What
-is left to read then is what was written last.
+Two processes share a slot. The stand-by reads the state of all partitions continuously until the
+slot's name sends no heartbeats. Then it takes the slot: its transactional id fences a worker that
+is still alive and aborts its open transaction, and as the same static member it is assigned the
+same partitions at once. Only the newest records remain to be read then.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ ready = logging.getLogger("hopline.ready")
 SILENCE = 3.0
 """Seconds without a heartbeat after which a slot is taken over."""
 _LOOK = 0.2
-"""Seconds between two looks whether somebody has the slot; shared by the partitions."""
+"""Seconds between two checks of whether the slot is held; shared by the partitions."""
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return in which name a stand-by writes heartbeats: who sees none of its own judges nobody.
+    """Return the name of a stand-by's heartbeats: without seeing its own, it judges nobody.
 
-    No instance is called so: a slash ends its name wherever one is read.
+    No instance has such a name: it contains a slash.
     """
     return f"{instance}/standby/{slot}"
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker; ``is_ready`` while it knows its state."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready`` when it has its state."""
 
     def __init__(self, control: Control, slot: Slot) -> None:
         self._control, self._slot = control, slot
         self.is_ready = False
 
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
-        """Return ``True`` when the slot is taken over, with what was read in ``assignment.warm``.
+        """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
 
-        ``False``: to be stopped came first.
+        Returns ``False`` if it was stopped before.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):
@@ -63,7 +62,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Tell whether nobody works there: who has left says so, and who is dead says nothing."""
+        """Tell whether the slot is free: a worker that left reported it, a dead one is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return has_left or not self._control.reachable(name, SILENCE)

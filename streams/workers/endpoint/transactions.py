@@ -1,9 +1,9 @@
-"""Kafka's transactions, as an endpoint worker needs them: committed, or as if they had never been.
+"""Kafka's transactions for an endpoint worker: committed, or without any effect.
 
-A transaction carries the next offsets of ``cmd``, ``in`` and ``ack`` - always all three: only that
-fences a predecessor that was declared dead but is not. A commit that timed out is called again, and
-never taken for an abort. A client that does not come back before the commit is replaced: whoever
-begins anew under its name ends what it has left open.
+A transaction has the next offsets of ``cmd``, ``in`` and ``ack``, always all three: only that
+fences a predecessor that was declared dead but is alive. A commit that timed out is called again,
+and never taken for an abort. A client that does not return before the commit is replaced: the new
+one with its name aborts what is open.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ Whatever else aborts a transaction says nothing about the records in it: they ar
 
 
 class Part(NamedTuple):
-    """What one partition has in a transaction.
+    """The part of one partition in a transaction.
 
-    ``positions``: where to go on reading its inputs. ``moved`` are bodies that its dialogs have at
-    the ends of ``cmd`` and ``in`` from then on.
+    ``positions``: the next offsets of its inputs. ``moved`` are bodies that its dialogs have at the
+    ends of ``cmd`` and ``in`` from then on.
     """
 
     tx: Transaction
@@ -62,9 +62,9 @@ class Part(NamedTuple):
 
 
 class Transactions:
-    """The transactions of one slot, one at a time; raises FencedError where another has the slot.
+    """The transactions of one slot, one at a time; raises FencedError if another has the slot.
 
-    ``stop`` ends the wait for a Kafka that does not answer.
+    ``stop`` ends the wait for a Kafka that does not respond.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Transactions:
         self._cluster = cluster
         self._slot = slot
         self._instance = home
-        # Escaped, so that who may use those of one instance may use no other's.
+        # Escaped, so that rights on one instance's ids match no other's.
         self._id = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
@@ -88,11 +88,11 @@ class Transactions:
         self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
 
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
-        """Write and commit all parts; returns the end of each partition's copies in ``out``.
+        """Write and commit all parts; return the end of each partition's copies in ``out``.
 
-        ``None`` means aborted: nothing of it happened, and that says nothing about its records.
-        Raises KafkaException, aborted too, where Kafka will not take one of them. ``member`` is the
-        consumer group's member that owns the partitions.
+        ``None`` means aborted: nothing took effect, and that says nothing about its records. Raises
+        KafkaException, also aborted, if Kafka rejects one of them. ``member`` is the consumer
+        group's member that owns the partitions.
         """
         self._output.begin()
         self._guard(self._producer.begin_transaction)
@@ -101,7 +101,7 @@ class Transactions:
             self._send_offsets(parts, member)
             self._guard(lambda: self._producer.commit_transaction(15))
         except StuckError as error:
-            log.warning("%s: sending offsets: %s, beginning anew", self._instance, error)
+            log.warning("%s: sending offsets: %s; starting a new producer", self._instance, error)
             self._begin_anew()
             return None
         except KafkaException as error:
@@ -111,12 +111,12 @@ class Transactions:
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
             if cause.code() in REFUSED:
-                # The numbers of the refused batch are spent for the client but not for the broker,
-                # which would refuse the next one too, whatever is in it: begin anew.
+                # The sequence numbers of the rejected batch are used up for the client but not for
+                # the broker, which would reject the next batch too: start a new producer.
                 self._begin_anew()
             elif cause.txn_requires_abort():
                 return None
-            raise  # a record that Kafka does not take: found by bisection
+            raise  # a record that Kafka rejects: found by bisection
         except BaseException:
             self._abort()
             raise
@@ -131,8 +131,8 @@ class Transactions:
             self._output.send()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                # A record was refused while others were still written. The client takes no more
-                # then, and says why only to a call such as this one.
+                # A record was rejected while others were being written. The client accepts no more
+                # then, and reports the reason only to a call like this one.
                 self._send_offsets(parts, member)
             raise
 
@@ -151,21 +151,21 @@ class Transactions:
         self._guard(self._abort_or_begin_anew)
 
     def _abort_or_begin_anew(self) -> None:
-        """Abort; a client that has asked too early takes nothing more, and is replaced.
+        """Abort; replace a client that was asked too early and accepts nothing more.
 
-        It asks to end what the coordinator may not have heard of yet (librdkafka's issue 4849). Who
-        is fenced is told so instead.
+        It asks to end what the coordinator may not know yet (librdkafka issue 4849). A fenced
+        client gets a FencedError instead.
         """
         try:
             self._producer.abort_transaction(15)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.INVALID_TXN_STATE:
                 raise
-            log.warning("%s: %s, beginning anew", self._instance, error.args[0].str())
+            log.warning("%s: %s; starting a new producer", self._instance, error.args[0].str())
             self._begin_anew()
 
     def _guard(self, call: Callable[[], object]) -> None:
-        """Call until it is certain: a retriable failure says nothing about the outcome."""
+        """Call until the outcome is known: a retriable error does not tell it."""
         lost_brokers = None
         while True:
             beat()
@@ -179,17 +179,17 @@ class Transactions:
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():
-                    # Nothing is committed by leaving now: the next owner fences the transaction.
+                    # Stopping now commits nothing: the next owner fences the transaction.
                     raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
+                        f"{self._instance} was stopped while Kafka did not respond: {cause.str()}."
                     ) from error
-                log.warning("%s: %s, trying again", self._instance, cause.str())
+                log.warning("%s: %s; retrying", self._instance, cause.str())
                 lost_brokers = lost_brokers or LostBrokers(self._cluster)
                 lost_brokers.look(False, self._producer)
 
 
 def number_of(error: Exception) -> Number:
-    """Return the number that tells why a record was refused."""
+    """Return the error number for a rejected record."""
     cause = error.args[0] if isinstance(error, KafkaException) else None
     code = cause.code() if isinstance(cause, KafkaError) else None
     return REFUSED.get(code or 0, Number.CORRUPTED_HEADER)

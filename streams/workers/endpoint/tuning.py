@@ -1,4 +1,4 @@
-"""What an endpoint worker is told about how to work: bounds, and how much it does at a time."""
+"""Limits and batch sizes of an endpoint worker."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from streams.wire.records import LARGEST_BODY
 
 
 class Pace(Enum):
-    """How long a transaction may become: so many records, and so many seconds of waiting for them.
+    """How large a transaction may become: records, and seconds to wait for them.
 
-    What a transaction costs for itself and for each dialog in it is shared by its records. LATENCY
-    takes what is there, about 50 ms of work; THROUGHPUT gathers for half a second at most.
+    The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
+    what is available, about 50 ms of work; THROUGHPUT gathers for up to half a second.
     """
 
     LATENCY = (1_000, 0.0)
@@ -25,8 +25,8 @@ class Pace(Enum):
 class Tuning:
     """How an endpoint worker works.
 
-    ``cache_bytes`` bounds what it keeps in memory of ``cmd`` and ``in``, over all partitions. Every
-    ``trims_every`` seconds it computes its trim points anew; ``None``: never.
+    ``cache_bytes`` limits its cache of ``cmd`` and ``in``, over all partitions. It computes its
+    trim points every ``trims_every`` seconds; ``None``: never.
     """
 
     limits: Limits | None = None
@@ -36,7 +36,7 @@ class Tuning:
 
     @property
     def bounded(self) -> Limits:
-        """Return the limits, with bodies of one record: a command, or a queue's message."""
+        """Return the limits, with bodies that fit into one record of ``cmd`` or of a queue."""
         limits = self.limits or Limits()
         return replace(limits, body=min(limits.body, LARGEST_BODY))
 

@@ -1,4 +1,4 @@
-"""The endpoint worker: one replica of an instance's, from its start to its stop."""
+"""The endpoint worker: one replica of an instance's, from start to stop."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ log = logging.getLogger("hopline.endpoint")
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
-    With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
-    As a ``standby`` it begins when nobody else works in its slot. :class:`EndpointLoop` does the
-    work.
+    With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal. As
+    a ``standby`` it starts when its slot has no owner. :class:`EndpointLoop` does the work.
     """
 
     role = "endpoint"
@@ -45,7 +44,7 @@ class EndpointWorker:
         self.ownership = PairOwnership(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        # As the same static member, whoever has the slot next is dealt its partitions at once.
+        # As the same static member, the next owner of the slot is assigned its partitions at once.
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
         self._tuning = tuning
@@ -54,14 +53,14 @@ class EndpointWorker:
         self.counts, self.traffic = Committed(), Traffic()
 
     def run(self, stop: threading.Event) -> None:
-        """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
+        """Run dialogs until ``stop``; raise FencedError if another worker has the slot."""
         while self.ownership.begins(stop):
             try:
                 self._serve(stop)
             except Exception as error:
                 if self.ownership.confirm():
                     raise
-                log.info("%s: the role has gone: %s", self.ownership, error)
+                log.info("%s: the principal role was lost: %s", self.ownership, error)
             finally:
                 rest()
 
@@ -69,14 +68,14 @@ class EndpointWorker:
         topic = self._cluster.topics.dialog(self.ownership.home)
         if self._standby is not None and not self._standby.wait(self.assignment, topic, stop):
             return
-        # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
+        # A worker that lost a pair's slot may have lost the role, so it does not restart itself.
         own = not self.ownership.may_go
         self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
 
     def _work(self, stop: threading.Event) -> None:
         inputs, home = self.assignment.inputs, self.ownership.home
         transactions = Transactions(self._cluster, home, self._slot, inputs, stop)
-        if not self.ownership.confirm():  # its successor was fenced by mistake, and begins anew
+        if not self.ownership.confirm():  # its successor was fenced by mistake, and restarts
             return
         loop = EndpointLoop(
             self._control,
@@ -91,29 +90,29 @@ class EndpointWorker:
 
     @property
     def held_back(self) -> int:
-        """Return in how many partitions a statement is held back that cannot be read yet."""
+        """Return the number of partitions with a held-back statement."""
         return sum(owned.held_back is not None for owned in list(self.assignment.owned.values()))
 
     @property
     def assigned(self) -> bool:
-        """Tell whether it has its partitions and what lives in them, or stands by with all that."""
+        """Tell whether its partitions are assigned and restored, or it stands by with all state."""
         if self._standby is not None and self._standby.is_ready:
             return True
         return self.ownership.is_served
 
     @property
     def committed(self) -> int:
-        """Return how many transactions Kafka has committed."""
+        """Return the number of committed transactions."""
         return self.counts.transactions
 
     @property
     def event_counts(self) -> EventCounts:
-        """Return what events it has written."""
+        """Return the counts of its events."""
         return self.counts.events
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return below which positions nothing is needed any more; any thread may ask."""
+        """Return below which offsets nothing is needed; any thread may ask."""
         return {
             (topic, owned.number): position
             for owned in list(self.assignment.owned.values())

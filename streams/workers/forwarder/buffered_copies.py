@@ -1,8 +1,8 @@
-"""Copies that a forwarder holds in memory, and when it decides on them again.
+"""Copies that a forwarder buffers in memory, and when it decides on them again.
 
-A copy waits for next hops that send no heartbeat, or whose cluster did not confirm it. All are
-decided anew when one of those may be written to again, or the catalog has changed; each by itself
-when its time to live is over.
+A copy waits for next hops that send no heartbeats, or whose cluster did not confirm it. All are
+decided again when one of those is reachable, or the catalog has changed; each individually when its
+time to live has expired.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
-"""Seconds until a next hop is tried again that looks alive and took nothing."""
+"""Seconds until a next hop is retried that is alive but accepted nothing."""
 _NEVER = float("inf")
 
 
 @dataclass(slots=True)
 class BufferedCopy:
-    """A copy in memory: the record, the message that it came from, and the end of its time."""
+    """A copy in memory: the record, its Kafka message, and the end of its time to live."""
 
     message: Message
     record: Record
@@ -34,7 +34,7 @@ class BufferedCopy:
 
 
 class BufferedCopies:
-    """What a forwarder holds; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
+    """The copies that a forwarder buffers; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
 
     def __init__(self, reachable: Callable[[str], bool]) -> None:
         self._reachable = reachable
@@ -42,7 +42,7 @@ class BufferedCopies:
         self._missed: dict[str, float] = {}
         self._changed = False
         self._first_end = _NEVER
-        """When the first of them has outlived its time, early at worst."""
+        """Earliest possible expiry of a buffered copy."""
         self._places: defaultdict[Where, dict[int, None]] = defaultdict(dict)
         self._notes: dict[Where, str] = {}
 
@@ -51,33 +51,33 @@ class BufferedCopies:
 
     @property
     def size(self) -> int:
-        """Return the bytes that are held."""
+        """Return the buffered bytes."""
         return self._holding.size
 
     def notes(self) -> Mapping[Where, str]:
-        """Return where the held copies are from (``spans``); only what has changed is written."""
+        """Return the source offsets of buffered copies (``spans``); only changes are written."""
         for place in self._places.keys() - self._notes.keys():
             self._notes[place] = spans_of(self._places[place])
         return self._notes
 
     def limit(self, size: int) -> None:
-        """Take over what the catalog says now; everything is decided anew."""
+        """Set the catalog's current limit; all copies are decided again."""
         self._holding.limit = size
         self._changed = True
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether a next hop may be written to; who may not is waited for."""
+        """Tell whether a next hop is reachable; an unreachable one is waited for."""
         found = self._reachable(instance)
         if not found:
             self._missed[instance] = 0.0
         return found
 
     def refused(self, instance: str) -> None:
-        """Note that a next hop did not take a copy, although it sends heartbeats."""
+        """Note that a next hop did not accept a copy, although it sends heartbeats."""
         self._missed[instance] = time.monotonic() + _AGAIN
 
     def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
-        """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy; return why it is dropped instead: 11288 or 11289."""
         size = counted(held.record.size, headers_of(held.message))
         number = self._holding.add(key, held, size)
         if number is None:
@@ -88,7 +88,7 @@ class BufferedCopies:
         return number
 
     def due(self, now: int) -> Iterator[BufferedCopy]:
-        """Yield, and hold no longer, what is to be decided again; ``now`` is epoch milliseconds."""
+        """Remove and yield copies to be decided again; ``now`` is epoch milliseconds."""
         every = self._woken()
         if not every and now < self._first_end:
             return
@@ -111,5 +111,5 @@ class BufferedCopies:
         changed, self._changed = self._changed, False
         back = any(at <= clock and self._reachable(i) for i, at in self._missed.items())
         if changed or back:
-            self._missed.clear()  # who is still away is missed again
+            self._missed.clear()  # a hop that is still down is waited for again
         return changed or back

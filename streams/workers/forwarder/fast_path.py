@@ -1,9 +1,9 @@
-"""The fast path of most records: a first copy, by what was decided for its route in this batch.
+"""The fast path for most records: first copies, by the decision for their route in this batch.
 
-What :meth:`Forwarder.handle` would do with it is the same for every such record, so the route is
-decided once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. So
-it is with acknowledgements, which have lanes of their own. Everything else is decided record by
-record: retries, what is held or dropped, and whatever does not look as expected.
+:meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
+(:meth:`Forwarder.lane`); the rest costs little more than copying the record. The same holds for
+acknowledgements, which have their own lanes. Everything else is decided record by record: retries,
+buffered or dropped copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from streams.workers.forwarder.topic_names import TopicNames
 
 @dataclass(slots=True)
 class Known:
-    """A lane with its topic, and the ``sb-hop`` that follows from each one seen in this batch.
+    """A lane with its topic, and the ``sb-hop`` computed for each one seen in this batch.
 
-    What an endpoint sends in one transaction has one ``sb-hop``, so most are found. ``remote``
-    takes a message, its headers and timestamp where the lane leads into another cluster.
+    All frames that an endpoint sends in one transaction share one ``sb-hop``, so most are found.
+    ``remote`` takes a message, its headers and timestamp if the lane leads into another cluster.
     """
 
     lane: Lane
@@ -38,7 +38,7 @@ class Known:
 
 @dataclass(slots=True)
 class Input:
-    """One partition that is read: what its records have in common, and the last one handled."""
+    """One partition that is read: common values of its records, and the last one handled."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class Input:
 
 
 class FastPath:
-    """Passes first copies on, by what was decided for their route; :meth:`begin` forgets it."""
+    """Forward first copies by the decision for their route; :meth:`begin` resets it."""
 
     def __init__(
         self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
@@ -68,9 +68,10 @@ class FastPath:
     def take(
         self, source: Input, message: Message, headers: Headers, report: Report | None = None
     ) -> bool:
-        """Pass a record on if its route has a lane and it is a first copy; tell whether it did.
+        """Forward a first copy whose route has a lane; tell whether it was forwarded.
 
-        Not one without a hop left or too late, nor a retry: :meth:`Forwarder.handle` decides it.
+        Records without remaining hops, expired ones and retries are left to
+        :meth:`Forwarder.handle`.
         """
         body = None
         if len(headers) == 3:
@@ -102,7 +103,7 @@ class FastPath:
         return True
 
     def find_lane(self, source: Input, record: Record) -> bool:
-        """Tell whether a lane was found for a record's route; False where it had one before."""
+        """Tell whether a lane was found for a record's route; False if it already had one."""
         lanes = source.acks if record.is_ack else source.lanes
         lane = None if record.route in lanes else self._forwarder.lane(record, self._now)
         if lane is None:

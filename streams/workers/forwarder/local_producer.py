@@ -1,7 +1,7 @@
 """What a forwarder writes: confirmed by Kafka, or reported with the reason (11292).
 
-A record that Kafka will never take stops nothing: the sender's dialog keeps its message. One that
-Kafka does not take now is written again; until Kafka has it no position behind it is committed.
+A permanently rejected record blocks nothing: the sender's dialog keeps its message. A transient
+failure is retried; until Kafka has the record, no offset behind it is committed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ log = logging.getLogger("hopline.forwarder")
 _LONGEST_KEY = 64
 
 Source = tuple[str, int, int | None]
-"""Where the record was read that something is written for: topic, partition and offset."""
+"""Origin of the record for which something is written: topic, partition and offset."""
 Report = partial[None]
-"""What Kafka's client calls with an error and the record; its one argument is the source."""
+"""Delivery callback, called with an error and the record; its one bound argument is the source."""
 
 
 def source_of(message: Message) -> tuple[str, int, int]:
@@ -45,12 +45,12 @@ def source_of(message: Message) -> tuple[str, int, int]:
 
 
 def short(key: bytes | str | None) -> bytes | None:
-    """Return a key for an event about a record; one that is no id may be as large as a record."""
+    """Return a key for an event about a record; an invalid one may be as large as a record."""
     return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
 class LocalProducer:
-    """A forwarder's producer; ``stop`` ends the wait for room where Kafka takes nothing."""
+    """A forwarder's producer; ``stop`` ends the wait for space if Kafka accepts nothing."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class LocalProducer:
         self._event_counts = event_counts
         self._instance = instance
         self._events = cluster.topics.event
-        # Without end: else an outage of five minutes would look like a rejection, and younger
+        # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
         # copies of a dialog would overtake older ones.
         self._producer = cluster.producer(linger_ms=1, message_timeout_ms=0, stats=traffic.writer)
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
-        """Return the report for a record; None: for all of one input, and not which one failed."""
+        """Return the delivery callback for a record; None: one for all of an input."""
         return partial(self._reported, (topic, partition, offset))
 
     def copy(
@@ -83,7 +83,7 @@ class LocalProducer:
         timestamp: int,
         headers: Headers,
     ) -> None:
-        """Hand a copy over, as :meth:`produce` does, where a microsecond counts."""
+        """Produce a copy like :meth:`produce`, optimized for speed."""
         try:
             # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
             self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
@@ -99,9 +99,9 @@ class LocalProducer:
         headers: Headers | None = None,
         timestamp: int = 0,
     ) -> None:
-        """Hand a record over; raises SurroundingsError where it is stopped while there is no room.
+        """Produce a record; raise SurroundingsError if stopped while there is no space.
 
-        Only failures are reported, and the report knows the source.
+        Only failures are reported, and the callback knows the source.
         """
         self._produce(partial(self._reported, source), topic, key, value, headers, timestamp)
 
@@ -123,7 +123,7 @@ class LocalProducer:
                 timestamp=timestamp,
                 on_delivery=report,
             )
-        except KafkaException as error:  # too large: no later attempt would fare better
+        except KafkaException as error:  # too large: no later attempt would succeed
             self.refused_by_kafka(error.args[0], topic, key, report.args[0])
 
     def emit(self, source: Source, key: bytes | None, event: Event) -> None:
@@ -133,20 +133,20 @@ class LocalProducer:
 
     @property
     def producer(self) -> Producer:
-        """Return the client that writes."""
+        """Return the underlying client."""
         return self._producer
 
     def serve(self) -> None:
-        """Let the client report what has failed."""
+        """Serve delivery callbacks."""
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Tell whether all that was handed over has ended within so many seconds, or twice that.
+        """Tell whether all records are finished within so many seconds, or twice that.
 
-        It has ended where Kafka has it, or will never take it and that is reported.
+        A record is finished when Kafka has it, or has rejected it for good and that is reported.
         """
         if self._producer.flush(timeout) > 0:
-            log.info("%s: not everything is confirmed yet; nothing is committed", self._instance)
+            log.info("%s: some records are unconfirmed; no offsets are committed", self._instance)
             return False
         failed, self._failed = self._failed, []
         for error, message, source in failed:
@@ -157,7 +157,7 @@ class LocalProducer:
         return not failed or self._producer.flush(timeout) == 0
 
     def _again(self, message: Message, source: Source) -> None:
-        """Hand over once more what Kafka has not taken for a reason that passes."""
+        """Produce again what failed for a transient reason."""
         _, at = message.timestamp()
         topic, key, value = message.topic() or "", message.key(), message.value()
         report = partial(self._reported, source)
@@ -170,14 +170,14 @@ class LocalProducer:
     def refused_by_kafka(
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
-        """Report that Kafka has refused a record for ``topic`` for good."""
+        """Report that Kafka has permanently rejected a record for ``topic``."""
         if error.fatal():
             log.error("%s: %s (%s)", self._instance, error.str(), topic)
             raise KafkaException(error)
         self.give_up(error.str(), topic, key, source)
 
     def give_up(self, why: str, topic: str, key: bytes | str | None, source: Source) -> None:
-        """Report that a record for ``topic`` will never be there."""
+        """Report that a record for ``topic`` will never be written."""
         about = short(key)
         read_from, partition, offset = source
         dropped = event(

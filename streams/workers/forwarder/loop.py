@@ -1,15 +1,15 @@
 """The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
 
-The commit rule: a position is committed only behind records that have ended as *confirmed*,
-*dropped* (with its event) or *held* in memory. What a crash leaves behind it:
+The commit rule: an offset is committed only behind records that are *confirmed*, *dropped* (with
+their event) or *held* in memory. What a crash leaves behind:
 
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
-    held                            gone; the sender's dialog retries
+    held                            lost; the sender's dialog retries
 
-Another cluster is never waited for: what it has not confirmed within two seconds is held.
-
-So a forwarder never loses, and may repeat; the dialog at the other end removes what it repeated.
+Another cluster is never waited for: copies that it has not confirmed within two seconds are
+buffered. So a forwarder never loses a message, but may repeat it; the receiving dialog removes
+duplicates.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ ready = logging.getLogger("hopline.ready")
 
 BATCH = 1_000
 POLL = 0.05
-"""Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
+"""Seconds to wait for a record while there is anything to commit, release or request again."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record while there is not. A record ends the wait at once."""
+"""Seconds to wait for a record otherwise. A record ends the wait at once."""
 AHEAD_BYTES = 256 << 10
-"""Bytes that one answer of the broker has of a partition at most; one record may have more."""
+"""Maximum bytes of a partition per fetch; a single record may be larger."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
-"""Seconds after which partitions that were taken from one member have been dealt to another one."""
+"""Seconds after which partitions revoked from one member have been assigned to another."""
 _BEGINNING = -2
 
 
 class ForwarderLoop:
-    """The turns of a forwarder as one member of its group: read, pass on, commit.
+    """The loop of a forwarder as one group member: read, forward, commit.
 
-    Made anew where its client is, and for each time that an instance has a pair's role.
+    Recreated with its client, and each time its instance becomes a pair's principal.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ForwarderLoop:
             group,
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
-            # All topics share one queue in the client. What is read ahead of one, a flood of
-            # another cluster, say, is what those behind it in the others wait for.
+            fetch_wait_max_ms=500,  # like the endpoint worker: an idle broker is polled less often
+            # All topics share one queue in the client, so a flood of prefetched records of one
+            # topic, such as another cluster's, delays the others.
             queued_min_messages=BATCH,
             fetch_message_max_bytes=AHEAD_BYTES,
             fetch_queue_backoff_ms=10,
@@ -93,11 +93,11 @@ class ForwarderLoop:
             **slot.member(ownership.home, control.catalog),
         )
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
-        if ownership.suffix:  # positions outlive the ownership in a group without members
+        if ownership.suffix:  # offsets outlive the ownership in a group without members
             self._offsets = cluster.consumer(self._group)
 
     def run(self, stop: threading.Event) -> None:
-        """Forward until ``stop``, or until the role has gone; then drain: flush and commit."""
+        """Forward until ``stop``, or until the role is lost; then drain: flush and commit."""
         consumer = self._consumer
         self._join(consumer)
         try:
@@ -108,7 +108,8 @@ class ForwarderLoop:
             rest()
             self.ownership.assigned = False
             self._closing = True
-            if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
+            # otherwise it would wait with the call, possibly forever
+            if not self._committing.is_busy:
                 consumer.close()
                 if self._offsets is not consumer:
                     self._offsets.close()
@@ -148,7 +149,7 @@ class ForwarderLoop:
         beat()
         first = self._consumer.poll(self._wait())
         batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
-        self._follow_catalog()  # behind the wait: no record is decided by an older version
+        self._follow_catalog()  # after the wait: no record is decided by an older version
         if batch:
             self._all_committed = False
             self._processor.pass_on(batch)
@@ -156,14 +157,14 @@ class ForwarderLoop:
 
     def _wait(self) -> float:
         """Return how many seconds to wait for a record."""
-        # The role of a pair may go at any moment, and must be seen to.
+        # The role of a pair may be lost at any moment and must be checked.
         is_idle = not self.ownership.may_go and self._all_committed and self._processor.is_idle
         return IDLE_POLL if is_idle else POLL
 
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self, timeout: float) -> None:
-        """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
+        """Flush, then commit confirmed offsets; the rest is committed next time."""
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
@@ -176,17 +177,17 @@ class ForwarderLoop:
         try:
             commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
             if not self._committing.call(commit, timeout):
-                log.info("%s: Kafka has not committed positions within time", self._instance)
+                log.info("%s: committing offsets timed out", self._instance)
                 return
         except KafkaException as error:
-            # The next commit takes them along. If a rebalance has taken the partitions, they are
-            # dropped with these, and whoever has them now reads the records again.
-            log.info("%s: positions were not committed: %s", self._instance, error)
+            # The next commit includes them. If a rebalance has revoked the partitions, they are
+            # dropped, and the new owner reads the records again.
+            log.info("%s: offsets were not committed: %s", self._instance, error)
             return
         self._tracker.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closing:  # dealt while it leaves: a client that goes answers nothing any more
+        if self._closing:  # assigned while it leaves: a closing client does not respond
             consumer.assign([])
             return
         committed = self._offsets.committed(partitions, timeout=10)
@@ -209,7 +210,7 @@ class ForwarderLoop:
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._tracker.forget(partitions)
         self.ownership.assigned = False
-        log.warning("%s has lost %s", self._instance, _named(partitions))
+        log.warning("%s lost %s", self._instance, _named(partitions))
         consumer.unassign()
 
 

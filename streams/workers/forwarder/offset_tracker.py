@@ -1,4 +1,4 @@
-"""How far a forwarder has come in each partition that it reads, and what Kafka knows of it."""
+"""The progress of a forwarder in each partition, and what is committed of it."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from streams.kafka import TopicPartition, closed, note_of
 from streams.wire.spans import spans_in
 
 Where = tuple[str, int]
-"""A topic and the number of a partition of it."""
+"""A topic and a partition number."""
 Position = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 
 
 class OffsetTracker:
-    """Positions behind which nothing is left to do, with notes of what is held (``spans``)."""
+    """Offsets before which everything is done, with notes of buffered copies (``spans``)."""
 
     def __init__(self) -> None:
         self._offsets: dict[Where, int] = {}
         self._known: dict[Where, tuple[int, str]] = {}
 
     def begin(self, known: Iterable[TopicPartition]) -> None:
-        """Take over partitions as they were committed; some may never have been."""
+        """Take over partitions with their committed offsets; some may have none."""
         for p in known:
             if p.offset >= 0:
                 self._offsets[p.topic, p.partition] = p.offset
                 self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def note(self, where: Where, position: int) -> None:
-        """Note that all records before a position have been decided."""
+        """Note that all records before an offset have been decided."""
         self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(
         self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return what Kafka does not know yet; nothing is passed while it is still under way.
+        """Return what is not committed yet; nothing beyond records still in flight.
 
-        ``notes`` say what is held of a partition.
+        ``notes`` are the buffered copies of a partition.
         """
         lowest: dict[Where, int] = {}
         for topic, partition, offset in in_flight:
@@ -49,19 +49,19 @@ class OffsetTracker:
         return found
 
     def trim_points(self) -> dict[Where, int]:
-        """Return what Kafka knows as passed, and as held no longer; any thread may ask."""
+        """Return what is committed as done and not buffered; any thread may ask."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
             for place, (position, note) in list(self._known.items())
         }
 
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Note that Kafka knows these."""
+        """Note that these offsets are committed."""
         for p in partitions:
             self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop what somebody else has from now on."""
+        """Drop partitions that another worker owns from now on."""
         for p in partitions:
             self._offsets.pop((p.topic, p.partition), None)
             self._known.pop((p.topic, p.partition), None)

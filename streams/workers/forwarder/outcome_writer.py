@@ -1,4 +1,4 @@
-"""Writing what ``node`` has decided of a record: copies, statuses for its sender, and events."""
+"""Write the outcome of a record: copies, statuses for its sender, and events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.workers.forwarder.local_producer import LocalProducer, short, sourc
 from streams.workers.forwarder.topic_names import TopicNames
 
 WriteRemote = Callable[[Origin, str, Message, Headers, int], None]
-"""Writes a copy for an instance of another cluster: whence and whither, message, headers, time."""
+"""Writes a copy for an instance of another cluster: origin, target, message, headers, time."""
 
 
 class OutcomeWriter:
@@ -32,7 +32,7 @@ class OutcomeWriter:
         self._write_remote, self._now = write_remote, now
 
     def write(self, message: Message, record: Record, outcome: Outcome) -> None:
-        """Write all that was decided of a record, which was read as ``message``."""
+        """Write everything decided for a record, which was read as ``message``."""
         source, catalog = source_of(message), self._forwarder.catalog
         stamp = min(max(message.timestamp()[1], 0), self._now())
         for copy in outcome.copies:
@@ -61,7 +61,7 @@ class OutcomeWriter:
             self._local_producer.emit(source, record.key, outcome.event)
 
     def write_corrupted(self, message: Message, error: MalformedError, now: int) -> None:
-        """Report a record that cannot be understood, with its coordinates (event 161)."""
+        """Report an undecodable record with its coordinates (event 161)."""
         topic, partition, offset = source = source_of(message)
         corrupted = event(
             EventKind.CORRUPTED_MESSAGE,

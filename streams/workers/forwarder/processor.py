@@ -1,8 +1,8 @@
-"""What becomes of a record that a forwarder has read: passed on, held in memory, or dropped.
+"""Process the records of a forwarder: forward, buffer in memory, or drop.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and ``outcome_writer`` writes. Most records take
-the fast path (:mod:`streams.workers.forwarder.fast_path`), by what was decided for the first one of
-their route. Another cluster is never waited for: what it does not confirm is held.
+the fast path (:mod:`streams.workers.forwarder.fast_path`), by the decision for the first one of
+their route. Another cluster is never waited for: unconfirmed copies are buffered.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ log = logging.getLogger("hopline.forwarder")
 
 @dataclass(slots=True)
 class Lasting:
-    """What remains where a forwarder begins anew: copies held, those under way elsewhere, a count.
-
-    ``decided``: how many records were decided.
-    """
+    """What survives a restart of the loop: buffered and in-flight copies, a decision counter."""
 
     buffered: BufferedCopies
     remote_producers: RemoteProducers
@@ -54,7 +51,7 @@ class Lasting:
 
     @classmethod
     def of(cls, cluster: Cluster, control: Control) -> Lasting:
-        """Return what a forwarder begins with."""
+        """Return the initial state."""
         return cls(
             BufferedCopies(control.reachable), RemoteProducers(control.remote, cluster.topics)
         )
@@ -63,8 +60,8 @@ class Lasting:
 class Processor:
     """The records of one forwarder on their way through its instance.
 
-    ``out`` has what begins here; whatever is read from another topic came from outside. Each other
-    cluster writes into a topic of its own (``ingress``), which says that it did.
+    ``out`` has messages sent from this instance; any other topic has messages from outside. Each
+    other cluster writes into its own topic (``ingress``), which identifies it.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class Processor:
         self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
-        # What comes from outside is for the instance, whichever of its databases it is meant for.
+        # Messages from outside are addressed to the instance, whichever database they are for.
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
@@ -99,40 +96,40 @@ class Processor:
 
     @property
     def catalog(self) -> CatalogView:
-        """Return the version of the catalog by which it decides."""
+        """Return the catalog version in use."""
         return self._forwarder.catalog
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether only a record can give it something to do."""
+        """Tell whether it has work only when a record arrives."""
         return not (
             self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
 
     def notes(self) -> Mapping[Where, str]:
-        """Return where the held copies are from (``spans``)."""
+        """Return the source offsets of buffered copies (``spans``)."""
         return self._buffered.notes()
 
     def in_flight(self) -> Iterator[Position]:
-        """Yield where the copies were read that another cluster has not confirmed yet."""
+        """Yield the sources of copies that another cluster has not confirmed yet."""
         return (source_of(message) for message in self._remote_producers.in_flight())
 
     def follow_catalog(self) -> bool:
-        """Take over a new version of the catalog, also while nothing comes: copies are held.
+        """Switch to a new catalog version, also without records: buffered copies may be affected.
 
-        Tells whether there was one.
+        Returns whether there was one.
         """
         catalog = self._control.catalog
         if catalog is self._forwarder.catalog:
             return False
         if self._instance not in catalog.instances:
-            raise SurroundingsError(f"The catalog has {self._instance} no longer.")
+            raise SurroundingsError(f"The catalog no longer has {self._instance}.")
         self._forwarder.switch(catalog)
         self._limit()
         return True
 
     def inputs(self) -> list[str]:
-        """Return the topics that it reads, by the catalog: other clusters may come and go."""
+        """Return the topics to read, by the catalog: other clusters may be added and removed."""
         if self._txq is None:
             return [self._out]
         return [self._out, self._txq, *self._topics.ingress(self.catalog)]
@@ -145,7 +142,7 @@ class Processor:
     # --- records ---------------------------------------------------------------------------------
 
     def pass_on(self, batch: list[Message]) -> None:
-        """Decide what was read together, and note how far that is."""
+        """Process records that were read together, and note the progress."""
         now, read_at = self._control.now(), time.monotonic()
         take, inputs = self._fast_path.take, self._batch(now)
         for message in batch:
@@ -163,16 +160,17 @@ class Processor:
                 self._outcomes.write_corrupted(message, broken, now)
             except (HoplineError, KafkaException):
                 raise
-            except Exception as error:  # it would fail again after every restart, for all others
-                log.exception("%s: %s was not passed on", self._instance, source_of(message))
-                text = f"it cannot be handled: {type(error).__name__}"
+            # it would fail again after every restart, and block all others
+            except Exception as error:
+                log.exception("%s: %s was not forwarded", self._instance, source_of(message))
+                text = f"it cannot be processed: {type(error).__name__}"
                 self._outcomes.write_corrupted(message, MalformedError(text), now)
             source.last = message
             self._lasting.decided += 1
         self._note_positions()
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
-        """Begin a batch: what was decided in the last one may not hold any more."""
+        """Begin a batch: decisions of the last one may be outdated."""
         self._fast_path.begin(self._forwarder, now)
         for source in self._inputs.values():
             source.lanes.clear()
@@ -196,14 +194,14 @@ class Processor:
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
-            # The end lies behind the markers of transactions, which are no records: without this
-            # the position would never say that everything has left `out`, and retries would wait.
+            # The end is behind transaction markers, which are not records: without this the offset
+            # would never show that everything has left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
             self.tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self._instance}: {error.str()}",
-                "Records before the committed position are gone, or the topic was made anew.",
+                "Records before the committed offset were deleted, or the topic was recreated.",
             )
         elif is_fatal(error):
             raise KafkaException(error)
@@ -214,7 +212,7 @@ class Processor:
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
         """Let ``node`` decide: for the whole route in this batch, else for this record alone."""
-        beat()  # a batch of thousands of decisions may take longer than a thread may be silent
+        beat()  # a batch of thousands of decisions may take longer than the hang timeout
         record = self._record(source.origin, message, headers)
         try:
             outcome = self._outcome(source, message, headers, record, now)
@@ -230,7 +228,7 @@ class Processor:
     def _outcome(
         self, source: Input, message: Message, headers: Headers, record: Record, now: int
     ) -> Outcome | None:
-        """Return what becomes of a record; None: it was passed on by the lane of its route."""
+        """Return the outcome of a record; None if its route's lane forwarded it."""
         if self._fast_path.find_lane(source, record):
             report = self.local_producer.report(*source_of(message))
             if self._fast_path.take(source, message, headers, report):
@@ -240,7 +238,7 @@ class Processor:
     def _write_remote(
         self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int
     ) -> None:
-        """Hand a copy over to another cluster, or hold it."""
+        """Send a copy to another cluster, or buffer it."""
         copy = RemoteCopy(message, origin, instance)
         if not self._remote_producers.take(copy, headers, stamp):
             self._hold_back(copy)
@@ -248,7 +246,7 @@ class Processor:
     # --- held copies -----------------------------------------------------------------------------
 
     def look_around(self) -> None:
-        """Find out the principals of mirrored pairs, and release held copies that can leave."""
+        """Find the principals of mirrored pairs, and release buffered copies that can be sent."""
         now = self._control.now()
         for change in self._principals.look(now):
             self.local_producer.emit((self._out, 0, None), None, change)
@@ -268,7 +266,7 @@ class Processor:
             self._outcomes.write(held.message, held.record, outcome)
 
     def take_back(self) -> None:
-        """Hold what another cluster did not confirm; report what it will never take (11292)."""
+        """Buffer copies that another cluster did not confirm; report rejected ones (11292)."""
         for copy, why in self._remote_producers.come_back():
             message = copy.message
             if why is not None:
@@ -277,11 +275,11 @@ class Processor:
                 continue
             try:
                 self._hold_back(copy)
-            except MalformedError as broken:  # only who holds it looks at its key and message
+            except MalformedError as broken:  # only buffered copies need their key and message
                 self._outcomes.write_corrupted(message, broken, self._control.now())
 
     def _hold_back(self, copy: RemoteCopy) -> None:
-        """Hold what another cluster did not take; what began here its dialog keeps and retries."""
+        """Buffer a copy that another cluster did not accept, unless a local dialog retries it."""
         message, now = copy.message, self._control.now()
         record = self._record(copy.origin, message, headers_of(message))
         if copy.origin is Origin.OUTSIDE:
@@ -292,7 +290,7 @@ class Processor:
             self._outcomes.write(message, record, outcome)
 
     def settle(self) -> None:
-        """Wait for other clusters: what has not arrived there is somebody else's from now on."""
+        """Wait for other clusters: copies unconfirmed by then are left to the next owner."""
         self._remote_producers.settle()
         self.take_back()
 

@@ -1,4 +1,4 @@
-"""From a message of Kafka to what a forwarder decides about: its headers, undecoded."""
+"""Convert a Kafka message into the record that a forwarder decides on: undecoded headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_record(
 ) -> Record:
     """Return a record of ``out``, ``txq`` or ``ingress``; ``writer``: the cluster that wrote it.
 
-    Raises MalformedError where it has no key or not both headers that every frame has.
+    Raises MalformedError if the key or one of the two mandatory headers is missing.
     """
     key = message.key()
     if len(headers) == 3 and headers[1][0] == MESSAGE:

@@ -1,7 +1,7 @@
-"""A forwarder's way into another Kafka cluster: what is under way, and what did not arrive there.
+"""Produce into another Kafka cluster: in-flight copies, and those that did not arrive.
 
-Nothing waits for that cluster: it may be away for hours, and other next hops shall not notice. A
-copy that it has not confirmed within two seconds comes back, to be held in memory.
+Nothing waits for that cluster: it may be unavailable for hours, and other next hops must not be
+affected. Copies that it has not confirmed within two seconds are returned, to be buffered.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from streams.node import counted
 Item = TypeVar("Item")
 
 PATIENCE = 2.0
-"""Seconds within which a copy is confirmed, or comes back."""
+"""Seconds within which a copy is confirmed or returned."""
 _SILENT = 15.0
-"""Seconds without an arrival after which another client tries (`streams.kafka.lost_brokers`)."""
+"""Seconds without a delivery after which another client tries (`streams.kafka.lost_brokers`)."""
 _SLICE = 0.1
 
 
 class RemoteProducer(Generic[Item]):
-    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies under way (``size``)."""
+    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies in flight (``size``)."""
 
     def __init__(
         self, cluster: Cluster, limit: int, clock: Callable[[], float] = time.monotonic
@@ -45,7 +45,7 @@ class RemoteProducer(Generic[Item]):
         return len(self._in_flight)
 
     def in_flight(self) -> Iterator[Item]:
-        """Yield what is neither confirmed nor back."""
+        """Yield copies that are neither confirmed nor returned."""
         return (item for item, _ in self._in_flight.values())
 
     def take(
@@ -58,7 +58,7 @@ class RemoteProducer(Generic[Item]):
         headers: Headers,
         timestamp: int,
     ) -> bool:
-        """Hand a copy over, its body of ``size`` bytes; tells whether there was room for it."""
+        """Produce a copy with a body of ``size`` bytes; return whether there was space for it."""
         size = counted(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
@@ -80,9 +80,9 @@ class RemoteProducer(Generic[Item]):
         return True
 
     def come_back(self) -> list[tuple[Item, KafkaError]]:
-        """Return what has come back since the last time, with the reason."""
+        """Return the copies that failed since the last call, with the reason."""
         self._producer.poll(0)
-        if self._broken or self._is_silent():  # only another client can go on, or it may
+        if self._broken or self._is_silent():  # only a new client can continue, if at all
             self._producer.purge()
             self._producer.flush(_SLICE)
             self._producer, self._broken, self._silent_since = self._made(), False, None
@@ -90,7 +90,7 @@ class RemoteProducer(Generic[Item]):
         return back
 
     def settle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is in flight."""
         end = time.monotonic() + 2 * PATIENCE
         while self._in_flight and time.monotonic() < end:
             self._producer.poll(_SLICE)
@@ -106,7 +106,7 @@ class RemoteProducer(Generic[Item]):
         )
 
     def _room(self, size: int) -> bool:
-        """Wait for room, but only as long as anything arrives over there."""
+        """Wait for space, but only as long as copies are being confirmed."""
         end = time.monotonic() + PATIENCE
         while not self._stuck and self.size + size > self.limit:
             before = self._arrived

@@ -1,7 +1,7 @@
-"""A forwarder's producers for other Kafka clusters, one for each that it has copies for.
+"""A forwarder's producers for other Kafka clusters, created on demand.
 
-Nothing is written into a cluster before its heartbeats say what can be read there, and by what
-clock. What cannot be read there is not written at all.
+Nothing is written into a cluster before its heartbeats report its readable schemas and its clock.
+Unreadable schemas are not written at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.workers.forwarder.remote_producer import RemoteProducer
 
 @dataclass(slots=True, eq=False)
 class RemoteCopy:
-    """A copy on its way to a neighbour: the message that was read for it, and the neighbour."""
+    """A copy for a neighbour: the message it was made from, and the neighbour."""
 
     message: Message
     origin: Origin
@@ -28,9 +28,9 @@ class RemoteCopy:
 
 
 class RemoteProducers:
-    """Made when they are needed, and anew where the catalog says that a cluster is elsewhere.
+    """Producers created on demand, and recreated if the catalog changes a cluster's address.
 
-    ``home`` names the topics of one's own cluster.
+    ``home`` names the topics of the local cluster.
     """
 
     def __init__(self, remote: RemoteClusters, home: Topics) -> None:
@@ -40,19 +40,19 @@ class RemoteProducers:
         self._all: list[RemoteProducer[RemoteCopy]] = []
 
     def limit(self, size: int) -> None:
-        """Bound what is under way into each cluster: MESSAGE_FORWARD_SIZE, in bytes."""
+        """Limit the bytes in flight into each cluster: MESSAGE_FORWARD_SIZE."""
         self._limit = size
         for producer in self._all:
             producer.limit = size
 
     def take(self, copy: RemoteCopy, headers: Headers, timestamp: int) -> bool:
-        """Hand a copy over, by the clock there; tells whether there is a way for it, and room."""
+        """Produce a copy with times by the remote clock; return whether it was possible."""
         producer, known = self._to(copy.instance), self._remote.announced(copy.instance)
         if producer is None or known is None:
             return False
         strange = unannounced(headers, copy.message.value(), known)
         if strange is not None:
-            self._unread.append((copy, f"The cluster there has not announced {strange}."))
+            self._unread.append((copy, f"The other cluster has not announced {strange}."))
             return True
         message, ahead = copy.message, self._remote.ahead(copy.instance)
         return producer.take(
@@ -66,39 +66,39 @@ class RemoteProducers:
         )
 
     def topic(self, neighbour: str) -> str:
-        """Return the topic into which copies for a neighbour are written.
+        """Return the topic for copies to a neighbour.
 
-        It is the one that this cluster alone writes, if the forwarder there says that it reads it:
-        one of an older version knows only ``txq``.
+        It is the topic that only this cluster writes, if the forwarder there reports that it reads
+        it: an older version knows only ``txq``.
         """
         cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
     def come_back(self) -> Iterator[tuple[RemoteCopy, str | None]]:
-        """Yield what did not arrive; with the reason where it never will."""
+        """Yield copies that did not arrive; with the reason if they never will."""
         unread, self._unread = self._unread, []
         yield from unread
         for producer in self._all.copy():
             for copy, error in producer.come_back():
                 yield copy, None if is_passing(error) else error.str()
             if not len(producer) and not self._remote.knows(producer.cluster):
-                # Else its client would look for the old address for ever.
+                # Otherwise its client would try the old address forever.
                 self._all.remove(producer)
 
     @property
     def are_used(self) -> bool:
-        """Tell whether anything is under way, or may come back."""
+        """Tell whether anything is in flight, or may be returned."""
         return bool(self._unread or self._all)
 
     def in_flight(self) -> Iterator[Message]:
-        """Yield what the copies under way are from."""
+        """Yield the sources of copies in flight."""
         for producer in self._all:
             for copy in producer.in_flight():
                 yield copy.message
 
     def settle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is in flight."""
         for producer in self._all:
             producer.settle()
 

@@ -1,4 +1,4 @@
-"""The topics of a forwarder: which it reads beside its own, and which a copy is written into."""
+"""The topics of a forwarder: additional inputs, and the topic for a copy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from streams.wire import Topics
 
 
 class TopicNames:
-    """The topics that a forwarder of an instance uses; ``writers`` are the clusters that write one.
+    """The topics of an instance's forwarder; ``writers`` are the clusters that write one.
 
-    A writer is kept after the catalog has it no longer: what it has written may still be read.
+    A writer is kept after its removal from the catalog: its records may still be read.
     """
 
     def __init__(self, topics: Topics, instance: str) -> None:

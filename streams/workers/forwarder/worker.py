@@ -1,4 +1,4 @@
-"""The forwarder worker: one replica of an instance's forwarder, from its start to its stop."""
+"""The forwarder worker: one replica of an instance's forwarder, from start to stop."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from streams.workers.slot import Slot
 class ForwarderWorker:
     """One replica of an instance's forwarder: its :class:`ForwarderLoop` does the work.
 
-    ``slot`` names it across restarts, if any. With ``pair`` it forwards what begins in the
-    databases of that mirrored pair, while its instance is the principal, and needs none.
+    ``slot`` names it across restarts, if any. With ``pair`` it forwards messages from the databases
+    of that mirrored pair, while its instance is the principal, and needs no slot.
     """
 
     role = "forwarder"
@@ -44,17 +44,17 @@ class ForwarderWorker:
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return below which positions nothing is needed any more; any thread may ask."""
+        """Return below which offsets nothing is needed; any thread may ask."""
         return {} if self._processor is None else self._processor.tracker.trim_points()
 
     @property
     def pending(self) -> tuple[int, int]:
-        """Return how many frames are held in memory, and their bytes; any thread may ask."""
+        """Return the number of buffered frames, and their bytes; any thread may ask."""
         return len(self._lasting.buffered), self._lasting.buffered.size
 
     @property
     def decided(self) -> int:
-        """Return how many records were decided; any thread may ask."""
+        """Return the number of decided records; any thread may ask."""
         return self._lasting.decided
 
     @property
@@ -65,7 +65,7 @@ class ForwarderWorker:
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush and commit.
 
-        Raises FencedError where another worker has the slot.
+        Raises FencedError if another worker has the slot.
         """
         if not self._slot.name:
             self._work(stop)
@@ -73,7 +73,7 @@ class ForwarderWorker:
         self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
-        """Work with new clients of Kafka: only what is held and what is under way remains."""
+        """Work with new Kafka clients: only buffered and in-flight copies survive."""
         cluster, control, tracker = self._cluster, self._control, OffsetTracker()
         local_producer = LocalProducer(
             cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic

@@ -1,9 +1,9 @@
-"""A process full of workers, from its start to its end.
+"""A process full of workers, from start to end.
 
-In the order in which a process uses them: ``plan`` says which workers it runs; ``check_start``
-refuses to run them where something would be lost; ``build_workers`` makes them, each a ``worker``;
-``worker_threads`` runs them until they are to stop, fail or hang. Meanwhile ``trimming`` shortens
-the topics that they read, and ``free_memory`` gives memory back.
+In the order of use: ``plan`` has the workers to run; ``check_start`` refuses to run them if records
+could be lost; ``build_workers`` creates them, each a ``worker``; ``worker_threads`` runs them until
+they stop, fail or hang. Meanwhile ``trimming`` trims their topics, and ``free_memory`` returns
+memory.
 """
 
 from streams.workers.process.plan import ROLES, Plan

@@ -1,4 +1,4 @@
-"""The workers of a plan: for each instance, and for each mirrored pair that it is a partner of."""
+"""Create the workers of a plan: for each instance, and for its mirrored pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.workers.process.worker import Worker
 def build_workers(
     cluster: Cluster, plan: Plan, control: Control, limits: Limits | None
 ) -> list[Worker]:
-    """Return the workers of a plan, not started yet."""
+    """Return the workers of a plan, not started."""
     workers: list[Worker] = []
     for name in plan.instances:
         for pair in (None, *pairs_at(control.catalog, name)):

@@ -1,4 +1,4 @@
-"""What keeps a process from starting: unknown instances, wrong topics, unannounced schemas."""
+"""Checks before the start: unknown instances, wrong topics, unannounced schemas."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streams.workers.process.plan import Plan
 
 
 def check_start(cluster: Cluster, plan: Plan, control: Control) -> None:
-    """Raise UsageError or SurroundingsError where the workers of a plan must not start."""
+    """Raise UsageError or SurroundingsError if the workers of a plan must not start."""
     catalog = control.catalog
     unknown = [name for name in plan.instances if name not in catalog.instances]
     if unknown:
         raise UsageError(
-            f"The catalog knows no instance {unknown[0]}.",
+            f"The catalog has no instance {unknown[0]}.",
             f"It has: {', '.join(sorted(catalog.instances))}.",
         )
     used = checked_kinds(plan.roles)
@@ -27,12 +27,12 @@ def check_start(cluster: Cluster, plan: Plan, control: Control) -> None:
     if not all(map(control.has, written_schemas())):
         raise SurroundingsError(
             "The catalog does not have the schemas that this version writes.",
-            "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
+            "Run 'hopline apply TOPOLOGY' first: it announces them to all readers.",
         )
 
 
 def _specs(cluster: Cluster, plan: Plan, catalog: CatalogView) -> list[TopicSpec]:
-    """Return the topics of a plan's instances, and of the pairs that they are partners of."""
+    """Return the topics of a plan's instances, and of their mirrored pairs."""
     topics = cluster.topics
     specs = list(cluster_specs(topics))
     for name in plan.instances:
@@ -45,7 +45,7 @@ def _specs(cluster: Cluster, plan: Plan, catalog: CatalogView) -> list[TopicSpec
 
 
 def _queues(catalog: CatalogView, instance: str) -> dict[str, set[QueueSpec]]:
-    """Return the queues of an instance by whom their topics are named after."""
+    """Return the queues of an instance, by the name in their topics."""
     found: dict[str, set[QueueSpec]] = {instance: set()}
     for (at, database, named), service in catalog.services.items():
         if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic

@@ -1,7 +1,7 @@
-"""Giving free memory back to the operating system, which the C library keeps otherwise.
+"""Return free memory to the operating system, which the C library would keep.
 
-Kafka's client allocates in many threads, and the C library has an arena for each of them that only
-grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free that way.
+Kafka's client allocates in many threads, and the C library has an arena for each that only grows.
+While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _trim = _trim_of_libc()
 
 
 class FreeMemory:
-    """Free memory of this process, given back every ten seconds; ``at`` is monotonic seconds."""
+    """Trim free memory of this process every ten seconds; ``at`` is monotonic seconds."""
 
     def __init__(self, at: float) -> None:
         self._next = at + EVERY
 
     def give_back(self, at: float) -> bool:
-        """Give it back when it is time; returns whether it was."""
+        """Trim when due; return whether it was."""
         if at < self._next:
             return False
         self._next = at + EVERY

@@ -1,4 +1,4 @@
-"""Which workers a process runs, for which instances and in which slots."""
+"""The workers of a process: their instances and slots."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROLES = ("forwarder", "endpoint")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs, for which instances, and how its endpoints work.
+    """The workers of a process, their instances, and how its endpoints work.
 
-    ``slot``: the process's name across restarts, if it has one; its partitions wait for it then.
-    ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
-    begins when nobody else works in its slot. ``keep``: for so many seconds what is no longer
-    needed stays in the topics, ``None``: for ever.
+    ``slot``: the process's name across restarts, if any; its partitions wait for it then.
+    ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint starts
+    when its slot has no owner. ``keep``: retention of processed records in seconds, ``None``:
+    forever.
     """
 
     roles: tuple[str, ...]
@@ -44,16 +44,16 @@ class Plan:
 
     @property
     def forwarder_slot(self) -> str:
-        """Return the slot of forwarders: beside stand-bys none, where two of each work at once."""
+        """Return the slot of forwarders: none beside stand-bys, where two work at once."""
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:
-        """Return in which names heartbeats are written: of forwarders, and of stand-bys."""
+        """Return the names of heartbeats: of forwarders, and of stand-bys."""
         standbys = [own_name(n, self.slot) for n in self.instances if self.standby]
         return list(self.instances if self.forwards else ()), standbys
 
     def slots(self) -> Iterator[Slot]:
-        """Yield the slots in which nobody else may work when the process begins."""
+        """Yield the slots that must be free when the process starts."""
         for name in self.instances:
             if self.forwards and self.forwarder_slot:
                 yield Slot(name, "forwarder", self.forwarder_slot)

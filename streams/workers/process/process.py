@@ -31,9 +31,9 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    It fails when a worker does nothing for ``hung_after`` seconds. Where workers are
-    ``left_behind``, ``leave_within`` seconds after they were asked to end, whoever runs the process
-    must end it without waiting for anything more.
+    It fails when a worker makes no progress for ``hung_after`` seconds. If workers are
+    ``left_behind``, ``leave_within`` seconds after the stop request, the process must be ended
+    without waiting.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Process:
 
     @property
     def cluster(self) -> Cluster:
-        """Return the cluster that it works for."""
+        """Return the local cluster."""
         return self._cluster
 
     @property
     def catalog_version(self) -> int:
-        """Return the version of the catalog that it uses; 0 while it has none."""
+        """Return the catalog version in use; 0 if none."""
         return self._control.version if self._control is not None else 0
 
     @property
@@ -74,41 +74,41 @@ class Process:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Return the workers that have not ended although they were asked to."""
+        """Return the workers that have not ended after the stop request."""
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:
-        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
         if self._control is not None:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each thing that is broken; nothing where all is well so far."""
+        """Yield a sentence for each failure; nothing if healthy so far."""
         if self.failure is not None:
-            yield f"A worker has failed: {self.failure}"
+            yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
             yield from self._control.failures()
 
     def missing(self) -> Iterator[str]:
         """Yield a sentence for each thing that it still waits for before all workers work."""
         if self._control is None or not self._control.is_ready:
-            yield "The catalog is not read yet."
+            yield "The catalog has not been read yet."
         elif not self.workers:
-            yield "The workers are not started yet."
+            yield "The workers have not started yet."
         if self._control is not None and abs(self._control.skew) > self._clocks_differ:
-            yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
+            yield f"The clock differs from Kafka's by {self._control.skew:+.0f} s."
         for worker in self.workers:
             if not worker.assigned:
                 yield f"The {worker.role} of {worker.ownership} has no partitions yet."
         if self._threads.stop.is_set():
-            yield "It is draining."
+            yield "The process is draining."
 
     def stop(self) -> None:
-        """Ask every worker to drain and leave."""
+        """Ask every worker to drain and stop."""
         self._threads.stop.set()
 
     def run(self) -> None:
-        """Run until stopped; raises the failure of the first worker that failed."""
+        """Run until stopped; raise the failure of the first failed worker."""
         with collecting_rarely():
             self._run()
 

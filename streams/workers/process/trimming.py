@@ -1,13 +1,12 @@
-"""Topics shrink behind what is no longer needed (design rules 1 and 5): a thread of the process.
+"""Trim topics behind processed records (design rules 1 and 5): a thread of the process.
 
-Workers say how far they may, each of the partitions that it owns and as of what it has *committed*:
-an endpoint worker of ``cmd``, ``in`` and ``ack``, a forwarder of ``out``, ``txq`` and ``ingress``.
-A queue may shrink behind what the reading group that the catalog names for it has received; the
-owner of the same partition sees to that. What is no longer needed stays readable for as long as it
-is told to.
+Workers report trim points of their partitions, based on what is *committed*: an endpoint worker for
+``cmd``, ``in`` and ``ack``, a forwarder for ``out``, ``txq`` and ``ingress``. A queue is trimmed
+behind its reading group in the catalog, by the owner of the same partition. Processed records stay
+for the configured retention.
 
-It is never urgent: what Kafka refuses, or does not answer, is tried again the next time. Anything
-else that goes wrong ends the process: nobody would notice that only the trimming has ended.
+It is never urgent: if Kafka refuses or does not respond, it is retried next time. Any other error
+ends the process: otherwise nobody would notice that trimming has stopped.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from streams.workers.endpoint import EndpointWorker
 log = logging.getLogger("hopline.trimming")
 
 TrimPoints = Mapping[tuple[str, int], int]
-"""The first position that is still needed, by topic and partition."""
+"""The first position still needed, by topic and partition."""
 
 
 class Trimmed(Protocol):
-    """A worker as it is seen here; another thread asks it."""
+    """A worker as trimming uses it, from another thread."""
 
     instance: str
 
     @property
     def trim_points(self) -> TrimPoints:
-        """Return below which positions nothing is needed, of partitions that it owns."""
+        """Return below which offsets nothing is needed, of its own partitions."""
 
 
 def every(keep: float) -> float:
-    """Return how often to look, in seconds: a log is longer than it must be by a tenth at most."""
+    """Return the interval in seconds: a log is longer than necessary by at most a tenth."""
     return min(60.0, max(1.0, keep / 10))
 
 
 class Trimming:
-    """Shorten the topics of a process's workers; ``keep`` is in seconds."""
+    """Trim the topics of a process's workers; ``keep`` is in seconds."""
 
     def __init__(
         self, cluster: Cluster, control: Control, workers: Sequence[Trimmed], keep: float
@@ -55,7 +54,7 @@ class Trimming:
         self._logged = ""
 
     def run(self, stop: threading.Event) -> None:
-        """Shorten them now and then, until ``stop``."""
+        """Trim periodically, until ``stop``."""
         while not stop.wait(every(self._keep)):
             try:
                 self.once()
@@ -67,7 +66,7 @@ class Trimming:
                 self._logged = refusal
 
     def once(self) -> None:
-        """Shorten them, and let endpoint workers know what could go if it were not needed."""
+        """Trim once, and tell endpoint workers where records kept for their age begin."""
         trim_points = {
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }
@@ -87,10 +86,10 @@ class Trimming:
         return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
 
     def _received(self) -> dict[tuple[str, int], int]:
-        """Return how far reading groups have come in queues.
+        """Return the positions of reading groups in queues.
 
-        A partition of a queue is looked after by whoever owns the one of its number, or of what is
-        left of it where a queue has more of them than its instance.
+        A queue's partition belongs to the owner of the same partition number, modulo the instance's
+        number of partitions.
         """
         found: dict[tuple[str, int], int] = {}
         catalog = self._control.catalog

@@ -1,4 +1,4 @@
-"""What a process knows of a worker that it runs."""
+"""The interface of a worker, for its process."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class Worker(Protocol):
 
     @property
     def role(self) -> str:
-        """Say which of :data:`streams.workers.ROLES` it has."""
+        """Return its role, one of :data:`streams.workers.ROLES`."""
 
     @property
     def assigned(self) -> bool:
-        """Tell whether its partitions are assigned to it, with what is stored in them."""
+        """Tell whether its partitions are assigned and restored."""
 
     @property
     def event_counts(self) -> EventCounts:
-        """Return what events it has written."""
+        """Return the counts of its events."""
 
     @property
     def trim_points(self) -> TrimPoints:
-        """Return below which positions nothing is needed, of partitions that it owns."""
+        """Return below which offsets nothing is needed, of its own partitions."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
 
 
 def name_of(worker: Worker) -> str:
-    """Return the name of a worker's thread, and of the worker in messages."""
+    """Return the name of a worker's thread, also used in messages."""
     return f"{type(worker).__name__} {worker.ownership}"

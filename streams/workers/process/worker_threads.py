@@ -1,8 +1,7 @@
-"""Running workers in threads: when one fails or hangs, all are asked to end.
+"""Run workers in threads: when one fails or hangs, all are stopped.
 
-A call of Kafka's client may never come back. A worker that waits in one notices neither that it is
-to stop nor that its control has failed, and the process would go on for ever without doing
-anything. Such a thread is left behind.
+A call of Kafka's client may never return. A worker blocked in one notices neither a stop request
+nor a failure of control, and the process would hang forever. Such a thread is abandoned.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from streams.workers.working import WORKING
 log = logging.getLogger("hopline.process")
 
 LEAVE_WITHIN = 45.0
-"""Seconds in which workers end that are asked to; the longest call that has a deadline takes 30."""
+"""Seconds allowed for workers to stop; the longest call with a deadline takes 30."""
 _LOOK = 0.5
 
 
 class WorkerThreads:
-    """The threads of a process, until ``stop`` is set; ``failure`` is why, if one has failed.
+    """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
 
-    A worker that does nothing for ``hung_after`` seconds has failed. Threads that are asked to end
-    and do not, ``leave_within`` seconds later, are ``left_behind``.
+    A worker without progress for ``hung_after`` seconds has failed. Threads that do not end
+    ``leave_within`` seconds after the request are ``left_behind``.
     """
 
     def __init__(
@@ -54,13 +53,13 @@ class WorkerThreads:
         self._workers.append(self.start(run, name_of(worker)))
 
     def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
-        """Run something beside the workers; its failure is the process's, too."""
+        """Run a helper thread; its failure is the process's too."""
         thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
         thread.start()
         return thread
 
     def wait(self, control: Control) -> None:
-        """Return when all workers have ended, or are left behind."""
+        """Return when all workers have ended or are abandoned."""
         threads, asked_at = self._workers, 0.0
         pulses, memory = Pulses(threads, self._hung_after), FreeMemory(time.monotonic())
         while alive := [thread for thread in threads if thread.is_alive()]:
@@ -70,9 +69,11 @@ class WorkerThreads:
                 self._fail(control.failure)
             hung = pulses.hung(_LOOK)
             if hung is not None and not self.stop.is_set():
-                why = f"{hung.name} has done nothing for {self._hung_after:g} s."
+                why = f"{hung.name} has made no progress for {self._hung_after:g} s."
                 log.error("%s", why)
-                remedy = "Kafka's client hangs. Start this again: another one goes on."
+                remedy = (
+                    "Kafka's client hangs. Restart this process; another one takes over meanwhile."
+                )
                 self._fail(SurroundingsError(why, remedy))
             if not self.stop.is_set():
                 continue
@@ -84,7 +85,7 @@ class WorkerThreads:
     def _leave_behind(self, threads: list[threading.Thread]) -> None:
         self.left_behind = tuple(thread.name for thread in threads)
         why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
-        log.error("%sit waits for Kafka's client, and is left behind", why)
+        log.error("%sit waits for Kafka's client and is abandoned", why)
         self._fail(SurroundingsError(f"{why}Kafka's client is stuck."))
 
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
@@ -100,6 +101,6 @@ class WorkerThreads:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Ask all to end; the first failure is the process's."""
+        """Stop all; the first failure is the process's."""
         self.failure = self.failure or error
         self.stop.set()

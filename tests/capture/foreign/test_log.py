@@ -120,10 +120,10 @@ def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
     assert len(records) == 4
     assert left(report) == {
         "a row without a conversation": 1,
-        "a row without a possible time": 3,
+        "a row without a valid time": 3,
         "a body of more than 900,000 bytes": 1,
     }
-    assert report.left["a row without a possible time"].first == f"{tmp_path / 'log.csv'}:4"
+    assert report.left["a row without a valid time"].first == f"{tmp_path / 'log.csv'}:4"
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_the_event_sequence_orders_what_a_clock_that_goes_back_mixes(tmp_path: P
     rows = [row | {"EventSequence": n} for n, row in enumerate(rows)]
     records, report = imported(tmp_path, write(tmp_path / "t.csv", rows))
     assert [c.kind.value for c in commands(records)] == ["BEGIN", "SEND", "SEND"]
-    assert any("clock that goes back" in kind for kind in report.noted)
+    assert any("timestamps out of order" in kind for kind in report.noted)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
     ]
     _, report = imported(tmp_path, write(tmp_path / "t.csv", rows))
     assert left(report) == {
-        "Broker:Conversation without a possible time": 1,
+        "Broker:Conversation without a valid time": 1,
         "Broker:Conversation without a conversation id": 1,
-        "Broker:Conversation whose subclass is not understood": 1,
+        "Broker:Conversation with an unknown subclass": 1,
         "Broker:Conversation without a server's name": 1,
         "a row that names no event class": 1,
-        "Broker:Something New, of which no columns are known": 1,
+        "Broker:Something New, an event class without known columns": 1,
     }
     assert report.skipped == {"event 10": 1}

@@ -79,9 +79,9 @@ def test_waiting_messages_become_sends(tmp_path: Path) -> None:
     assert (begin.from_service, begin.to_service) == ("InitiatorService", "TargetService")
     assert (begin.contract, begin.conversation) == ("OrderContract", ONE)
     assert {kind: one.count for kind, one in report.noted.items()} == {
-        "a message that waits at both sides: taken once": 1,
-        "a message that had arrived and was read before the dump": 2,
-        "a dialog that had begun before: it begins at its first act": 1,
+        "a message waiting on both sides: imported once": 1,
+        "a message received before the dump": 2,
+        "a dialog that began earlier: it starts at its first action": 1,
     }
 
 
@@ -103,7 +103,7 @@ def test_of_two_copies_the_senders_counts_because_it_states_the_place(tmp_path: 
     ]
     homes = Homes(None, "Shop")
     _, report = imported(tmp_path, *sources, homes=homes)
-    assert left(report) == {"a SEND of a target whose place is not known": 1}
+    assert left(report) == {"a SEND of a target whose location is unknown": 1}
     sources.append(Source(write(tmp_path / "d.csv", [reply]), "ServerB"))
     records, report = imported(tmp_path, *sources, homes=homes)
     assert report.good, report.left

@@ -146,16 +146,16 @@ def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
     path.write_text("\n".join(bad))
     records, report = imported(tmp_path, path)
     assert left(report) == {
-        "broker_conversation without a possible time": 1,
+        "broker_conversation without a valid time": 1,
         "broker_conversation without a conversation id": 1,
-        "broker_conversation whose kind is not understood": 1,
-        "broker_dialog_transmission_body_dequeue, of which no fields are known": 1,
-        "an event that is no XML: not well-formed (invalid token)": 1,
-        "an event that does not end": 1,
-        "a BEGIN of a dialog of which nothing says the services": 1,
+        "broker_conversation of an unknown kind": 1,
+        "broker_dialog_transmission_body_dequeue, an event without known fields": 1,
+        "an event that is not valid XML: not well-formed (invalid token)": 1,
+        "an unterminated event": 1,
+        "a BEGIN of a dialog whose services cannot be determined": 1,
     }
     assert report.skipped == {"event sql_statement_completed": 1}
-    assert report.left["an event that does not end"].first == f"{path}:7"
+    assert report.left["an unterminated event"].first == f"{path}:7"
     assert len(events(records)) == 1
 
 
@@ -176,5 +176,5 @@ def test_a_dialog_from_before_the_trace_begins_at_its_first_act(tmp_path: Path) 
     assert (begin.kind, begin.issued_at) == (CommandKind.BEGIN, send.issued_at)
     assert (begin.from_service, begin.to_service) == (INITIATOR, TARGET)
     [noted] = report.noted
-    assert noted.startswith("a dialog that had begun before")
+    assert noted.startswith("a dialog that began earlier")
     assert send.type is None, "its number in the dialog is not known"

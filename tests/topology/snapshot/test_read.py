@@ -358,7 +358,7 @@ def test_a_bad_cell_is_a_finding_and_the_row_stays(tmp_path: Path) -> None:
     [live] = found.live.values()
     assert live.messages[0].enqueued is None
     finding = found.topology.findings[0]
-    assert (finding.code, finding.line, "'yesterday' is no date" in finding.message) == (
+    assert (finding.code, finding.line, "'yesterday' is not a date" in finding.message) == (
         "TA-20", 2, True
     )  # fmt: skip
     line = (tmp_path / "transmission_queue.csv").read_text().splitlines()[1]
@@ -399,19 +399,19 @@ def test_a_row_without_its_key_is_left_out(tmp_path: Path) -> None:
     found = load_snapshot(tmp_path).topology
     [instance] = found.instances.values()
     assert [r.name for r in instance.databases["A"].routes] == ["R"]
-    assert found.findings[0].message == "a row of routes is left out: it has no name"
+    assert found.findings[0].message == "a row of routes is ignored: it has no name"
 
 
 def test_a_row_of_no_database_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("name,address\nR,LOCAL\n")
     [finding, *_] = load_snapshot(tmp_path).topology.findings
-    assert finding.message == "a row of routes is left out: it has no database_name"
+    assert finding.message == "a row of routes is ignored: it has no database_name"
 
 
 def test_a_csv_without_headers_is_reported(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("A,R,LOCAL\n")
     found = load_snapshot(tmp_path).topology.findings
-    assert found[0].severity is Severity.ERROR and "names no column" in found[0].message
+    assert found[0].severity is Severity.ERROR and "has no column" in found[0].message
 
 
 def test_missing_views_are_reported(tmp_path: Path) -> None:
