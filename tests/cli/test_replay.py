@@ -220,8 +220,8 @@ def test_a_damaged_file_sends_nothing(tmp_path: Path) -> None:
     "args, message",
     [
         (["--speed", "2", "--asap"], "exclude each other"),
-        (["--speed", "0"], "no speed"),
-        (["--speed", "nan"], "no speed"),
+        (["--speed", "0"], "is not a valid speed"),
+        (["--speed", "nan"], "is not a valid speed"),
     ],
 )
 def test_wrong_use(tmp_path: Path, args: list[str], message: str) -> None:

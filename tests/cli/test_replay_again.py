@@ -264,8 +264,8 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["--speed", "fast"], "no speed"),
-        (["--rate", "0/s"], "no rate"),
+        (["--speed", "fast"], "is not a valid speed"),
+        (["--rate", "0/s"], "is not a valid rate"),
         (["--rate", "5", "--asap"], "exclude each other"),
         (["--loop", "0"], "range"),
         (["--loop", "2", "--keep-conversations"], "needs new conversations"),
