@@ -264,7 +264,7 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["--speed", "fast"], "is not a valid speed"),
+        (["--speed", "fast"], "is not a speed"),
         (["--rate", "0/s"], "is not a valid rate"),
         (["--rate", "5", "--asap"], "exclude each other"),
         (["--loop", "0"], "range"),
