@@ -92,7 +92,7 @@ class ReplayOptions:
 @click.option(
     "--raw",
     is_flag=True,
-    help="Restore all records at their original offsets, into empty topics.",
+    help="Restore all records in their order, at other offsets, into empty topics.",
 )
 @click.option("--dry-run", is_flag=True, help="Predict the result, and produce nothing.")
 @click.option(
