@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.errors import InputError
+from streams.errors import InputError, UsageError
 from streams.kafka import specs_of
 from streams.live.parts import parts_of
 from streams.node import catalog_of
@@ -220,6 +220,31 @@ def test_a_prober_and_an_outbox_of_one_instance_write_for_that_one_only() -> Non
         assert written(by_name[name]) == {t for t in specs if t.startswith(f"x.{kind}.")}
         for instance in topology.instances:
             assert written(by_name[f"{name}.{instance}"]) == {TOPICS.name(kind, instance)}
+
+
+@pytest.mark.parametrize("kind", ["outbox", "trace", "apply", "replay"])
+def test_an_instance_that_is_called_like_a_role_has_roles_of_its_own(
+    kind: str, tmp_path: Path
+) -> None:
+    """And not the rights for every instance."""
+    (tmp_path / "topology.yaml").write_text(f"instances: {{{kind}: {{}}, ServerB: {{}}}}\n")
+    topology = load(tmp_path, 0.0)
+    found = list(roles_of(topology, TOPICS))
+    assert len({role.name for role in found}) == len(found)
+    roles = {role.name: role for role in found}
+    for of, written in (("outbox", "cmd"), ("trace", "out")):
+        mine = roles[f"{of}.{kind}"]
+        assert allowed([mine], TOPICS.name(written, kind), Operation.WRITE)
+        assert not allowed([mine], TOPICS.name(written, "ServerB"), Operation.WRITE)
+        assert allowed([roles[of]], TOPICS.name(written, "ServerB"), Operation.WRITE)
+
+
+def test_two_objects_with_one_role_name_are_refused() -> None:
+    ((topology, _),) = clusters("two_brokers")
+    twice = {**topology.instances, "Copy": topology.instances["ServerA"]}
+    with pytest.raises(UsageError, match=r"Two roles are named forwarder\.ServerA") as refused:
+        list(roles_of(replace(topology, instances=twice), TOPICS))
+    assert refused.value.remedy.startswith("Rename one of the two")
 
 
 def with_group(group: str) -> Topology:

@@ -1,0 +1,144 @@
+"""Filling the table of roles in: the names of the resources that a role has at a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.wire.acl.grant import On, Operation, Resource, RoleGrant, RoleKind
+from streams.wire.acl.grants import ROLES
+from streams.wire.topics import Topics, escape
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """Some operations on one resource, or on all whose names begin so (``prefixed``)."""
+
+    resource: Resource
+    name: str
+    operations: tuple[Operation, ...]
+    why: str
+    prefixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Somebody who may do just this; ``name`` is that of the user, without ``User:``."""
+
+    name: str
+    kind: str
+    says: str
+    grants: tuple[Granted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a role works. ``name`` is ``None`` if it works for the whole cluster.
+
+    ``own``: what the names of its groups and transactions begin with.
+    ``ingress``: the topics by which other clusters enter there, or by which it enters itself.
+    """
+
+    name: str | None = None
+    homes: tuple[str, ...] = ()
+    instance: str | None = None
+    next: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    own: str = ""
+    ingress: tuple[str, ...] = ()
+
+
+def role_at(
+    topics: Topics,
+    kind: str,
+    place: Place,
+    extra: tuple[RoleGrant, ...] = (),
+    of: RoleKind | None = None,
+) -> Role:
+    """Return a role with its grants; ``extra`` rows add to its kind's, ``of`` replaces the kind."""
+    of = of or ROLES[kind]
+    name = kind if place.name is None else f"{kind}.{place.name}"
+    found: dict[tuple[Resource, str, bool], Granted] = {}
+    for row in (*of.rows, *extra):
+        for named, begins in _resources(topics, row, place):
+            resource, prefixed = (named, begins) if named else ("*", False)
+            key = row.resource, resource, prefixed
+            before = found.get(key)
+            operations = (*before.operations, *row.operations) if before else row.operations
+            why = f"{before.why}; {row.why}" if before else row.why
+            found[key] = Granted(
+                row.resource, resource, tuple(dict.fromkeys(operations)), why, prefixed
+            )
+    return Role(name, kind, of.says, tuple(found.values()))
+
+
+def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[str, bool]]:
+    """Yield the names that a row stands for at a place, and whether names only begin so."""
+    if row.resource is Resource.TOPIC:
+        yield from _topics(topics, row, place)
+        return
+    if row.resource is Resource.CLUSTER:
+        yield row.name, False
+        return
+    prefix = topics.prefix
+    match row.on:
+        case On.CLUSTER:
+            yield f"{prefix}{row.name}", False
+        case On.EVERY:
+            yield f"{prefix}{row.name}", True
+        case On.OWN:
+            if row.resource is Resource.GROUP:
+                yield place.own, False
+            else:
+                yield from _itself_and_below(f"{prefix}{row.name}{place.own}")
+        case On.PLACE:
+            yield from ((group, False) for group in place.groups)
+            if not place.groups and place.own:
+                yield from _itself_and_below(place.own)
+        case _:
+            for home in place.homes:
+                yield from _of_home(row, f"{prefix}{row.name}.", home, place)
+
+
+def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
+    """Yield a name, and the beginning of all that have a dot behind it."""
+    yield name, False
+    yield f"{name}.", True
+
+
+def _of_home(row: RoleGrant, begins: str, home: str, place: Place) -> Iterator[tuple[str, bool]]:
+    if row.resource is Resource.TRANSACTIONAL_ID:  # one for each slot
+        yield f"{begins}{escape(home)}.", True
+        return
+    yield f"{begins}{home}", False
+    if home != place.instance and row.name == "forwarder" and Operation.READ in row.operations:
+        yield f"{begins}{home}.", True  # one for each epoch of the pair
+
+
+def _topics(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[str, bool]]:
+    match row.on:
+        case On.CLUSTER:
+            yield topics.name(row.name), False
+        case On.EVERY:
+            yield f"{topics.prefix}{row.name}." if row.name else topics.prefix, True
+        case On.HOME | On.NEXT if row.name == "ingress":
+            yield from ((name, False) for name in place.ingress)
+        case On.NEXT:
+            yield from ((topics.name(row.name, home), False) for home in place.next)
+        case On.PLACE:
+            yield from ((queue, False) for queue in place.queues)
+        case On.OWN:
+            yield f"{place.own}{row.name}", False
+        case On.HOME if row.name == "queue":
+            yield from _queue_topics(topics, place)
+        case On.HOME:
+            homes = place.homes if row.name != "txq" else (place.instance or "",)
+            yield from ((topics.name(row.name, home), False) for home in homes)
+
+
+def _queue_topics(topics: Topics, place: Place) -> Iterator[tuple[str, bool]]:
+    begins = [f"{topics.name('queue', home)}." for home in place.homes]
+    yield from ((each, True) for each in begins)
+    hashed = (queue for queue in place.queues if not queue.startswith(tuple(begins)))
+    yield from ((queue, False) for queue in hashed)
