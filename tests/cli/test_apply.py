@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
@@ -57,4 +59,18 @@ def test_topics_shows_the_replicas_without_kafka() -> None:
 
 def test_a_number_of_replicas_that_cannot_be_is_wrong_use() -> None:
     code, _, err = hopline("topics", "two_brokers", "--replication", "2/3")
-    assert code == 2 and "'2/3' must be auto, as-is" in err
+    assert code == 2 and "'2/3' is neither auto, nor as-is" in err
+
+
+@pytest.mark.parametrize("command", ["apply", "up"])
+def test_a_queue_that_names_another_roles_group_is_refused_without_kafka(
+    tmp_path: Path, command: str
+) -> None:
+    """With the prefix of the command's own topics."""
+    (tmp_path / "topology.yaml").write_text(
+        "instances: {A: {databases: {D: {queues: {Q: {group: x.forwarder.A}}}}}}\n"
+    )
+    code, out, err = hopline(command, str(tmp_path), "--prefix", "x.")
+    assert (code, out) == (2, "")
+    assert "topology.yaml:1:42: Queue Q: the group x.forwarder.A is one of Hopline's own" in err
+    assert "Give the queue a group that no worker" in err

@@ -242,9 +242,9 @@ def test_an_instance_that_is_called_like_a_role_has_roles_of_its_own(
 def test_two_objects_with_one_role_name_are_refused() -> None:
     ((topology, _),) = clusters("two_brokers")
     twice = {**topology.instances, "Copy": topology.instances["ServerA"]}
-    with pytest.raises(UsageError, match=r"Two roles are named forwarder\.ServerA") as refused:
+    with pytest.raises(UsageError, match=r"2 roles are named forwarder\.ServerA") as refused:
         list(roles_of(replace(topology, instances=twice), TOPICS))
-    assert refused.value.remedy.startswith("Rename one of the two")
+    assert refused.value.remedy.startswith("Rename the instances")
 
 
 def with_group(group: str) -> Topology:
@@ -277,3 +277,69 @@ def test_no_application_may_move_the_positions_of_a_worker(kind: str) -> None:
         for role in roles_of(with_group(f"y.{kind}.ServerB"), TOPICS)
         for g in role.grants
     )
+
+
+GROUPS = """
+instances:
+  B:
+    databases:
+      D:
+        queues: {{Q: {{group: {group}}}, Own: {{group: {own}}}}}
+        services:
+          S: {{queue: Q}}
+          S1: {{queue: Q}}
+          S2: {{queue: R}}
+          Routing: {{queue: Own}}
+          SQL/ServiceBroker/BrokerConfiguration: {{queue: Notices}}
+agents:
+  routes: {{runs: data-dependent-routing, service: Routing}}
+  notices: {{runs: configuration-notice}}
+"""
+
+
+def roles_with(folder: Path, group: str, own: str = "mine") -> list[Role]:
+    (folder / "topology.yaml").write_text(GROUPS.format(group=group, own=own))
+    return list(roles_of(load(folder, 0.0), TOPICS))
+
+
+@pytest.mark.parametrize(
+    ("group", "role"),
+    [
+        ("x.routing.B.D.Routing", "agent.routes.B.D"),
+        ("x.routing.B.D.Routing.2", "agent.routes.B.D"),
+        ("x.configuration.B.D", "agent.notices.B.D"),
+        ("application.B.D.S2", "application.B.D.S2"),
+        ("application.B.D.S2.slow", "application.B.D.S2"),
+    ],
+)
+def test_a_queue_may_not_name_another_roles_group(tmp_path: Path, group: str, role: str) -> None:
+    with pytest.raises(InputError, match=f"Queue Q: the group {group} is that of the role {role},"):
+        roles_with(tmp_path, group)
+
+
+@pytest.mark.parametrize("group", ["application.B.D.S", "application.B.D.S1.2", "readers",
+                                   "application.B.D.S22", "x.routing.B"])  # fmt: skip
+def test_a_queue_may_name_a_group_of_its_own_roles_or_of_nobody(tmp_path: Path, group: str) -> None:
+    roles = {role.name: role for role in roles_with(tmp_path, group)}
+    assert group in {g.name for g in roles["application.B.D.S"].grants}
+
+
+def test_an_agents_queue_may_name_the_agents_group(tmp_path: Path) -> None:
+    """Its topic is then trimmed behind the agent."""
+    assert roles_with(tmp_path, "readers", own="x.routing.B.D.Routing")
+
+
+def test_each_group_in_which_a_role_may_read_is_its_own_or_that_of_its_queue(
+    tmp_path: Path,
+) -> None:
+    """So the refusal covers the groups of every kind of role, also of one that is added."""
+    roles = roles_with(tmp_path, "readers")
+    for role in roles:
+        for grant in role.grants:
+            if grant.resource is not Resource.GROUP or Operation.READ not in grant.operations:
+                continue
+            if grant.name in ("readers", "mine"):
+                continue
+            group = f"{grant.name}1" if grant.prefixed else grant.name
+            with pytest.raises(InputError, match=f"the group {group} is "):
+                roles_with(tmp_path, group, own="mine")

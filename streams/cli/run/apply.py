@@ -18,8 +18,10 @@ from streams.cli.unenforced import report_unenforced
 from streams.errors import UsageError
 from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.admin.open_dialogs import Broken, find_broken
-from streams.live.parts import Part, refuse_another
+from streams.live.parts import Part, parts_of, refuse_another
 from streams.topology import Severity, Topology
+from streams.wire import Topics
+from streams.wire.acl import refuse_conflicts
 
 _BAD_NEWS = 1
 _MOST = 10
@@ -70,7 +72,7 @@ def apply(
     If the instances name different clusters, each cluster gets its own share, at the address of
     the topology or the settings. The plans of all clusters are made before anything is changed.
     """
-    refuse_broken(topology)
+    refuse_broken(topology, prefix)
     report_unenforced(unenforced_of(topology, time.time()))
     parts = list(clusters_of_parts(topology, chosen, bootstrap, prefix))
     planned = [_plan(topology, *part, prune=prune, timeout=timeout) for part in parts]
@@ -156,8 +158,11 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
     }
 
 
-def refuse_broken(topology: Topology) -> None:
-    """Raise UsageError for a topology with errors, or with passwords."""
+def refuse_broken(topology: Topology, prefix: str) -> None:
+    """Raise an error for a topology that is not applied.
+
+    UsageError: it has errors or passwords. InputError: a queue names another role's group.
+    """
     broken = [f for f in topology.findings if f.severity is Severity.ERROR]
     if broken:
         first, more = broken[0], len(broken) - 1
@@ -166,3 +171,5 @@ def refuse_broken(topology: Topology) -> None:
             first.remedy,
         )
     demand_stateable(topology)
+    for part in parts_of(topology):
+        refuse_conflicts(part.topology, Topics(part.stated.prefix or prefix))

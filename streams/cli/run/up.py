@@ -93,7 +93,7 @@ def up(
     """
     path = find_folder(topology).absolute()
     loaded = load(path, time.time())
-    refuse_broken(loaded)
+    refuse_broken(loaded, prefix)
     refuse_agents(loaded)
     folder = _folder(data)
     needed = replication(click.get_current_context())

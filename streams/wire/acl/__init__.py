@@ -3,6 +3,15 @@
 from streams.wire.acl.fill_in import Granted, Role
 from streams.wire.acl.grant import Operation, Resource
 from streams.wire.acl.grants import ROLES, checked_kinds
-from streams.wire.acl.roles import roles_of
+from streams.wire.acl.roles import refuse_conflicts, roles_of
 
-__all__ = ["ROLES", "Granted", "Operation", "Resource", "Role", "checked_kinds", "roles_of"]
+__all__ = [
+    "ROLES",
+    "Granted",
+    "Operation",
+    "Resource",
+    "Role",
+    "checked_kinds",
+    "refuse_conflicts",
+    "roles_of",
+]

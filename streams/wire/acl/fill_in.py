@@ -33,12 +33,14 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a role works. ``name`` is ``None`` if it works for the whole cluster.
+    """As what a role works, and where. ``name`` is ``None`` if it works for the whole cluster.
 
     ``own``: what the names of its groups and transactions begin with.
     ``ingress``: the topics by which other clusters enter there, or by which it enters itself.
+    ``extra`` rows are added to those of its kind; ``of`` replaces the kind.
     """
 
+    kind: str
     name: str | None = None
     homes: tuple[str, ...] = ()
     instance: str | None = None
@@ -47,20 +49,20 @@ class Place:
     groups: tuple[str, ...] = ()
     own: str = ""
     ingress: tuple[str, ...] = ()
+    extra: tuple[RoleGrant, ...] = ()
+    of: RoleKind | None = None
+
+    @property
+    def role(self) -> str:
+        """Return the role's name."""
+        return self.kind if self.name is None else f"{self.kind}.{self.name}"
 
 
-def role_at(
-    topics: Topics,
-    kind: str,
-    place: Place,
-    extra: tuple[RoleGrant, ...] = (),
-    of: RoleKind | None = None,
-) -> Role:
-    """Return a role with its grants; ``extra`` rows add to its kind's, ``of`` replaces the kind."""
-    of = of or ROLES[kind]
-    name = kind if place.name is None else f"{kind}.{place.name}"
+def role_at(topics: Topics, place: Place) -> Role:
+    """Return the role of a place, with its grants."""
+    of = place.of or ROLES[place.kind]
     found: dict[tuple[Resource, str, bool], Granted] = {}
-    for row in (*of.rows, *extra):
+    for row in (*of.rows, *place.extra):
         for named, begins in _resources(topics, row, place):
             resource, prefixed = (named, begins) if named else ("*", False)
             key = row.resource, resource, prefixed
@@ -70,7 +72,7 @@ def role_at(
             found[key] = Granted(
                 row.resource, resource, tuple(dict.fromkeys(operations)), why, prefixed
             )
-    return Role(name, kind, of.says, tuple(found.values()))
+    return Role(place.role, place.kind, of.says, tuple(found.values()))
 
 
 def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[str, bool]]:

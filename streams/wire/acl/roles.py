@@ -7,10 +7,11 @@ parts of names never contain: ``Order`` must not cover ``OrderAudit``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from dataclasses import replace
 
-from streams.errors import InputError, UsageError
+from streams.errors import UsageError
 from streams.topology import (
     DEFAULT_SERVICES,
     Agent,
@@ -27,32 +28,44 @@ from streams.topology import (
 from streams.wire.acl.fill_in import Place, Role, role_at
 from streams.wire.acl.grant import RoleGrant
 from streams.wire.acl.grants import EXTRA, FOR_ONE
+from streams.wire.acl.groups import refuse_groups
 from streams.wire.topics import Topics, escape
 
-_OWN = ("forwarder", "endpoint", "outbox", "replay")
-"""Prefixes of the system's own consumer groups, after the topic prefix."""
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
 
 
 def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
     """Yield the roles of a topology, or of one cluster's share of it.
 
-    A role's name is a user's name: raises UsageError if two objects lead to the same one, because
-    that user would have the rights of both.
+    Raises what :func:`refuse_conflicts` raises.
     """
-    names: set[str] = set()
-    for role in _all_roles(topology, topics):
-        if role.name in names:
-            raise UsageError(
-                f"Two roles are named {role.name}, and one user would have the rights of both.",
-                "Rename one of the two instances, databases, services, agents or clusters that "
-                "lead to this name.",
-            )
-        names.add(role.name)
-        yield role
+    for place in _distinct_places(topology, topics):
+        yield role_at(topics, place)
 
 
-def _all_roles(topology: Topology, topics: Topics) -> Iterator[Role]:
+def refuse_conflicts(topology: Topology, topics: Topics) -> None:
+    """Raise an error if two roles of a topology would be one user, or would share a group.
+
+    UsageError if two objects lead to one role name, which is a user's name: that user would have
+    the rights of both. InputError if a queue's reading group is another role's.
+    """
+    _distinct_places(topology, topics)
+
+
+def _distinct_places(topology: Topology, topics: Topics) -> tuple[Place, ...]:
+    places = tuple(_places(topology, topics))
+    counts = Counter(place.role for place in places)
+    name, most = counts.most_common(1)[0]
+    if most > 1:
+        raise UsageError(
+            f"{most} roles are named {name}, and one user would have the rights of all.",
+            "Rename the instances, databases, services, agents or clusters that lead to this name.",
+        )
+    refuse_groups(topology, topics, places)
+    return places
+
+
+def _places(topology: Topology, topics: Topics) -> Iterator[Place]:
     for instance in topology.instances.values():
         yield from _of_instance(topology, topics, instance)
     for home, database in _databases(topology):
@@ -60,33 +73,34 @@ def _all_roles(topology: Topology, topics: Topics) -> Iterator[Role]:
             yield _application(topics, home, database, service)
     for agent in topology.agents.values():
         yield from _agents(topology, topics, agent)
-    groups = _reading_groups((d for _, d in _databases(topology)), topics)
+    groups = _reading_groups(database for _, database in _databases(topology))
     for kind in _ONE_EACH:
-        yield role_at(topics, kind, Place(groups=groups))
+        yield Place(kind, groups=groups)
     yield from _foreign(topology, topics)
 
 
-def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iterator[Role]:
+def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iterator[Place]:
     pairs = [p for p in pairs_of(topology).values() if instance in p.partners]
     homes = (instance.name, *(pair.name for pair in pairs))
     databases = tuple(instance.databases.values())
     place = Place(
+        "forwarder",
         escape(instance.name),
         homes,
         instance.name,
         tuple(n for n in next_instances(topology, instance) if n in topology.instances),
         tuple(_queues(topics, instance.name, databases)),
-        _reading_groups(databases, topics),
+        _reading_groups(databases),
         ingress=tuple(
             topics.ingress(each.gateway, each.cluster)
             for each in topology.ingress
             if each.gateway == instance.name
         ),
     )
-    for kind in ("forwarder", "endpoint"):
-        yield role_at(topics, kind, place)
+    yield place
+    yield replace(place, kind="endpoint")
     for kind, of in FOR_ONE.items():
-        yield role_at(topics, kind, place, of=of)
+        yield replace(place, kind=kind, of=of)
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
@@ -105,57 +119,42 @@ def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Ite
             yield topics.queue(home_of(instance, database), database.name, queue.name)
 
 
-def _reading_groups(databases: Iterable[Database], topics: Topics) -> tuple[str, ...]:
-    """Return the groups that read queues; raise InputError for a reserved one."""
-    own = tuple(f"{topics.prefix}{kind}." for kind in _OWN)
-    groups: dict[str, None] = {}
-    for queue in chain.from_iterable(map(queues_of, databases)):
-        group = queue.reading_group
-        if group is None:
-            continue
-        if group.startswith(own):
-            raise InputError(
-                f"Queue {queue.name}: the group {group} is one of Hopline's own, and its positions "
-                "would be an application's to change.",
-                file=queue.source.file,
-                line=queue.source.line,
-                column=queue.source.column,
-                remedy=f"Give the queue a group that does not begin with {topics.prefix}.",
-            )
-        groups[group] = None
-    return tuple(groups)
+def _reading_groups(databases: Iterable[Database]) -> tuple[str, ...]:
+    groups = (queue.reading_group for each in databases for queue in queues_of(each))
+    return tuple(dict.fromkeys(group for group in groups if group is not None))
 
 
-def _application(topics: Topics, home: str, database: Database, service: str) -> Role:
+def _application(topics: Topics, home: str, database: Database, service: str) -> Place:
     queue = queue_of(database, service)
     assert queue is not None, "the service is the database's"
     name = ".".join(map(escape, (home, database.name, service)))
-    place = Place(
+    return Place(
+        "application",
         name,
         (home,),
         queues=(topics.queue(home, database.name, queue.name),),
         groups=() if queue.reading_group is None else (queue.reading_group,),
         own=f"application.{name}",
     )
-    return role_at(topics, "application", place)
 
 
-def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
-    """Yield an agent's roles; a custom agent also is the application of its services."""
+def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]:
+    """Yield an agent's roles; one of somebody's own also is the application of its services."""
     if agent.kind is None or agent.service is None:
-        yield role_at(topics, "own-agent", Place(escape(agent.name)))
+        yield Place("own-agent", escape(agent.name))
         return
     for home, database in _databases(topology):
         queue = queue_of(database, agent.service)
         if queue is None:
             continue
-        place = Place(
+        yield Place(
+            "agent",
             ".".join(map(escape, (agent.name, home, database.name))),
             (home,),
             queues=(topics.queue(home, database.name, queue.name),),
             own=group_of(agent, topics, home, database.name),
+            extra=_extra(agent),
         )
-        yield role_at(topics, "agent", place, _extra(agent))
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
@@ -164,13 +163,13 @@ def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 
 
-def _foreign(topology: Topology, topics: Topics) -> Iterator[Role]:
+def _foreign(topology: Topology, topics: Topics) -> Iterator[Place]:
     entrances: dict[str, list[str]] = {}
     for each in topology.ingress:
         topic = topics.ingress(each.gateway, each.cluster)
         entrances.setdefault(each.cluster, []).append(topic)
     for other, names in entrances.items():
-        yield role_at(topics, "foreign", Place(escape(other), ingress=tuple(names)))
+        yield Place("foreign", escape(other), ingress=tuple(names))
 
 
 def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:

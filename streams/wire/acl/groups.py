@@ -1,0 +1,70 @@
+"""A queue's reading group (``group:``) must not be a group of another role.
+
+Kafka lets the application of the queue join the group that the queue names, and a member of a group
+can stop its other members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from streams.errors import InputError
+from streams.topology import Queue, Topology, home_of, queues_of
+from streams.wire.acl.fill_in import Place
+from streams.wire.acl.grant import On, Operation, Resource
+from streams.wire.acl.grants import ROLES
+from streams.wire.topics import Topics
+
+_WORKERS = sorted(
+    {
+        row.name.removesuffix(".")
+        for kind in ROLES.values()
+        for row in kind.rows
+        if row.resource is Resource.GROUP and Operation.READ in row.operations
+        if row.on in (On.HOME, On.EVERY)
+    }
+)
+"""What the names of workers' groups begin with, behind the prefix: of every home, known or not."""
+
+
+def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:
+    """Raise InputError for a queue whose reading group is, or begins with, another role's own."""
+    own: dict[str, list[Place]] = {}
+    for place in places:
+        own.setdefault(place.own, []).append(place)
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            home = home_of(instance.name, database)
+            for queue in queues_of(database):
+                topic = topics.queue(home, database.name, queue.name)
+                whose = _owner(queue.reading_group or "", topic, topics, own)
+                if whose:
+                    raise _error(queue, whose)
+
+
+def _error(queue: Queue, whose: str) -> InputError:
+    return InputError(
+        f"Queue {queue.name}: the group {queue.group} is {whose}, and applications that read the "
+        "queue could join it and stop its other members.",
+        file=queue.source.file,
+        line=queue.source.line,
+        column=queue.source.column,
+        remedy="Give the queue a group that no worker, agent or other application uses.",
+    )
+
+
+def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Place]]) -> str:
+    """Return whose group it is; "" if it is nobody's, or that of a role which reads the queue."""
+    if group.startswith(tuple(f"{topics.prefix}{kind}." for kind in _WORKERS)):
+        return "one of Hopline's own"
+    owners = [place for name in _names_above(group) for place in own.get(name, ())]
+    if not owners or any(queue in place.queues for place in owners):
+        return ""
+    return f"that of the role {owners[0].role}"
+
+
+def _names_above(group: str) -> Iterator[str]:
+    """Yield a group, and what is before each of its dots: names below which it is."""
+    parts = group.split(".")
+    yield from (name for name in accumulate(parts, "{}.{}".format) if name)
