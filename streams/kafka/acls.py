@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -18,11 +18,14 @@ from confluent_kafka.admin import (
 )
 
 from streams.errors import SurroundingsError
+from streams.kafka.batches import batches
 from streams.kafka.cluster import Cluster
+from streams.kafka.failure import reason_of, refusal
 from streams.wire.acl import Granted, Operation, Resource
 
 _TIMEOUT = 30.0
 _ITERATIONS = 8192
+_NOT_ALLOWED = (KafkaError.SECURITY_DISABLED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _RESOURCES = {
     Resource.TOPIC: ResourceType.TOPIC,
     Resource.GROUP: ResourceType.GROUP,
@@ -34,26 +37,41 @@ _RESOURCES = {
 def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
     """Create ACL entries for principals, from every host; return their number.
 
-    Existing entries stay, and an entry that several roles grant to a user is created once. Raises
-    SurroundingsError if the cluster refuses.
+    Those that exist already stay, and what a user has by several roles is one. Raises
+    SurroundingsError where the cluster refuses; entries that it has created by then stay.
     """
-    bindings = dict.fromkeys(
-        binding_of(principal, grant, operation)
-        for principal, grant in granted
-        for operation in grant.operations
+    bindings = list(
+        dict.fromkeys(
+            binding_of(principal, grant, operation)
+            for principal, grant in granted
+            for operation in grant.operations
+        )
     )
-    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
-    for binding, future in admin.create_acls(list(bindings), request_timeout=_TIMEOUT).items():
-        try:
-            future.result()
-        except KafkaException as error:
-            raise SurroundingsError(
-                f"Kafka does not grant {binding.name} to {binding.principal}: "
-                f"{error.args[0].str()}.",
-                "It needs an authorizer (authorizer.class.name) and a user with the right to "
-                "Alter the cluster.",
-            ) from error
-    return len(bindings)
+    admin = cluster.admin()  # while it is held, the answers can come
+    done = 0
+    for batch in batches(bindings):
+        refused: list[tuple[AclBinding, KafkaException]] = []
+        for binding, future in admin.create_acls(batch, request_timeout=_TIMEOUT).items():
+            try:
+                future.result()
+                done += 1
+            except KafkaException as error:
+                refused.append((binding, error))
+        if refused:
+            binding, cause = refused[0]
+            raise _not_granted(binding, cause, f"{done:,} of {len(bindings):,}") from cause
+    return done
+
+
+def _not_granted(binding: AclBinding, error: KafkaException, so_far: str) -> SurroundingsError:
+    cause = error.args[0]
+    return SurroundingsError(
+        f"Kafka does not grant {binding.name} to {binding.principal}: {reason_of(cause)}. "
+        f"{so_far} entries were created.",
+        "It needs an authorizer (authorizer.class.name) and a user who may Alter the cluster."
+        if cause.code() in _NOT_ALLOWED
+        else "Run the command again when the cause is gone; it keeps entries that exist.",
+    )
 
 
 def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
@@ -63,17 +81,16 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
         UserScramCredentialUpsertion(user, info, password.encode())
         for user, password in passwords.items()
     ]
-    if not asked:
-        return
     admin = cluster.admin()
-    for user, future in admin.alter_user_scram_credentials(asked).items():
-        try:
-            future.result()
-        except KafkaException as error:
-            raise SurroundingsError(
-                f"Kafka does not set the password of {user}: {error.args[0].str()}.",
-                "The user needs the right Alter on the cluster.",
-            ) from error
+    for batch in batches(asked):
+        for user, future in admin.alter_user_scram_credentials(batch).items():
+            try:
+                future.result()
+            except KafkaException as error:
+                why = refusal(error, "Alter on the cluster")
+                raise SurroundingsError(
+                    f"Kafka does not set the password of {user}: {why}"
+                ) from error
 
 
 def binding_of(principal: str, grant: Granted, operation: Operation) -> AclBinding:

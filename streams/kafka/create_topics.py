@@ -18,9 +18,11 @@ from confluent_kafka.admin import (
 )
 
 from streams.errors import SurroundingsError
+from streams.kafka.batches import batches
 from streams.kafka.cluster import Cluster
 from streams.kafka.compare_topics import Mismatch, broker_count, compare, config_of
 from streams.kafka.failure import refusal
+from streams.settings import Replicas
 from streams.wire.specs import TopicSpec
 
 _TIMEOUT = 30.0
@@ -68,21 +70,33 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
     count = -1 if replicas is None else replicas.count
     needs = {s.name: config_of(s, replicas) for s in specs}
     new = [NewTopic(s.name, s.partitions, count, config=needs[s.name]) for s in specs]
-    for name, future in admin.create_topics(new, request_timeout=_TIMEOUT).items():
-        try:
-            future.result()
-            yield name
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                continue
-            spec = next(s for s in specs if s.name == name)
-            config = ", ".join(f"{key}={value}" for key, value in needs[name].items())
-            how_many = "" if replicas is None else f", {replicas.count} replicas"
-            raise SurroundingsError(
-                f"Topic {name} does not exist and cannot be created: {refusal(error, 'Create')}",
-                f"Or have it created with {spec.partitions} partitions{how_many}, "
-                f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
-            ) from error
+    for batch in batches(new, _records):
+        for name, future in admin.create_topics(batch, request_timeout=_TIMEOUT).items():
+            try:
+                future.result()
+                yield name
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    continue
+                spec = next(s for s in specs if s.name == name)
+                raise _not_created(spec, replicas, needs[name], error) from error
+
+
+def _records(topic: NewTopic) -> int:
+    """Return how many records of the controller a new topic is: with partitions and settings."""
+    return 1 + topic.num_partitions + len(topic.config or ())
+
+
+def _not_created(
+    spec: TopicSpec, replicas: Replicas | None, needs: Mapping[str, str], error: KafkaException
+) -> SurroundingsError:
+    config = ", ".join(f"{key}={value}" for key, value in needs.items())
+    how_many = "" if replicas is None else f", {replicas.count} replicas"
+    return SurroundingsError(
+        f"Topic {spec.name} does not exist and cannot be created: {refusal(error, 'Create')}",
+        f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
+        f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
+    )
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
@@ -96,14 +110,15 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
     if not small:
         return
     wanted = [NewPartitions(topic, count) for topic in small]
-    for topic, future in admin.create_partitions(wanted, request_timeout=_TIMEOUT).items():
-        try:
-            future.result()
-        except KafkaException as error:
-            raise SurroundingsError(
-                f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
-                "Or have them added, then run the command again.",
-            ) from error
+    for batch in batches(wanted, lambda _: count):
+        for topic, future in admin.create_partitions(batch, request_timeout=_TIMEOUT).items():
+            try:
+                future.result()
+            except KafkaException as error:
+                raise SurroundingsError(
+                    f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
+                    "Or let somebody else add them, then run the command again.",
+                ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 
 

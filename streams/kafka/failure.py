@@ -63,11 +63,12 @@ def is_forbidden(cause: KafkaError) -> bool:
 def refusal(error: KafkaException, right: str) -> str:
     """Return why Kafka refused a request, with the missing right if any."""
     cause = error.args[0]
-    lacking = f" The right {right} is required." if is_forbidden(cause) else ""
-    return f"{_reason(cause)}.{lacking}"
+    lacking = f" It needs the right {right}." if is_forbidden(cause) else ""
+    return f"{reason_of(cause)}.{lacking}"
 
 
-def _reason(cause: KafkaError) -> str:
+def reason_of(cause: KafkaError) -> str:
+    """Return the broker's or client's text, without the full stop at its end."""
     return str(cause.str()).rstrip(".")
 
 
@@ -81,7 +82,7 @@ def worded(
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):
         return SurroundingsError(f"{where}: {cause}.")
-    reason = _reason(cause)
+    reason = reason_of(cause)
     if is_forbidden(cause):
         return SurroundingsError(
             f"{where} denied the request: {reason}.",
