@@ -12,9 +12,9 @@ class Limits:
     """Limits; durations are in milliseconds.
 
     ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
-    the rest waits in `cmd` for a turn, which allows ``wider`` times as many in flight. The same
-    number of out-of-order fragments is buffered; for a queue that is off ``window``. ``fragment``
-    and ``body`` are the largest sizes, in bytes.
+    the rest waits in `cmd` for a turn, which may let ``wider`` times as many be in flight. As many
+    are kept that arrived out of order; for a queue that is off ``window``. ``fragment`` and
+    ``body`` are the largest sizes, in bytes; ``copies`` is that of all copies of one SEND together.
     """
 
     window: int = 64
@@ -27,6 +27,7 @@ class Limits:
     max_lifetime: int = 2_147_483_647  # seconds
     fragment: int = 65_536  # U-23
     body: int = 100_000_000  # U-24
+    copies: int = 100_000_000
 
     @property
     def widest(self) -> int:

@@ -109,6 +109,17 @@ def test_records_for_which_a_transaction_has_no_room_are_applied_by_the_next(two
     assert Counter(bodies(two, two.topics.out("A"))) == Counter(2 * [c.body for c in sends])
 
 
+def test_a_body_may_go_to_many_dialogs_if_it_may_go_to_one(two: Rig) -> None:
+    """The largest body of a record limits each message, and not all copies together."""
+    two.endpoint(limits=PATIENT)
+    first, *others = begin(two, 10)
+    body = bytes(100_000)
+    hand_over(two, command(first, body)._replace(also=tuple(other.id for other in others)))
+    [answer] = two.until(two.topics.result("A"), 1, mine)
+    assert decode_result(answer.value()).number == 0
+    assert sum(len(each or b"") for each in bodies(two, two.topics.out("A"))) == 10 * len(body)
+
+
 def mine(message: Any) -> bool:
     """Tell whether a Result answers a command of this module."""
     return message.key() == b"me"
