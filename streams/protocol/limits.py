@@ -27,7 +27,7 @@ class Limits:
     max_lifetime: int = 2_147_483_647  # seconds
     fragment: int = 65_536  # U-23
     body: int = 100_000_000  # U-24
-    copies: int = 100_000_000
+    copies: int = 10_000_000  # one SEND is one transaction
 
     @property
     def widest(self) -> int:

@@ -110,13 +110,13 @@ def test_a_shortened_name_does_not_move() -> None:
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_speed(speed: float) -> None:
-    with pytest.raises(UsageError, match="no speed"):
+    with pytest.raises(UsageError, match="is not a valid speed"):
         plan([], prefix="", to_prefix="", first=0, speed=speed)
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_rate(rate: float) -> None:
-    with pytest.raises(UsageError, match="no rate"):
+    with pytest.raises(UsageError, match="is not a valid rate"):
         plan([], prefix="", to_prefix="", first=0, speed=None, rate=rate)
 
 

@@ -59,7 +59,7 @@ def test_topics_shows_the_replicas_without_kafka() -> None:
 
 def test_a_number_of_replicas_that_cannot_be_is_wrong_use() -> None:
     code, _, err = hopline("topics", "two_brokers", "--replication", "2/3")
-    assert code == 2 and "'2/3' is neither auto, nor as-is" in err
+    assert code == 2 and "'2/3' must be auto, as-is" in err
 
 
 @pytest.mark.parametrize("command", ["apply", "up"])
