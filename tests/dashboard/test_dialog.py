@@ -89,7 +89,7 @@ def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, system: Runnin
     ]
     for label, step in zip(labels, system.plain.steps, strict=True):
         assert step.sight.verb in label
-    assert seen.text("#tile-sent") == "Messages 3 2 there, 1 back"
+    assert seen.text("#tile-sent") == "Messages 3 2 to the target, 1 back"
     assert seen.text("#tile-delivered").startswith("In a queue 3 the slowest after")
     assert seen.text("#tile-locked").startswith("Locked to DatabaseB after")
     assert seen.text(".head h1") == (

@@ -188,7 +188,7 @@ CHECKS = (
         "reference 2.4",
         "A route without MIRROR_ADDRESS does not follow a failover: messages are still sent to "
         "the partner that the route names, which refuses them. For an availability group, use its "
-        "listener and no mirror address.",
+        "listener without MIRROR_ADDRESS.",
         "Name both partners and the broker id, or name the listener.",
         to_one_partner,
     ),

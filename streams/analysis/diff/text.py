@@ -1,4 +1,4 @@
-"""A difference for people: a block for each flow, the worst first, with losses and causes."""
+"""Format a difference as text: one block per flow, worst first, with losses and causes."""
 
 from __future__ import annotations
 

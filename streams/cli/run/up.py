@@ -67,7 +67,7 @@ def _common(command: F) -> F:
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
-    help="Port of the embedded broker; Port to listen on; 0 takes a free one.",
+    help="Port of the embedded broker; 0 selects a free port.",
 )
 @timeout_option(120.0, "Seconds to wait for Kafka and workers.")
 @_common

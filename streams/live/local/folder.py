@@ -26,8 +26,8 @@ from streams.wire.topics import escape, unescape
 class System:
     """What `up` has started; ``embedded``: including the broker. ``started``: Unix seconds.
 
-    ``instances`` are those of the catalog at that time, also beyond the topology. ``keeper`` is the
-    supervisor process. ``folder`` is the topology's, ``agents`` are its agents by name.
+    ``instances``: all instances in the catalog at that time, including those outside the topology.
+    ``keeper``: process id of the supervisor. ``folder`` is the topology's, ``agents`` are its agents by name.
     """
 
     keeper: int
