@@ -1,4 +1,4 @@
-"""What a replay sends and when: pure, from the records, their times and a speed.
+"""The records that a replay sends, and when: pure, from the records, their times and a speed.
 
 The rules:
 

@@ -1,4 +1,4 @@
-"""The store, queried periodically: the last answer is kept while the store is away."""
+"""The store, queried periodically: the last answer is kept while the store is unavailable."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Counts:
             self._seconds[page] = self._seconds.get(page, 0.0) + took
 
     def figures(self) -> Iterator[Series]:
-        """Yield what was counted."""
+        """Yield the counters."""
         with self._lock:
             looks, failures = Counter(self._looks), Counter(self._failures)
             seconds = dict(self._seconds)

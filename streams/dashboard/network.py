@@ -24,7 +24,7 @@ Read = Callable[[], tuple[object, Topology | None]]
 class Known:
     """A topology, compiled for queries; conclusions from it follow a little later.
 
-    ``routed`` are the pairs of which one's routes lead to the other. ``begins``: in how many more
+    ``routed`` are the pairs connected by a route of one to the other. ``begins``: in how many more
     flows an instance begins dialogs than it answers them.
     """
 
@@ -79,7 +79,7 @@ class Network:
 
 
 def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
-    """Return the pairs of instances of which one's routes lead to the other."""
+    """Return the pairs of instances connected by a route of one to the other."""
     found = set()
     for name, instance in questions.topology.instances.items():
         for database in (*instance.databases.values(), instance.msdb):

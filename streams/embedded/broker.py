@@ -285,5 +285,5 @@ def _why(output: str, code: int) -> str:
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop the process that listens there, or choose another with --port (0 selects a free port).",
+        "Stop the process that listens there, or choose another with --port (0: any free port).",
     )

@@ -17,7 +17,7 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was or would be done: topics and catalog objects; ``version`` is the catalog's.
+    """The changes made or planned: topics and catalog objects; ``version`` is the catalog's.
 
     ``findings``: what an operator must do about topics and brokers, because ``apply`` cannot;
     ``warning``: why the cluster is too small to be safe, or "".

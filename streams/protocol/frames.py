@@ -57,7 +57,7 @@ class Parties(NamedTuple):
 
 
 class Header(NamedTuple):
-    """One message: the same in every copy."""
+    """A message: the fields that are the same in every copy."""
 
     message_id: uuid.UUID
     type: str

@@ -49,7 +49,7 @@ class Violation:
 
 @dataclass(slots=True)
 class _Received:
-    """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``.
+    """Messages that one endpoint has stored: all below ``next``; its queue ends with ``shown``.
 
     ``peer`` is the sender's broker id.
     """

@@ -47,7 +47,7 @@ def _is_listener(instance: Instance, address: Address) -> bool:
 
 
 _UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
-"""What becomes of a message for which a TRANSPORT route has no address: here, and on the way."""
+"""Errors of a message whose TRANSPORT route has no address: at the sender, at a forwarder."""
 
 
 def no_address(estate: Estate) -> Iterator[Finding]:

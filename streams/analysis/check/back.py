@@ -93,7 +93,7 @@ def _why(back: Back) -> str:
 
 
 def why_not(failure: Failure) -> str:
-    """Say in a few words why an acknowledgement does not arrive."""
+    """Return in a few words why an acknowledgement does not arrive."""
     end, last = failure.ending, failure.hops[-1][1]
     if end.delivered:
         return f"they are delivered to {end.at}"

@@ -26,7 +26,7 @@ _LEAVING = frozenset({Verdict.SEND, Verdict.FORWARD, Verdict.PROBE})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database that a message reaches, and whether its acknowledgement comes back."""
+    """A database that a message reaches, and whether its acknowledgement returns."""
 
     instance: Instance
     database: Database
@@ -144,7 +144,7 @@ class Case:
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:
-        """Say where and how the path ends."""
+        """Describe where and how the path ends."""
         if self.failure is None:
             return ""
         between = [state.instance for state, _ in self.failure.hops]

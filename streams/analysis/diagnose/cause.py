@@ -1,4 +1,4 @@
-"""What a cause is: a row of a table that is walked in order; the first that applies wins."""
+"""A cause: a row of an ordered table, of which the first that applies wins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 Evidence = tuple[str, ...]
-"""Sentences that show that a cause applies; the first says it, the others prove it."""
+"""Sentences showing that a cause applies: first the statement, then its evidence."""
 C = TypeVar("C")
 
 

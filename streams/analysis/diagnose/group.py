@@ -1,4 +1,4 @@
-"""Rows that are told together."""
+"""Rows that are reported together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from streams.topology import Source
 
 EXAMPLES = 3
-"""So many dialogs and places of a group are told."""
+"""Maximum dialogs and places shown for a group."""
 T = TypeVar("T")
 
 

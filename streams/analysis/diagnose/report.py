@@ -1,4 +1,4 @@
-"""What a diagnosis is, and all of them together."""
+"""A diagnosis, and the set of all diagnoses."""
 
 from __future__ import annotations
 

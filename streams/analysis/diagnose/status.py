@@ -112,19 +112,19 @@ _DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a status says. ``number``: SQL Server's, ``None`` where it is empty or not known."""
+    """A transmission status; ``number``: SQL Server's, ``None`` if empty or not known."""
 
     text: str
     number: int | None
 
     @property
     def empty(self) -> bool:
-        """Tell whether nothing was tried yet, or nothing failed."""
+        """Tell whether no attempt was made yet, or none failed."""
         return not self.text
 
     @property
     def unknown(self) -> bool:
-        """Tell whether it says something that nobody here understands."""
+        """Tell whether the text is not a known message."""
         return bool(self.text) and self.number is None
 
 

@@ -76,7 +76,7 @@ def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
 
 
 def _stated(instance: Instance) -> bool:
-    """Tell whether somebody wrote an endpoint: what nobody wrote has defaults and is not known."""
+    """Tell whether a file defines the endpoint; otherwise its options are unknown."""
     own, written = instance.endpoint.source, instance.source
     return not written.file or (bool(own.file) and own != written)
 
@@ -96,7 +96,7 @@ def _kinds(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
-    """Find an endpoint that nobody may connect to; where no grants are known, nothing is said."""
+    """Find an endpoint on which no caller has CONNECT; without known grants, find nothing."""
     instance = estate.topology.instances[name]
     denied = next((g for g in instance.grants if g.denied and _is_public(g)), None)
     if denied is not None:

@@ -66,7 +66,7 @@ class Dialogs(AbstractContextManager["Dialogs"]):
 
 
 def _read(path: Path) -> _Grouped:
-    """Read a file of ours back; its folder is for nobody else."""
+    """Read a file of ours back; its folder is private."""
     found = _Grouped(list)
     with path.open("rb") as file:
         while file.peek(1):

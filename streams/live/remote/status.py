@@ -32,9 +32,9 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """What a cluster says; ``catalog`` is None where it cannot be read.
+    """Status of a cluster; ``catalog`` is None if it cannot be read.
 
-    ``failure`` says why the cluster does not answer, where it does not.
+    ``failure`` is the reason why the cluster does not respond.
     """
 
     health: Health

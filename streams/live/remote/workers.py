@@ -28,11 +28,11 @@ class RemoteWorker:
 
 
 def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) -> list[RemoteWorker]:
-    """Return the workers of these instances; names of others are nobody's.
+    """Return the workers of these instances; heartbeats of other names are ignored.
 
-    Of those in one name that are silent only the last counts, and none where somebody is alive:
-    another process has taken the name over. One that has left in order is no worker any more, and
-    one that works is no stand-by.
+    Of several silent processes with one name only the last counts, and none if a process with the
+    name is alive, because it has taken over. Workers that have left in order are omitted, and an
+    active worker is not listed as stand-by.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)

@@ -29,9 +29,9 @@ from streams.topology.model import Topology, default_broker_id
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
 _NOUNS = ("Order", "Invoice", "Payment", "Shipment", "Account", "Quote", "Return", "Ledger")
 _PATIENCE = 30
-"""So many flows in a row that need too many routes, and the rest becomes LOCAL ones."""
+"""After this many flows in a row that need too many routes, the rest becomes LOCAL flows."""
 _RECENT = 200
-"""Among so many flows one looks for a service that is used already: the more, the likelier."""
+"""Number of recent flows whose services a new flow may share; frequent ones are likelier."""
 
 
 @dataclass(frozen=True, slots=True)
