@@ -31,7 +31,7 @@ class Counts:
         self._seconds: dict[str, float] = {}
 
     def watched(self, page: Page) -> Page:
-        """Return a page that counts its views."""
+        """Wrap a page so that its views are counted."""
 
         def view(context: Context, address: Address) -> Mapping[str, Content]:
             began, failed = time.perf_counter(), 1

@@ -42,8 +42,8 @@ _OF_MESSAGE = (
 )  # fmt: skip
 _SEEN = ("conversation", "message_id", *_OF_MESSAGE, "copy", "trouble")
 SIGHTING = ("at", *_SEEN)
-"""``sent``: into which topic it was transmitted first; ``copy``: one that came to an endpoint;
-``trouble``: (instant, number, instance) of an event that says why one did not."""
+"""``sent``: topic of the first transmission; ``copy``: a copy that an endpoint received;
+``trouble``: (instant, number, instance) of an event that explains why a copy was not received."""
 
 LIVES = (
     "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",

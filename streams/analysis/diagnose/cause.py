@@ -29,10 +29,10 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Generic[C]):
-    """One row. ``numbers``: SQL Server's errors that mean it. ``rule``: the section behind it.
+    """A cause. ``numbers``: SQL Server's errors that indicate it. ``rule``: its section.
 
-    ``find`` returns the evidence, or nothing where the cause does not apply. What is not ``bad``
-    is told and needs no hand.
+    ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
+    ``bad`` is reported but requires no action.
     """
 
     code: str

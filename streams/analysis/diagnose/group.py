@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Group(Generic[T]):
-    """Rows that share everything that a cause looks at; ``first`` stands for all of them.
+    """Rows that are equal in everything that causes check; ``first`` represents all of them.
 
     ``oldest`` is the age of the oldest in seconds; a few conversations and places are kept.
     """

@@ -82,7 +82,7 @@ def _stated(instance: Instance) -> bool:
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Tell whether two lists of words, where both are known, have none in common."""
+    """Tell whether two lists of words are both known and have none in common."""
     mine, yours = ({word.upper() for word in words} for words in (one, other))
     return bool(mine and yours) and not mine & yours
 

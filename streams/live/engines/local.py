@@ -1,4 +1,4 @@
-"""Verify in this process: as fast as records can be read, and with no Java to start."""
+"""Verify in this process, without starting Java."""
 
 from __future__ import annotations
 
