@@ -52,7 +52,7 @@ class MonitorConfig:
     keep: float | None = None
     """Days after which rows are deleted; none for None."""
     until_idle: float | None = None
-    """Stop after so many seconds without a record; never for None."""
+    """Seconds without a record after which to stop; never for None."""
     ready_file: Path | None = None
     """Created when all queries run."""
     http: str | None = None

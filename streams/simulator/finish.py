@@ -91,7 +91,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return how many attempts try every pair of addresses, with at most so many at either end."""
+    """Return the attempts needed to try every pair of addresses; at most these numbers of them."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 

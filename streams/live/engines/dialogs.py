@@ -17,7 +17,7 @@ BUDGET = 512 << 20
 _PART = 1_000
 """Bytes that a part takes, Python's own objects included, without the state that it holds."""
 _FILES = 64
-"""What does not fit is split by dialog into so many files, of which one is in memory at a time."""
+"""Number of files into which excess records are split by dialog; one is in memory at a time."""
 
 _Grouped = defaultdict[bytes, list[Part]]
 

@@ -67,7 +67,7 @@ class Flow:
     lost: dict[DialogKey, None] = field(default_factory=dict)
 
     def turns(self, most: int) -> Iterable[DialogKey]:
-        """Return up to so many of the dialogs that want to transmit, in order."""
+        """Return up to this number of the dialogs that want to transmit, in order."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
 

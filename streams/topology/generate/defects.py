@@ -39,7 +39,7 @@ class Defect:
 
 
 Planted = tuple[str, tuple[str, ...]]
-"""The subject and the routes of what was planted."""
+"""The subject and the routes of a planted defect."""
 
 
 @dataclass(frozen=True, slots=True)
