@@ -93,7 +93,7 @@ def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
 
 
 def begins_of(questions: Questions) -> dict[str, int]:
-    """Return in how many more flows each instance begins dialogs than it answers them."""
+    """Return by instance the number of flows that it begins, minus those that lead to it."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
     senders = Counter(flow.sender.instance.name for flow in flows)

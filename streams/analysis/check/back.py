@@ -210,7 +210,7 @@ CHECKS = (
     ),
     Check(
         "TA-38",
-        "A stale return route beside a working one",
+        "A stale return route next to a working one",
         (_W,),
         "reference 9.4, EX-62",
         "Several routes match the initiator's service and broker id, and some lead nowhere, often "

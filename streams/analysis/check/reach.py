@@ -111,7 +111,7 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
         "TA-05", _W,
         f"route {at.route.name} sends {named(trouble)} to {step.address}, where no instance of "
         f"this topology listens",
-        f"Correct the address, or add the instance behind it to the topology; "
+        f"Correct the address, or add the instance at that address to the topology; "
         f"{lives(estate, trouble.service)}.",
         place_of(at.instance, at.database), where(at), evidence(estate, trouble),
     )  # fmt: skip

@@ -68,7 +68,7 @@ class VerifyOptions:
     "--also",
     multiple=True,
     metavar="NAME|HOST:PORT",
-    help="Another cluster, where dialogs cross: of [clusters.NAME], or in plain text. Repeatable.",
+    help="Another cluster of these dialogs: [clusters.NAME], or HOST:PORT without TLS. Repeatable.",
 )
 @click.option(
     "--capture",
