@@ -1,4 +1,4 @@
-"""How text for people is made: wrapped into lines, counted and listed."""
+"""Format text for people: wrap lines, count and list things."""
 
 from __future__ import annotations
 

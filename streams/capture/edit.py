@@ -45,9 +45,9 @@ class Edit:
 
 @dataclass(slots=True)
 class Done:
-    """What was done, counted: bodies masked and removed, records left out by kind, headers.
+    """Counts of changes: bodies masked and removed, records left out by kind, headers.
 
-    ``matched``: by the text of each rule, how many values it masked.
+    ``matched``: the number of masked values by the text of each rule.
     """
 
     masked: int = 0

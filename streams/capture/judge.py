@@ -29,7 +29,7 @@ from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
-    """Whether captured messages could be judged."""
+    """Whether captured messages could be judged, or the reason why not."""
 
     JUDGED = "judged"
     UNKNOWN_SENDER = "unknown sender"

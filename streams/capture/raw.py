@@ -30,7 +30,7 @@ _RECORDS, _BYTES = 5_000, 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class RawPlan:
-    """What is restored: records and highest partition of each topic, by its new name.
+    """The plan of a restore: records and highest partition of each topic, by its new name.
 
     ``stamped`` records get a new timestamp from their topic; ``left`` counts left-out records by
     topic. ``name`` identifies capture and prefix.

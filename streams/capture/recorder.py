@@ -94,7 +94,7 @@ class Recorder:
     def _read(
         self, cluster: Cluster, folder: CaptureFolder, recording: Recording
     ) -> tuple[int, int, bool]:
-        """Return how many records were written, how many lack headers, and whether all were."""
+        """Return the number of records written, of those without headers, and completeness."""
         known = flat(folder.positions)
         begins = flat(recording.begins) | {
             place: at for place, at in known.items() if place[0] in recording.begins

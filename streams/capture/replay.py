@@ -20,7 +20,7 @@ from streams.kafka import AbortedError, FencedError, Outgoing
 __all__ = ["LATE", "Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
 
 LATE = 0.1
-"""A record sent so many seconds after it was due, or more, counts as late."""
+"""Seconds after its due time from which a record counts as late."""
 _SLICE = 0.1  # seconds: the longest pause, so that a signal is noticed soon
 _PROGRESS_EVERY = 1.0
 _LISTED = 20  # rejections that are described; all are counted

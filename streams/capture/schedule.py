@@ -1,4 +1,4 @@
-"""What a replay sends and when: pure, from the records, their times and a speed.
+"""The records that a replay sends, and when: pure, from the records, their times and a speed.
 
 The rules:
 
@@ -7,10 +7,10 @@ The rules:
    that goes back within a dialog, or is missing, counts as the dialog's latest one so far.
 3. Times are relative to the earliest command of the file, divided by the speed. Dialogs that a
    file has one after the other, partition by partition, are interleaved again by time.
-4. With a rate, commands go in that order, evenly; at once, in the order of the file.
-5. A loop begins when the one before it is through.
+4. With a rate, commands are sent in that order, evenly; at once, in the order of the file.
+5. A loop begins when the previous one has ended.
 
-So the same file and the same order make the same plan: a place in it says all that was done.
+So the same file and the same order give the same plan, and a position in it is the whole progress.
 """
 
 from __future__ import annotations

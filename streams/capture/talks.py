@@ -52,7 +52,7 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What is known of one dialog: its BEGIN, if the capture has it, and the SENDs per side.
+    """Facts about one dialog: its BEGIN, if the capture has it, and the SENDs per side.
 
     ``arrived``: their number by queue, if the capture has queues.
     """

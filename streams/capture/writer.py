@@ -1,4 +1,4 @@
-"""Write captures: an Avro object container of ``CapturedRecord``, in blocks that are compressed.
+"""Write captures: an Avro object container of ``CapturedRecord``, in compressed blocks.
 
 A few blocks are in memory, whatever the file's size. The file's metadata has entries, all text::
 
@@ -9,9 +9,9 @@ A few blocks are in memory, whatever the file's size. The file's metadata has en
     hopline.created     epoch milliseconds
     hopline.schemas     JSON: the Avro schemas that headers and values may be written under
 
-The header stands at the beginning, but what is counted is known at the end: so the writer leaves
-room and fills it in when it closes. A reader that meets a filled-in count holds it against what it
-read, which also finds a file that was cut exactly between two blocks.
+The header is at the beginning, but the counts are known only at the end, so the writer reserves
+space and fills them in on close. A reader compares the counts with the records read, which also
+detects a file that was cut exactly between two blocks.
 """
 
 from __future__ import annotations

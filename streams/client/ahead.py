@@ -41,7 +41,7 @@ from streams.wire.records import priority_of, read_queued
 log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
-"""Messages per poll: so many may exceed a limit."""
+"""Messages per poll; up to this number may exceed a limit."""
 _FETCHED: Mapping[str, Any] = {
     "max_partition_fetch_bytes": 65_536,
     "queued_max_messages_kbytes": 16_384,

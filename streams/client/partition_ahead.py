@@ -19,7 +19,7 @@ HOLDER = "application"
 
 
 def most_bytes(partitions: int) -> int:
-    """Return how many bytes to read ahead of each of so many partitions."""
+    """Return the bytes to read ahead per partition."""
     return READ_AHEAD_BYTES // max(1, partitions)
 
 

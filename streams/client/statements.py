@@ -20,7 +20,7 @@ from streams.wire.records import LARGEST_BODY
 
 
 class DialogOptions(TypedDict, total=False):
-    """The options of BEGIN DIALOG, beside the two services.
+    """The options of BEGIN DIALOG, besides the two services.
 
     ``broker``: broker id of the target, ``contract``: DEFAULT if not given, ``lifetime``: in
     seconds, ``group``: conversation group to join, ``conversation``: its id, new if not given.

@@ -19,7 +19,7 @@ class DashboardConfig:
     """SQLAlchemy URL of the monitor's store."""
     host: str = "127.0.0.1"
     port: int = 8090
-    """0 takes a free one."""
+    """Port to listen on; 0 selects a free port."""
     published: tuple[str, int] | None = None
     """The external address, if different: a container's port on its host."""
     topology: Path | None = None

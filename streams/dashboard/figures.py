@@ -1,4 +1,4 @@
-"""The store, queried periodically: the last answer is kept while the store is away."""
+"""The store, queried periodically: the last answer is kept while the store is unavailable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streams.store import Store
 T = TypeVar("T")
 _KEPT = 64
 _SHORT = 3_600_000
-"""A window of at most so many milliseconds is read again with every batch of the monitor."""
+"""Longest window (milliseconds) that is read again with every batch of the monitor."""
 _MOVES = 400
 """A live window moves in steps of this fraction of its length."""
 

@@ -31,7 +31,7 @@ class Counts:
         self._seconds: dict[str, float] = {}
 
     def watched(self, page: Page) -> Page:
-        """Return a page that counts its views."""
+        """Wrap a page so that its views are counted."""
 
         def view(context: Context, address: Address) -> Mapping[str, Content]:
             began, failed = time.perf_counter(), 1
@@ -51,7 +51,7 @@ class Counts:
             self._seconds[page] = self._seconds.get(page, 0.0) + took
 
     def figures(self) -> Iterator[Series]:
-        """Yield what was counted."""
+        """Yield the counters."""
         with self._lock:
             looks, failures = Counter(self._looks), Counter(self._failures)
             seconds = dict(self._seconds)

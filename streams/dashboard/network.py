@@ -24,7 +24,7 @@ Read = Callable[[], tuple[object, Topology | None]]
 class Known:
     """A topology, compiled for queries; conclusions from it follow a little later.
 
-    ``routed`` are the pairs of which one's routes lead to the other. ``begins``: in how many more
+    ``routed`` are the pairs connected by a route of one to the other. ``begins``: in how many more
     flows an instance begins dialogs than it answers them.
     """
 
@@ -79,7 +79,7 @@ class Network:
 
 
 def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
-    """Return the pairs of instances of which one's routes lead to the other."""
+    """Return the pairs of instances connected by a route of one to the other."""
     found = set()
     for name, instance in questions.topology.instances.items():
         for database in (*instance.databases.values(), instance.msdb):
@@ -93,7 +93,7 @@ def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
 
 
 def begins_of(questions: Questions) -> dict[str, int]:
-    """Return in how many more flows each instance begins dialogs than it answers them."""
+    """Return by instance the number of flows that it begins, minus those that lead to it."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
     senders = Counter(flow.sender.instance.name for flow in flows)

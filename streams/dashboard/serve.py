@@ -111,8 +111,8 @@ def _listening(config: DashboardConfig) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
-            f"Nothing can be served at {config.host}:{config.port}: {why}.",
-            "Choose another port with --port; 0 takes a free one.",
+            f"Cannot listen on {config.host}:{config.port}: {why}.",
+            "Choose another port with --port; 0 selects a free port.",
         ) from error
 
 

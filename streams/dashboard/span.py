@@ -1,4 +1,4 @@
-"""The time range of a page: the last so many minutes, or between two instants."""
+"""The time range of a page: the last minutes, or between two instants."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Span:
         return {} if self.length == DEFAULT else {"last": self.length}
 
     def moved(self, steps: float, now: int) -> Span:
-        """Return the range shifted by so many of its lengths, never after now."""
+        """Return the range shifted by a multiple of its length, never after now."""
         since, until = self.bounds(now)
         length = until - since
         steps = max(steps, -since / length)  # there is nothing before 1970

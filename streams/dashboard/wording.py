@@ -96,7 +96,7 @@ def _scaled(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return three significant digits, no zeros behind the point."""
+    """Return three significant digits, without trailing zeros."""
     size = abs(value)
     places = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
     text = f"{value:,.{places}f}"

@@ -91,8 +91,8 @@ class Children:
 def _kill(child: subprocess.Popen[bytes]) -> None:
     """Kill a child with its own children, and wait for it.
 
-    Not by ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may keep its lock forever, and would
-    wait for that.
+    Does not use ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may never release its lock, and
+    would wait for it.
     """
     os.killpg(child.pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):  # it was already waited for

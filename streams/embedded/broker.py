@@ -63,7 +63,7 @@ class Broker:
         lasting: bool = False,
         beside: Beside = NOTHING,
     ) -> None:
-        """Set the data folder, and the port to listen on: 0 takes a free one.
+        """Set the data folder, and the port to listen on: 0 selects a free port.
 
         One of several brokers is a ``node`` among them, all of one ``cluster``. A ``lasting`` one
         is tuned for long runs: it uses more CPU in its first millions of records, and less later.
@@ -285,5 +285,5 @@ def _why(output: str, code: int) -> str:
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop the process that listens there, or choose another with --port (0 takes a free one).",
+        "Stop the process that listens there, or choose another with --port (0: any free port).",
     )

@@ -123,7 +123,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
 
 
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
-    """Wait until every running broker knows the topics, with at least so many partitions.
+    """Wait until every running broker knows the topics, with at least these partition counts.
 
     The next client may ask any of them.
     """

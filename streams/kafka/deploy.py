@@ -17,9 +17,9 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was or would be done: topics and catalog objects; ``version`` is the catalog's.
+    """The changes made or planned: topics and catalog objects; ``version`` is the catalog's.
 
-    ``findings``: what an operator must do about topics and brokers, because ``apply`` cannot;
+    ``findings``: tasks of an operator for topics and brokers that ``apply`` cannot do;
     ``warning``: why the cluster is too small to be safe, or "".
     """
 
@@ -71,7 +71,7 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
 
 
 def find_beyond_apply(cluster: Cluster, mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return sentences with what an operator must do, because ``apply`` cannot."""
+    """Return sentences about the tasks of an operator that ``apply`` cannot do."""
     return (*_find_too_few(mismatches), *find_long_transactions(cluster))
 
 

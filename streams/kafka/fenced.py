@@ -12,7 +12,7 @@ LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
 """For a static consumer; the last one on seek.
 
 Kafka's client also considers itself fenced if its group's coordinator was unavailable for longer
-than a session while nobody polled.
+than a session between two polls.
 """
 
 

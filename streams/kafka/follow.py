@@ -148,7 +148,7 @@ class Follower(Generic[Item]):
             self._consumer.pause([TopicPartition(*place)])
 
     def _ready(self) -> Iterator[Item]:
-        """Yield items while the next one of every unfinished partition is known."""
+        """Yield items in order, while the next item of every unfinished partition is known."""
         while self._heads and not self._waiting:
             _, _, place = heapq.heappop(self._heads)
             buffer = self._buffers[place]

@@ -16,8 +16,8 @@ _TIMEOUT = 30.0
 class Assigned:
     """The partitions that a group's members have, by topic and partition.
 
-    ``settled``: no rebalance goes on. A member that was killed has its partitions until its session
-    is over.
+    ``settled``: no rebalance is running. A killed member keeps its partitions until its session
+    times out.
     """
 
     places: frozenset[tuple[str, int]]

@@ -35,7 +35,7 @@ _told.setLevel(logging.WARNING)
 class Outage:
     """The logger of one cluster's clients.
 
-    ``look`` sends any request to the cluster, with so many seconds to respond; raises
+    ``look`` sends any request to the cluster, with a limit in seconds; raises
     KafkaException.
     """
 

@@ -3,7 +3,7 @@
 ``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
 wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and
 5511). A broker that Kafka no longer lists is dropped, but stays the cached coordinator; so even
-later calls ask nobody, and only a new client gets a response.
+later calls reach no broker, and only a new client gets a response.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class OneAtATime:
         return self._caller is not None
 
     def call(self, call: Call, seconds: float) -> bool:
-        """Make a call, and tell whether it has returned within so many seconds; raise its error.
+        """Make a call, and tell whether it has returned within ``seconds``; raise its error.
 
         While an earlier call is running, do nothing and return at once.
         """

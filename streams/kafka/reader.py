@@ -60,9 +60,9 @@ _STILL = 4
 
 
 def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
-    """Return what a consumer reads next: a record, the end of a partition, or an error.
+    """Return the next message of a consumer: a record, the end of a partition, or an error.
 
-    Slow responses are waited for: SurroundingsError after 30 s without any response, or after two
+    Waits for slow responses; raises SurroundingsError after 30 s without any response, or after two
     minutes without a record or partition end. ``partition`` is one that is still read.
     """
     for _ in range(_STILL):
@@ -162,11 +162,11 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
-"""The overhead of a record beside its key and value: headers, and Python's own objects."""
+"""The overhead of a record besides its key and value: headers, and Python's own objects."""
 
 
 _SKIP = 2_000
-"""Skipping so many records costs about as much as a new fetch."""
+"""Number of records whose skipping takes about as long as a new fetch."""
 _AT_ONCE = 500
 """How many records are taken from the client with one call."""
 _AHEAD_KBYTES = 8 << 10

@@ -35,7 +35,7 @@ def start_before_newest(
 ) -> tuple[int, int]:
     """Return the offset of a topic's recent past, and the current end.
 
-    The past begins so many ``seconds`` before the newest record, by the broker's clock
+    The past begins ``seconds`` before the newest record, by the broker's clock
     (LogAppendTime); no other clock is used. Compaction never removes the newest record.
     """
     where = TopicPartition(topic, 0)

@@ -26,7 +26,7 @@ _UNSETTLED = 0.5
 _AGAIN = 5.0
 """Seconds until it is checked again if Kafka did not respond, or a partition was unassigned."""
 _MOST = 5
-"""The most rebalances: a partition may be unassigned because another member cannot read it."""
+"""Limit of requested rebalances, as a partition may stay unassigned for another reason."""
 
 
 class Returning:

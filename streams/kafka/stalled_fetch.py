@@ -28,7 +28,7 @@ class Fetching(Protocol):
     """A consumer."""
 
     def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> Any:
-        """Return where a partition begins and ends, as Kafka says now."""
+        """Return the current first and end offset of a partition, from Kafka."""
 
 
 class StalledFetch:

@@ -100,7 +100,7 @@ class Transactor:
                 self._begin_anew()  # which aborts what was open: nothing of it took effect
                 if time.monotonic() > until:
                     raise AbortedError(
-                        f"Kafka accepted nothing of a transaction: {error}.",
+                        f"Kafka accepted no record of a transaction: {error}.",
                         "It is safe to retry.",
                     ) from error
 
@@ -122,7 +122,7 @@ class Transactor:
             self._abort()
             cause = error.args[0]
             raise AbortedError(
-                f"Kafka accepted nothing of a transaction: {cause.str()}.",
+                f"Kafka accepted no record of a transaction: {cause.str()}.",
                 worded(error).remedy
                 if is_forbidden(cause)
                 else "It is safe to retry. If the topic is unknown: run 'hopline apply TOPOLOGY'.",

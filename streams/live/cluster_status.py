@@ -1,4 +1,4 @@
-"""What a cluster says of its system: the catalog, what workers are behind, what holds them up."""
+"""Read a system's status from Kafka: the catalog, the workers' lag, blocking records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CatalogStatus:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many records a worker has not passed yet."""
+    """The number of records that a worker has not processed yet."""
 
     instance: str
     role: str
@@ -31,9 +31,10 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """What a cluster answers; ``catalog`` is None where it does not, or a transaction hangs there.
+    """The status read from a cluster.
 
-    ``topology`` is the catalog's, ``failure`` why it does not answer.
+    ``catalog`` is None if Kafka does not respond, or a transaction hangs on the catalog's topic.
+    ``topology`` is the catalog's; ``failure`` is the reason why Kafka does not respond.
     """
 
     catalog: CatalogStatus | None = None
@@ -45,7 +46,7 @@ class ClusterStatus:
 
 
 def ask_cluster(cluster: Cluster, timeout: float) -> ClusterStatus:
-    """Ask a cluster; ``timeout``: seconds for its first answer."""
+    """Read the status of a cluster; ``timeout``: seconds for its first response."""
     try:
         cluster.admin().list_topics(timeout=timeout)
     except KafkaException as error:

@@ -10,7 +10,7 @@ class Health(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """Everything lives, and not every worker is ready."""
+    """All processes are alive, but not every worker is ready."""
     BROKEN = "broken"
     """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
     is held back."""

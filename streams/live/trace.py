@@ -2,8 +2,8 @@
 
 A probe is an acknowledgement of a nonexistent dialog. Forwarders route it by the same rules and the
 same plan as a message; it ends in ``ack`` of the delivering instance, where the endpoint worker
-finds no dialog (and answers a returning one that it is closed, which reaches nobody). Its
-``sb-hop`` has the path and times.
+finds no dialog (its answer to a returning probe, that the dialog is closed, reaches no endpoint).
+Its ``sb-hop`` has the path and times.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Tracer:
         self._consumer.close()
 
     def walk(self, conversation: uuid.UUID, broker: str | None = None) -> Probe:
-        """Send a probe there, and one back from where it arrived."""
+        """Send a probe to the service, and one back from the instance where it arrived."""
         here, now = self._sender, time.time()
         paths = find_paths(
             self._topology, here, self._to, now, broker=broker, conversation=conversation
@@ -185,6 +185,6 @@ def _taken(paths: Paths, leg: Leg) -> Outcome | None:
 
 
 def walk_all(tracer: Tracer, count: int, broker: str | None = None) -> Iterator[Probe]:
-    """Yield so many probes, each with its own id: balanced routes spread them."""
+    """Yield ``count`` probes, each with its own id: balanced routes spread them."""
     for _ in range(count):
         yield tracer.walk(uuid.uuid4(), broker)

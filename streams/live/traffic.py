@@ -17,7 +17,7 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""A statement sent so many seconds after it was due, or more, counts as late."""
+"""Seconds after its due time from which a statement counts as late."""
 
 
 @dataclass(frozen=True, slots=True)

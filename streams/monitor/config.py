@@ -50,9 +50,9 @@ class MonitorConfig:
     job: str | None = None
     """Of dialogs with ids from a replay, only this job's; none of them for None."""
     keep: float | None = None
-    """Rows about times so many days ago are deleted; none for None."""
+    """Days after which rows are deleted; none for None."""
     until_idle: float | None = None
-    """Stop after so many seconds without a record; never for None."""
+    """Seconds without a record after which to stop; never for None."""
     ready_file: Path | None = None
     """Created when all queries run."""
     http: str | None = None

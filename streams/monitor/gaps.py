@@ -1,4 +1,4 @@
-"""The other half of the exactly-once check: numbers missing in a queue's dialogs."""
+"""The second half of the exactly-once check: missing numbers in a queue's dialogs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ GAPS = (
 
 
 def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFrame:
-    """Return the stretches of dialogs in which numbers are missing (GAPS), as soon as they are.
+    """Return stretches of dialogs with missing sequence numbers (GAPS), as soon as known.
 
-    Each direction of a dialog is looked at in windows of twice ``within`` ms that overlap by half,
-    so that neighbours delivered no further apart share one. A queue gets a dialog's messages in
-    order: what lies between the least and the greatest number of a window must be there. Numbers
-    are counted, added up and taken by exclusive or, which takes little room; where more came twice
-    than are missing, that hides them, and is an alarm of its own. A stretch of which that is so
-    has none ``missing``: it takes back what was told of it before, so that it does not matter
-    between which messages one looked. An Error skips numbers on purpose (U-47), and what a broker
-    makes itself has none.
+    Each direction of a dialog is divided into windows of twice ``within`` ms that overlap by half,
+    so that neighbours delivered at most ``within`` ms apart share one. A queue gets a dialog's
+    messages in order, so all numbers between the least and the greatest of a window must be there.
+    The state of a window is small: the count, sum and exclusive or of its numbers. If more numbers
+    arrived twice than are missing, the gap is not visible; repeats raise an alarm of their own.
+    Such a stretch has none ``missing``, which also withdraws an earlier report, so the result does
+    not depend on batch boundaries. An Error skips numbers on purpose (U-47), and messages that a
+    broker creates have none.
     """
     sequenced = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
     numbered = sequenced & names_a_dialog()

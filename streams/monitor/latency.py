@@ -9,7 +9,7 @@ from streams.monitor.read import event_time, flagged
 from streams.protocol.frames import Flag
 
 HISTOGRAM_BINS = 2048
-"""A window's histogram is exact up to so many different values; beyond, neighbours are merged."""
+"""Maximum bins of a window's histogram; with more different values, neighbours are merged."""
 
 LEGS = (
     "at", "reason", "topic", "from_service", "to_service", "target", "path", "hops", "leg",

@@ -26,7 +26,7 @@ class Schemas:
         self._announced = [(split_key(k)[3].split(".")[0], b) for k, b in objects if is_schema(k)]
 
     def writers(self, name: str) -> Writers:
-        """Return the schemas of a record, our own first; what is no schema is left out."""
+        """Return the schemas of a record, our own first; invalid schemas are left out."""
         codec, found = Codec(name), {prefix_of(load(name)): load(name)}
         for named, body in self._announced:
             if named == name:
@@ -39,7 +39,7 @@ class Schemas:
 
 
 OWN = Schemas()
-"""Those that this version writes."""
+"""The schemas that this version writes."""
 
 
 def learn(cluster: Cluster) -> Schemas:

@@ -24,10 +24,10 @@ from streams.monitor.read import (
 from streams.protocol.frames import Flag
 
 MOST_COMPARED = 1_000
-"""So many copies of a message are compared: the delivered ones first, then the earliest.
+"""Maximum copies of a message that are compared: the delivered ones first, then the earliest.
 
-More are only counted, with an unknown cause: a writer of hostile frames would otherwise decide how
-large the state of a message is, and every batch writes that state again."""
+Further copies are only counted, with an unknown cause. Otherwise a hostile writer of frames could
+enlarge the state of a message without limit, and every batch writes that state again."""
 
 _STEPS = ("sequence", "place", "fragment", "sent_at", "left_at", "first_hop")
 COPY = ("removed", "arrived_at", *_STEPS, "topic")
@@ -42,8 +42,8 @@ _OF_MESSAGE = (
 )  # fmt: skip
 _SEEN = ("conversation", "message_id", *_OF_MESSAGE, "copy", "trouble")
 SIGHTING = ("at", *_SEEN)
-"""``sent``: into which topic it was transmitted first; ``copy``: one that came to an endpoint;
-``trouble``: (instant, number, instance) of an event that says why one did not."""
+"""``sent``: topic of the first transmission; ``copy``: a copy that an endpoint received;
+``trouble``: (instant, number, instance) of an event that explains why a copy was not received."""
 
 LIVES = (
     "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",

@@ -28,7 +28,7 @@ ENVELOPE = (
     "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at", "attempt",
     "sent_at", "first_hop", "path",
 )  # fmt: skip
-"""Columns of a message on its way or in a queue. Ids are bytes, times epoch milliseconds, but for
+"""Columns of a message in transit or in a queue. Ids are bytes, times epoch milliseconds, except
 ``sent_at`` (eight bytes, big-endian); ``stored_at`` is Kafka's timestamp: on a queue topic the
 instant at which the message was enqueued, not its delivery."""
 

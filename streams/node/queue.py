@@ -1,8 +1,8 @@
 """A service queue for applications: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`ReadyQueue` has the messages of a queue that are not finally received. Each transaction of
-an application is a *holder*: what it has received or locked is its own until it commits or rolls
-back.
+A :class:`ReadyQueue` has the messages of a queue whose reception is not committed. Each transaction
+of an application is a *holder*: its received messages and locks are exclusive until it commits or
+rolls back.
 
 The topic has the order of arrival; this is the order of reception, which differs: by priority of
 groups and conversations, a DialogTimer and an Error before the rest of their conversation. So
@@ -46,9 +46,9 @@ class ReadyRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What was finally received: everything below ``next``, and ``beyond`` it these runs.
+    """Committed progress: all messages below ``next`` and the runs ``beyond`` it were received.
 
-    ``rollbacks`` counts those since the last commit, so that a restart forgets no poison message.
+    ``rollbacks`` counts those since the last commit, so that poison messages survive a restart.
     """
 
     next: int = 0

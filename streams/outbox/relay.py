@@ -1,6 +1,6 @@
 """The relay of an outbox: from an application's database to ``cmd``, once each and in order.
 
-A turn of its loop, and what a crash after each step leaves behind:
+The steps of its loop, and the result of a crash after each one:
 
     1. note in the database which rows are the batch      the same batch again, unsent
     2. produce it, with its id as metadata of an offset   Kafka aborts; as after 1

@@ -57,7 +57,7 @@ class Parties(NamedTuple):
 
 
 class Header(NamedTuple):
-    """One message: the same in every copy."""
+    """A message: the fields that are the same in every copy."""
 
     message_id: uuid.UUID
     type: str
@@ -128,7 +128,7 @@ class Message(NamedTuple):
 
 
 def following(at: Fragment, fragments: int) -> Fragment:
-    """Return the fragment after one of a message with so many."""
+    """Return the next fragment of a message with ``fragments``, or the next message."""
     sequence, fragment = at
     return (sequence + 1, 0) if fragment + 1 >= fragments else (sequence, fragment + 1)
 

@@ -221,7 +221,7 @@ class Machine:
         """Re-evaluate after a catalog change: the queue may be on, a route may exist.
 
         Messages that wait for a route are retried in ``probe_after`` milliseconds. A sender whose
-        messages did not fit while the queue was off is told that there is room: its next retry
+        messages did not fit while the queue was off is notified that there is room: its next retry
         could be a minute away.
         """
         dialog = self.dialog

@@ -145,7 +145,7 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
 
 
 def _wanted(default: object) -> tuple[Any, str]:
-    """Return what TOML may have for a setting with such a default, as types and in words."""
+    """Return the TOML types allowed for a setting with this default, and their description."""
     if isinstance(default, bool):
         return bool, "true or false"
     if isinstance(default, float):

@@ -48,7 +48,7 @@ class Replication:
             )
 
     def wanted(self, brokers: int) -> Replicas | None:
-        """Return what topics need on so many brokers; ``None`` for as-is."""
+        """Return the replication of topics on this many brokers; ``None`` for as-is."""
         if self.text == _AS_IT_IS:
             return None
         if self.text == _BY_SIZE:

@@ -21,9 +21,9 @@ EACH = 30
 OWN = 5
 """Maximum parked messages of a dialog's own: a timer, and one Error of each kind."""
 COPIES = 4
-"""So many copies of one fragment may be in ``out`` and not passed on yet.
+"""Maximum copies of one fragment in ``out`` after the committed offset.
 
-One retry waits there at most; the others went before a position that was not committed yet.
+At most one retry waits there; the others were forwarded, but their offset is not committed yet.
 """
 
 

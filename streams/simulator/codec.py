@@ -111,9 +111,9 @@ ACK, STATUS = Shape(Ack), Shape(Status)
 REQUEST = Shape(Request)
 COMMAND = Shape(Command, leave_out={"stored_at"})
 NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight")
-"""Fields of a dialog that its state record does not have: the key has one, chunks are records of
-their own, which copy was the last is not known after a restart, and what is in flight is counted
-anew."""
+"""Fields of a dialog that its state record does not have: the key has the conversation, chunks are
+separate records, the last copy is unknown after a restart, and messages in flight are counted
+again."""
 DIALOG = Shape(Dialog, leave_out=NOT_STORED)
 
 encode_parties = lru_cache(maxsize=4096)(PARTIES.dumps)

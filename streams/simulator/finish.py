@@ -1,10 +1,10 @@
 """Invariant 5: when faults stop and a route exists, every dialog finishes within a bound.
 
-*Finishes* means: the transmission queue is empty. The bound follows from the ceiling of the
-retries: the next one comes within it, and every retry tries the next address, in both directions
-(``streams/node/forwarder/turn.py``). Messages acknowledged meanwhile were ahead in line, and extend
-the bound by the time of their path. It is checked once, at the end of a run, and only for messages
-that had so much calm time.
+*Finishes* means: the transmission queue is empty. The bound follows from the maximum retry
+interval, and every retry tries the next address, in both directions
+(``streams/node/forwarder/turn.py``). Messages acknowledged meanwhile were ahead in the queue, and
+extend the bound by the time of their path. It is checked once, at the end of a run, and only for
+messages that had that much time without faults.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return how many attempts try every pair of addresses, with at most so many at either end."""
+    """Return the attempts needed to try every pair of addresses; at most these numbers of them."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 

@@ -89,7 +89,7 @@ class Instance:
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:
-        """Set the clock's error; whoever waits for a time checks again."""
+        """Set the clock's error; tasks that wait for a time check it again."""
         self.skew = skew
         for store in (self.own, *self.pairs.values()):
             store.wake()

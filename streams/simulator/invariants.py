@@ -1,14 +1,14 @@
-"""What must be true of every run, checked after every event on what the event has touched.
+"""Invariants of every run, checked after every event on the objects that it has changed.
 
 1. exactly once and in order per dialog and direction
 2. nothing acknowledged is lost; nothing unacknowledged leaves the transmission queue early
 3. once locked, a dialog's broker id never changes
 4. hops never exceed the limit; nothing is forwarded after its time to live
 5. when faults stop and a route exists, every dialog finishes (:mod:`streams.simulator.finish`)
-6. a forwarder holds no dialog state: a new one decides as the old one does
+6. a forwarder has no dialog state: a new one makes the same decisions
 7. state per dialog stays bounded however long the backlog (:mod:`streams.simulator.bounds`)
 
-Nothing here raises because of what a run does: what is broken is a :class:`Violation`.
+A broken invariant is returned as a :class:`Violation`, not raised.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Violation:
 
 @dataclass(slots=True)
 class _Received:
-    """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``.
+    """Messages that one endpoint has stored: all below ``next``; its queue ends with ``shown``.
 
     ``peer`` is the sender's broker id.
     """

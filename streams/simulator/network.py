@@ -15,7 +15,7 @@ from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
 LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
-"""Average extra delays of a reordered or second copy; one is picked for each."""
+"""Average extra delays of reordered and repeated copies; one is drawn for each copy."""
 
 
 @dataclass(slots=True)

@@ -125,7 +125,7 @@ def _application(node: Node, names: Names) -> Application:
     given = node.fields("an application", ("service", "does", "type", "body", "limit", "routes"))
     if "service" not in given or "does" not in given:
         raise node.error(
-            "an application needs a service and what it does",
+            "an application needs the fields service and does",
             "Write it like {service: ServerB/DatabaseB/TargetService, does: [reply, end]}.",
         )
     instance, database, service = names.service(given["service"])

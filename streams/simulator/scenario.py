@@ -62,7 +62,7 @@ class Side(Enum):
 class Begin:
     """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds.
 
-    With a ``count`` there are so many dialogs of this name, and its statements are issued on all of
+    With a ``count`` there are that many dialogs of this name; its statements are issued on all of
     them. ``related`` is the name of a dialog whose group this one joins.
     """
 

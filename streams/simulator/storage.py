@@ -127,7 +127,7 @@ class State:
 
 @dataclass(slots=True)
 class Batch:
-    """What one turn has read: accepted messages, and the applied statements and messages.
+    """The input of one turn: accepted messages, and the applied statements and messages.
 
     ``accepted`` has (endpoint, number, command).
     """

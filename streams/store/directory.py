@@ -40,11 +40,11 @@ class SqlDirectory:
         return shown(self._engine.url)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return what it says of a service; raises SurroundingsError where it is away."""
+        """Return the entry of a service; raises SurroundingsError if it is unavailable."""
         return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
 
     def all(self) -> tuple[Offer, ...]:
-        """Return everything that it says; raises SurroundingsError where it is away."""
+        """Return all entries; raises SurroundingsError if it is unavailable."""
         return self._read(DIRECTORY.select().order_by(DIRECTORY.c.service_name))
 
     def _read(self, wanted: sa.Select[Any]) -> tuple[Offer, ...]:

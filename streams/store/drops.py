@@ -19,7 +19,7 @@ KINDS_OF_LOSS = {
     EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
     EventKind.CORRUPTED_MESSAGE: "corrupted",
 }
-"""What an event with a number says about a copy; duplicates (11218) are none of these."""
+"""Outcome of a copy by kind of event; duplicates (11218) are not among them."""
 
 _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 

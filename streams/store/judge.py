@@ -1,4 +1,4 @@
-"""Decide what is wrong, how severe it is, where, and what to do.
+"""Derive alarms: the problem, its severity and place, and the remedy.
 
 The input are values; :mod:`streams.store.situation` reads them.
 """

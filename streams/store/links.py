@@ -80,7 +80,7 @@ def find_links(
 
 
 class _Legs(NamedTuple):
-    """What has used a link within so many seconds; it may be counted beyond what was timed."""
+    """Messages over a link in some seconds; ``counted`` may exceed the number of timed ones."""
 
     passed: Histogram
     counted: int

@@ -1,4 +1,4 @@
-"""Delete rows about times long past."""
+"""Delete old rows."""
 
 from __future__ import annotations
 

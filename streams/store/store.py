@@ -69,7 +69,7 @@ class Store:
         self.close()
 
     def claim(self, settings: Mapping[str, str]) -> None:
-        """Store what the figures depend on; a store with different settings is a UsageError."""
+        """Store the parameters of the figures; a store with different settings is a UsageError."""
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}

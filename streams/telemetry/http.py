@@ -49,7 +49,7 @@ def _server(where: tuple[str, int], answers: Answers) -> ThreadingHTTPServer:
     except OSError as error:
         host, port = where
         raise SurroundingsError(
-            f"Nothing can be served at {host}:{port}: {error.strerror or error}.",
+            f"Cannot listen on {host}:{port}: {error.strerror or error}.",
             "Choose another address with --http.",
         ) from error
 

@@ -6,8 +6,8 @@ cluster wrote a frame, and can check the sender in the frame.
 The allowed senders follow from the routes of the topology: a database of another cluster is allowed
 where its routes, and those of gateways on its path, lead to the topic. Broker ids of routes and
 route precedence are ignored: more senders are allowed than actually arrive, so every path of the
-topology works. A path that leaves the cluster and returns does not count: nobody outside may name a
-local sender, unless the topology allows it.
+topology works. A path that leaves the cluster and returns does not count: other clusters may not
+name a local sender, unless the topology allows it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streams.topology.objects import Database, Route
 Entrance = tuple[str, str]
 """A gateway, and the other cluster that writes to it."""
 _ANY_OTHER = ""
-"""Stands for every service that no route names."""
+"""Represents every service that no route names."""
 _UNSTATED = Claims()
 
 

@@ -1,6 +1,6 @@
 """Security of dialogs and transport: certificates, permissions, an endpoint's encryption.
 
-It does not affect where a message goes, only whether the path works at all (reference 4.14, 8.2).
+It does not affect the path of a message, only whether the path works (reference 4.14, 8.2).
 Workers do not need it, so it is not in the catalog.
 """
 

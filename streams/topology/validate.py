@@ -170,7 +170,7 @@ RULES = (
                                                      "database."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
-"""V10 and V14 have no SQL Server error number that a source states (U-06)."""
+"""No source states SQL Server's error numbers for V10 and V14 (U-06)."""
 
 
 def breaches(proposal: Proposal) -> tuple[Breach, ...]:

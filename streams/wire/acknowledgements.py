@@ -34,7 +34,7 @@ def encode_ack(ack: Ack) -> bytes:
 
 
 def encode_status(status: Status) -> bytes:
-    """Encode what the local forwarder writes to ``ack``."""
+    """Encode a status that the local forwarder writes to ``ack``."""
     names = ("database", "from_initiator", "number", "attempt", "at", "service", "broker")
     return STATUS.encode({name: getattr(status, name) for name in names})
 

@@ -23,7 +23,7 @@ CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024
-"""How many values, and of how many bytes at most, are remembered of what comes again and again."""
+"""Maximum number of cached values that recur, and bytes of each."""
 _NEWER_STATEMENT = "UNKNOWN"
 
 # Fields of a statement that are cached together: between them are those that change each time.

@@ -55,7 +55,7 @@ _CODECS: dict[str, Codec] = {
         reading.READING,
     )
 }
-"""Not that of the catalog itself: nobody could learn it there."""
+"""Schemas in the catalog; not its own, which could not be read from it."""
 
 
 def schema_key(schema: Any) -> str:
@@ -118,14 +118,14 @@ def learn_schemas(texts: Iterable[str]) -> None:
 # --- across clusters -----------------------------------------------------------------------------
 
 ANNOUNCED = "sb-schemas"
-"""The header of a heartbeat: fingerprints of eight bytes each, one behind the other.
+"""The header of a heartbeat: concatenated fingerprints of eight bytes.
 
-Not a field, because whoever cannot read our newest ``Presence`` must be able to read this.
+Not a field, because readers that do not know our newest ``Presence`` need it.
 """
 ADMITS = "sb-ingress"
 """The header of a gateway's heartbeat: which other clusters have a topic of their own there.
 
-A JSON list of their names. A gateway of an older version says nothing, and reads ``txq`` only.
+A JSON list of their names. A gateway of an older version does not send it, and reads ``txq`` only.
 """
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
@@ -135,7 +135,7 @@ _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 def announcement(objects: Mapping[str, str]) -> bytes:
     """Return the heartbeat header for a catalog: its envelope schemas.
 
-    Invalid schemas are skipped: nobody could write under them.
+    Invalid schemas are skipped, because no writer can use them.
     """
     schemas = (_envelope_of(key, body) for key, body in objects.items() if is_schema(key))
     return b"".join(sorted(filter(None, schemas)))

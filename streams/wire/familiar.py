@@ -17,11 +17,11 @@ from streams.wire.single_object import PREFIX_LENGTH, Codec
 PATTERNS = 2_000
 """Maximum number of cached patterns."""
 _TEXT = b"\x48"
-"""What a text of 36 bytes begins with."""
+"""Avro length prefix of a text of 36 bytes."""
 _IDS = 2 * (1 + 36)
 """The bytes of two GUIDs as text."""
 _LONGEST = 9
-"""The bytes of a number that Avro's decoder and this one read alike: 63 bits."""
+"""Maximum bytes of a number that this decoder reads as Avro's does: 63 bits."""
 
 
 class Familiar:

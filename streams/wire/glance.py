@@ -13,7 +13,7 @@ from functools import lru_cache
 _REMEMBERED = 4096
 _new = object.__new__
 _set_int, _set_is_safe = (vars(uuid.UUID)[n].__set__ for n in ("int", "is_safe"))
-"""A UUID lets nobody set them; its own constructor goes by another way, too."""
+"""Setters of the slots: ``UUID`` forbids attribute assignment; its constructor bypasses it, too."""
 _UNKNOWN = uuid.SafeUUID.unknown
 
 

@@ -16,9 +16,9 @@ PRESENCE = Codec("Presence", longest=LONGEST)
 _AT_BYTES = 6
 """The length of an instant in epoch milliseconds, until the year 2039."""
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
-"""Which bits say that a number goes on: in the count's last byte, and in an instant's."""
+"""Continuation bits of variable-length numbers: of the count's last byte, of an instant's bytes."""
 _REMEMBERED, _SHORT = 1 << 14, 2_000
-"""Keys of which the last heartbeat is remembered at most, and bytes of one with its key."""
+"""Maximum keys whose last heartbeat is cached, and bytes of a cached one with its key."""
 _LENGTHS = (1, 2, 3, 4)
 """Possible lengths of a count in bytes: enough for more than a hundred million."""
 

@@ -25,5 +25,5 @@ def murmur2(key: bytes) -> int:
 
 @lru_cache(maxsize=65536)
 def partition_of(conversation: uuid.UUID, count: int) -> int:
-    """Return the partition of a conversation in a topic with so many."""
+    """Return the partition of a conversation in a topic with ``count`` partitions."""
     return (murmur2(str(conversation).encode("ascii")) & 0x7FFFFFFF) % count

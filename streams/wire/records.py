@@ -41,7 +41,7 @@ ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY, CAUSE = "sb-priority", "sb-cause"
 MOVED = "sb-moved"
-"""The last header of a body that was copied to the end of its topic: it says nothing new."""
+"""Last header of a record whose body was copied to the end of its topic, without change."""
 INSIDE, OUTSIDE = b"inside", b"outside"
 _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY, CAUSE})
 

@@ -33,7 +33,7 @@ _SHORT = 1_024
 
 
 def shifted(headers: Headers, by: int) -> Headers:
-    """Return an envelope's headers with every expiry shifted by so many milliseconds."""
+    """Return an envelope's headers with every expiry shifted by ``by`` milliseconds."""
     return [(name, _shifted(name, raw, by)) for name, raw in headers] if by else headers
 
 

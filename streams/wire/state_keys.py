@@ -43,7 +43,7 @@ def chunk_key(dialog: bytes, number: int) -> bytes:
 
 
 class StateKey(NamedTuple):
-    """What a state record is about; ``chunk`` is ``None`` for the dialog itself."""
+    """Subject of a state record; ``chunk`` is ``None`` for the dialog itself."""
 
     database: str
     conversation: uuid.UUID

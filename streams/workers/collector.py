@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _YOUNG = 200_000
-"""So many more values than before let the collector look: those of one large batch do not."""
+"""Threshold of new values for a collection; the values of one large batch stay below it."""
 
 
 _found: list[tuple[int, int, int]] = []
-"""What each that has it open has found; the first one, how it was."""
+"""Thresholds that each open context found on entry; the first are the original ones."""
 _changing = threading.Lock()
 
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Collect rarely, and never what exists already, while this context is open.
+    """Collect rarely, and never values that exist already, while this context is open.
 
     Contexts may overlap, and close in any order: the last one restores the collector.
     """

@@ -19,7 +19,7 @@ class Health:
         self._asking = threading.Lock()
 
     def failures(self) -> Iterator[str]:
-        """Yield what is broken: a worker, the catalog, Kafka."""
+        """Yield the failures: a worker, the catalog, Kafka."""
         yield from self._process.failures()
         if not self._answers():
             where = self._process.cluster.bootstrap

@@ -89,7 +89,7 @@ def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, system: Runnin
     ]
     for label, step in zip(labels, system.plain.steps, strict=True):
         assert step.sight.verb in label
-    assert seen.text("#tile-sent") == "Messages 3 2 there, 1 back"
+    assert seen.text("#tile-sent") == "Messages 3 2 to the target, 1 back"
     assert seen.text("#tile-delivered").startswith("In a queue 3 the slowest after")
     assert seen.text("#tile-locked").startswith("Locked to DatabaseB after")
     assert seen.text(".head h1") == (
@@ -199,7 +199,7 @@ def test_invalid_and_unknown_ids_are_reported(seen: Seen, system: RunningSystem)
 def test_lists_lead_to_dialogs(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog?{AT}")
     expect(seen.page.locator("[data-place=list-slow]")).to_contain_text("1.5 s")
-    expect(seen.page.locator("[data-place=list-leaked]")).to_contain_text("was ended")
+    expect(seen.page.locator("[data-place=list-leaked]")).to_contain_text("No dialog is left open")
     seen.page.locator("#slow-0").click()
     expect(seen.page).to_have_url(re.compile(f"/dialog/{system.plain.conversation}"))
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)

@@ -33,8 +33,8 @@ def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -
     seen.page.goto(f"{dashboard}/?{AT}")
     expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
     assert seen.text("#tile-p95") == "Latency p95 40 ms median 12 ms"
-    assert seen.text("#tile-missing") == "Missing 0 everything arrives"
-    assert seen.text("#tile-p99") == "Latency p99 80 ms 80 ms at most"
+    assert seen.text("#tile-missing") == "Missing 0 no missing messages"
+    assert seen.text("#tile-p99") == "Latency p99 80 ms max 80 ms"
     assert seen.text("#tile-waiting") == "Waiting to be sent 1,234 oldest since 13:30:05"
     assert "21" in seen.text("#tile-copies")
     text = seen.text("[data-place=ways]")

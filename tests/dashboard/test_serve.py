@@ -38,7 +38,7 @@ def test_a_port_in_use_is_reported(small: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         error = refused("--store", small, "--port", str(port))
-    assert f"Nothing can be served at 127.0.0.1:{port}: Address already in use." in error
+    assert f"Cannot listen on 127.0.0.1:{port}: Address already in use." in error
     assert "--port" in error
 
 

@@ -33,7 +33,7 @@ Each finding has two minimal topologies, which are tests. The first one has the 
 with the code in a comment; the second one does not have it. "Reference" is the
 [semantics of Service Broker](conformance.md#the-reference).
 
-To accept a finding, add it to `suppressions.yaml` beside the topology, or to the file of
+To accept a finding, add it to `suppressions.yaml` next to the topology, or to the file of
 `--suppress`. An entry: `{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.
 Without `subject` it covers all subjects; without `until` it does not expire.
 """

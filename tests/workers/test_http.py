@@ -225,7 +225,7 @@ def test_an_address_that_is_taken_is_told() -> None:
     process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
     with (
         serving(process, "0", 0.2) as port,
-        pytest.raises(SurroundingsError, match=f"Nothing can be served at 127.0.0.1:{port}: "),
+        pytest.raises(SurroundingsError, match=f"Cannot listen on 127.0.0.1:{port}: "),
         serving(process, str(port), 0.2),
     ):
         pass

@@ -1,8 +1,8 @@
-"""What is already wrong? Every check of a whole topology, TA-01 to TA-47.
+"""Check a whole topology for errors, TA-01 to TA-47.
 
-A check is a row of :data:`CHECKS`: its code, what it is about, and the function that finds it. What
-each one means to a reader is in ``docs/findings.md``, generated from the same rows and from the
-topologies in ``tests/findings``: for each code one that triggers it and one that does not.
+A check is a row of :data:`CHECKS`: its code, its subject and the function that finds it.
+``docs/findings.md`` describes each one. It is generated from the same rows and from the topologies
+in ``tests/findings``: for each code one that triggers it and one that does not.
 """
 
 from streams.analysis.check.registry import Check

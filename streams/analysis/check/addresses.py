@@ -47,7 +47,7 @@ def _is_listener(instance: Instance, address: Address) -> bool:
 
 
 _UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
-"""What becomes of a message for which a TRANSPORT route has no address: here, and on the way."""
+"""Errors of a message whose TRANSPORT route has no address: at the sender, at a forwarder."""
 
 
 def no_address(estate: Estate) -> Iterator[Finding]:
@@ -188,7 +188,7 @@ CHECKS = (
         "reference 2.4",
         "A route without MIRROR_ADDRESS does not follow a failover: messages are still sent to "
         "the partner that the route names, which refuses them. For an availability group, use its "
-        "listener and no mirror address.",
+        "listener without MIRROR_ADDRESS.",
         "Name both partners and the broker id, or name the listener.",
         to_one_partner,
     ),

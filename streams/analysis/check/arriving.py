@@ -28,7 +28,7 @@ def _decisions(plan: Plan) -> Iterator[Decision]:
 
 
 def captured(estate: Estate) -> Iterator[Finding]:
-    """Find services that msdb's routes send away although they are here (EX-18, EX-19)."""
+    """Find local services for which msdb's routes send messages elsewhere (EX-18, EX-19)."""
     for instance in estate.topology.instances.values():
         at = Home(instance, instance.msdb)
         for service, homes in targets(estate)[instance.name].items():
@@ -139,7 +139,7 @@ def _sent_without_broker(estate: Estate, to: Home, service: str) -> bool:
 
 
 def _led_without_broker(estate: Estate) -> set[tuple[str | None, str | None]]:
-    """Return (instance, service) of the routes without broker id; ``None`` stands for any."""
+    """Return (instance, service) of the routes without broker id; ``None`` means any."""
     found: set[tuple[str | None, str | None]] = set()
     for at in every_database(estate):
         for route in live_routes(estate, at.database):

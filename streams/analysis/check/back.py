@@ -93,7 +93,7 @@ def _why(back: Back) -> str:
 
 
 def why_not(failure: Failure) -> str:
-    """Say in a few words why an acknowledgement does not arrive."""
+    """Return in a few words why an acknowledgement does not arrive."""
     end, last = failure.ending, failure.hops[-1][1]
     if end.delivered:
         return f"they are delivered to {end.at}"
@@ -210,7 +210,7 @@ CHECKS = (
     ),
     Check(
         "TA-38",
-        "A stale return route beside a working one",
+        "A stale return route next to a working one",
         (_W,),
         "reference 9.4, EX-62",
         "Several routes match the initiator's service and broker id, and some lead nowhere, often "

@@ -1,4 +1,4 @@
-"""What the author of a topology relies on, and what is: TA-45."""
+"""Compare a topology with the expectations that its author has stated (TA-45)."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
 
 
 def _use(at: Home, one: Certificate) -> str:
-    """Say what rests on a certificate, if that is known: a binding of its user, the endpoint."""
+    """Describe what uses a certificate, if known: a binding of its user, the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
             return f"binding {binding.name} uses it for dialogs with {binding.service}"

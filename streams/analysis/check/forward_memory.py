@@ -1,4 +1,4 @@
-"""Memory of forwarders for what is on its way through them (TA-35)."""
+"""Find forwarders without enough memory for messages in transit (TA-35)."""
 
 from __future__ import annotations
 

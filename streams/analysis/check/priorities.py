@@ -18,7 +18,7 @@ from streams.topology import Finding, Priority, Severity
 
 @dataclass(slots=True)
 class _Use:
-    """A priority with what the flows that it raises or lowers run into."""
+    """A priority, with the problems of the flows that it raises or lowers."""
 
     at: Home
     priority: Priority
@@ -28,7 +28,7 @@ class _Use:
 
 
 def priorities(estate: Estate) -> Iterator[Finding]:
-    """Find priorities that are not heeded on the way or not shared by the other side (4.12)."""
+    """Find priorities that forwarders ignore or that the other side does not share (4.12)."""
     uses: dict[tuple[str, str], _Use] = {}
     for passage in passages(estate):
         for end in passage.ends(estate):

@@ -33,7 +33,7 @@ def place_of(instance: Instance, database: Database) -> str:
 
 
 def written(*sources: Source) -> Source:
-    """Return the first place that is in a file: what nobody wrote has none of its own."""
+    """Return the first place that is in a file; default objects have none of their own."""
     return next((source for source in sources if source.file), NOWHERE)
 
 
@@ -69,7 +69,7 @@ def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
 
 
 def id_unstated(instance: Instance, database: Database) -> bool:
-    """Tell whether nobody can know a database's broker id: a script does not say it."""
+    """Tell whether a database's broker id is unknown, because scripts do not contain it."""
     from_script = database.source.file.lower().endswith(".sql")
     return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
@@ -117,7 +117,7 @@ def _hosts(estate: Estate) -> frozenset[str]:
 
 
 def lives(estate: Estate, service: str) -> str:
-    """Say where a service is."""
+    """Describe where a service is."""
     homes = known(estate).services.get(service, ())
     if not homes:
         return "no database of this topology has the service"

@@ -26,7 +26,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def _stated(trouble: Trouble) -> Source:
-    """Return where code or an expectation says that there is the flow."""
+    """Return the place of the code or expectation that states the flow."""
     why = (e.source for answer in trouble.answers for e in answer.flow.why)
     return written(*why)
 
@@ -102,7 +102,7 @@ def _dropped(estate: Estate, trouble: Trouble) -> Finding:
 
 
 def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
-    """Tell of an address outside of the topology only where the service is inside of it."""
+    """Report an address outside the topology only if the service is inside it."""
     at, step = trouble.route, trouble.failure.hops[-1][1]
     inside = trouble.service in known(estate).services
     if at is None or not inside or wrong_port(estate, trouble.failure):
@@ -111,7 +111,7 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
         "TA-05", _W,
         f"route {at.route.name} sends {named(trouble)} to {step.address}, where no instance of "
         f"this topology listens",
-        f"Correct the address, or add the instance behind it to the topology; "
+        f"Correct the address, or add the instance at that address to the topology; "
         f"{lives(estate, trouble.service)}.",
         place_of(at.instance, at.database), where(at), evidence(estate, trouble),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a check is."""
+"""Define what a check consists of."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _is_router(database: Database, service: Service) -> bool:
 
 
 def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
-    """Return the services that a router may pass dialogs on to, with the place that says so.
+    """Return the services to which a router may pass dialogs, with the place that names each.
 
     They are nowhere listed: they are what its routes name and its procedures begin dialogs with.
     """

@@ -20,7 +20,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 class Report:
     """Every finding, the worst first; those of one severity by code, then by place.
 
-    ``suppressed``: what a suppression covers; it counts nowhere else.
+    ``suppressed``: the findings that a suppression covers; no other count includes them.
     """
 
     findings: tuple[Finding, ...]
@@ -51,9 +51,9 @@ def check_topology(
     *,
     soon: float = SOON,
 ) -> Report:
-    """Return what is wrong with a topology; ``now`` (epoch seconds) tells what has expired.
+    """Return the findings of a topology; ``now`` (epoch seconds) decides what has expired.
 
-    What expires within ``soon`` (seconds) is told beforehand.
+    Objects that expire within ``soon`` (seconds) are reported in advance.
     """
     estate = Estate(topology, now, soon)
     found = {_key(finding): finding for check in checks for finding in check.find(estate)}

@@ -1,4 +1,4 @@
-"""What the statements themselves say wrong, or leave open: TA-20, found while they are read."""
+"""Faulty or incomplete statements, found while the scripts are parsed (TA-20)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTED = 20
 
 
 def refused(estate: Estate) -> Iterable[Finding]:
-    """Return what reading the topology found, and for each instance what it left open."""
+    """Return the findings of parsing, and the unresolved values of each instance."""
     yield from estate.topology.findings
     unresolved: dict[str, list[Skipped]] = {}
     for one in estate.topology.skipped:

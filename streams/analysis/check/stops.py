@@ -28,7 +28,7 @@ class Stop:
 
     @property
     def service(self) -> str:
-        """Return what the message looks for."""
+        """Return the service of the message."""
         return self.graph.network.service
 
     def path(self) -> tuple[str, ...]:

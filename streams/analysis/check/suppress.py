@@ -1,4 +1,4 @@
-"""Take out of a report what somebody has decided to live with, and say what no longer applies."""
+"""Remove accepted findings from a report, and report suppressions that no longer apply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Suppressed:
     by: Suppression
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding by the contract's keys, and why it is not told."""
+        """Return the finding by the contract's keys, and why it is suppressed."""
         until = None if self.by.until is None else self.by.until.isoformat()
         place = self.by.source
         return {
@@ -42,7 +42,7 @@ def suppress(
     now: float,
     codes: Collection[str],
 ) -> tuple[list[Finding], list[Suppressed]]:
-    """Return what is left with TA-46 for what suppresses nothing, and what was suppressed.
+    """Return the remaining findings, with TA-46 for unused suppressions, and the suppressed ones.
 
     ``codes`` are those that findings can have.
     """

@@ -14,7 +14,7 @@ from streams.topology import Finding, Severity
 Paint = Callable[[Severity, str], str]
 """Return a text in the colour of a severity."""
 _INFOS = 10
-"""So many infos of one code are shown: in a large estate they would bury what is wrong."""
+"""Maximum infos shown per code, so that errors stay visible in a large estate."""
 
 
 def _plain(severity: Severity, text: str) -> str:
@@ -69,7 +69,7 @@ def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
 
 
 def page_text(check: Check, site: str | None = None) -> str:
-    """Return what a check means, for people; with a link to its page in the ``site``."""
+    """Describe a check as text; with a link to its page in the ``site``."""
     severities = " or ".join(severity.value for severity in check.severities)
     lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
     for text in (check.why, check.remedy):

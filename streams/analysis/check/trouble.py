@@ -125,7 +125,7 @@ def _failures(
 
 
 def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
-    """Say what a failure comes from."""
+    """Describe the cause of a failure."""
     trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure, service))
     number, broker = failure.ending.error, failure.ending.broker
     if failure.ending.disposition is Disposition.LOOP:

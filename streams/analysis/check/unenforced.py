@@ -29,7 +29,7 @@ def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
 
 
 def unenforced(estate: Estate) -> Iterator[Finding]:
-    """Find what was written to keep somebody out, or to keep bodies from being read."""
+    """Find permissions, endpoint options and bindings that Kafka does not enforce."""
     for instance in estate.topology.instances.values():
         yield from _endpoint(instance)
         for grants in _by_object(instance.grants):

@@ -1,7 +1,7 @@
-"""Why is this row stuck? The causes of stuck messages and leaked endpoints, asked in order.
+"""Find the causes of stuck messages and leaked endpoints.
 
-:func:`diagnose` walks the tables of :mod:`streams.analysis.diagnose.table` over a snapshot; what
-the rows say is held against what :mod:`streams.routing` would decide.
+:func:`diagnose` checks the causes of :mod:`streams.analysis.diagnose.table` in order against a
+snapshot, and compares its rows with the decisions of :mod:`streams.routing`.
 """
 
 from streams.analysis.diagnose.cause import Cause, Stage

@@ -26,7 +26,7 @@ _LEAVING = frozenset({Verdict.SEND, Verdict.FORWARD, Verdict.PROBE})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database that a message reaches, and whether its acknowledgement comes back."""
+    """A database that a message reaches, and whether its acknowledgement returns."""
 
     instance: Instance
     database: Database
@@ -39,9 +39,9 @@ class Target:
 
 @dataclass
 class Case:
-    """One message that stands for all that share its facts; what is costly is found once.
+    """A message that represents all with the same facts; costly results are cached.
 
-    ``endpoint`` is the side of the dialog that it was sent from. ``old``: too old to be in flight.
+    ``endpoint`` is the sending side of the dialog. ``old``: too old to be in flight.
     """
 
     estate: Estate
@@ -144,7 +144,7 @@ class Case:
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:
-        """Say where and how the path ends."""
+        """Describe where and how the path ends."""
         if self.failure is None:
             return ""
         between = [state.instance for state, _ in self.failure.hops]
@@ -220,5 +220,5 @@ def _covered(kind: PathClass, good: list[PathClass]) -> bool:
 
 
 def placed(text: str, source: Source) -> str:
-    """Return a sentence of evidence with the place where it stands."""
+    """Return a sentence of evidence with its place in the source."""
     return f"{text} ({source})" if source.file else text

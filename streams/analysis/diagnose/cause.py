@@ -1,4 +1,4 @@
-"""What a cause is: a row of a table that is walked in order; the first that applies wins."""
+"""A cause: a row of an ordered table, of which the first that applies wins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 Evidence = tuple[str, ...]
-"""Sentences that show that a cause applies; the first says it, the others prove it."""
+"""Sentences showing that a cause applies: first the statement, then its evidence."""
 C = TypeVar("C")
 
 
@@ -29,10 +29,10 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Generic[C]):
-    """One row. ``numbers``: SQL Server's errors that mean it. ``rule``: the section behind it.
+    """A cause. ``numbers``: SQL Server's errors that indicate it. ``rule``: its section.
 
-    ``find`` returns the evidence, or nothing where the cause does not apply. What is not ``bad``
-    is told and needs no hand.
+    ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
+    ``bad`` is reported but requires no action.
     """
 
     code: str

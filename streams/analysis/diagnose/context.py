@@ -1,4 +1,4 @@
-"""What a snapshot says of a stuck message beside its cause: its own words, copies, peers."""
+"""Facts of a snapshot about a stuck message besides its cause: status, copies, peers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say why rows of a snapshot are stuck, and which dialogs leak."""
+"""Explain why rows of a snapshot are stuck, and which dialogs leak."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NEEDED = frozenset({"transmission_queue", "conversation_endpoints"})
 
 
 def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> Diagnoses:
-    """Say why rows are stuck; ``now`` (epoch seconds) counts where the snapshot has no time.
+    """Explain why rows are stuck; ``now`` (epoch seconds) is used if the snapshot has no time.
 
-    ``around`` describes instances of which there is no snapshot: gateways, or the far side. Raise
-    UsageError where the snapshot has nothing that could be stuck.
+    ``around`` describes instances without a snapshot: gateways, or the far side. Raise UsageError
+    if the snapshot lacks the views with messages and dialogs.
     """
     if all(set(live.missing) >= _NEEDED for live in snapshot.live.values()):
         raise UsageError(

@@ -45,7 +45,7 @@ def diagnose_endpoints(
 
 
 def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -> Iterator[str]:
-    """Yield whether the endpoint's queue holds messages, and what its monitor says of readers."""
+    """Yield whether the endpoint's queue has messages, and the state of its queue monitor."""
     instance = estate.topology.instances[live.name]
     database = instance.database(endpoint.database)
     queue = queue_of(database, endpoint.service or "") if database is not None else None

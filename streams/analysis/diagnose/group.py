@@ -1,4 +1,4 @@
-"""Rows that are told together."""
+"""Rows that are reported together."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from uuid import UUID
 from streams.topology import Source
 
 EXAMPLES = 3
-"""So many dialogs and places of a group are told."""
+"""Maximum dialogs and places shown for a group."""
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Group(Generic[T]):
-    """Rows that share everything that a cause looks at; ``first`` stands for all of them.
+    """Rows that are equal in everything that causes check; ``first`` represents all of them.
 
     ``oldest`` is the age of the oldest in seconds; a few conversations and places are kept.
     """

@@ -1,4 +1,4 @@
-"""Conversation endpoints that nobody will ever end, one table of causes like that of messages."""
+"""Causes of leaked conversation endpoints, as a table like that for stuck messages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.topology.snapshot import ConversationEndpoint, DialogState
 
 LIFETIME_MAX = 2_147_483_647
-"""BEGIN DIALOG's default LIFETIME in seconds: by it an endpoint's age can be told."""
+"""BEGIN DIALOG's default LIFETIME in seconds; an endpoint's age follows from it."""
 HOUR, DAY = 3600.0, 86400.0
 LONG, IDLE = HOUR, 7 * DAY
 """How old an endpoint must be to be suspicious, in seconds; a dialog may be in use for days."""
 MANY = 100
-"""So many of one kind are suspicious at any age."""
+"""Number of endpoints of one kind that is suspicious at any age."""
 _OLDEST = 30 * 365 * DAY
 
 

@@ -1,4 +1,4 @@
-"""Our sentences for what only transmission_status says; the others are in :mod:`streams.errors`."""
+"""Explanations of errors that only transmission_status has; others are in :mod:`streams.errors`."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _walk(case: Case) -> tuple[Cause[Case], Evidence, tuple[Cause[Case], ...]]:
 
 
 def _merged(found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
-    """Put together what says the same of the same services."""
+    """Merge diagnoses with the same cause, services and evidence."""
     groups: dict[Hashable, list[Diagnosis]] = {}
     for one in found:
         groups.setdefault((one.cause.code, one.at, one.of, one.to, one.evidence), []).append(one)

@@ -1,4 +1,4 @@
-"""What a diagnosis is, and all of them together."""
+"""A diagnosis, and the set of all diagnoses."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnoses:
-    """The answer: the heaviest first, and what could not be looked at.
+    """All diagnoses, the most severe first.
 
-    ``messages`` and ``endpoints``: how many rows were looked at.
+    ``messages`` and ``endpoints``: the number of rows that were checked.
     """
 
     snapshot: Snapshot

@@ -16,7 +16,7 @@ def by_status(
 
 
 def status_of(case: Case, numbers: tuple[int, ...]) -> Evidence | None:
-    """Return what the status says, if its number is one of these."""
+    """Return the status as evidence, if its number is one of these."""
     if case.status.number not in numbers:
         return None
     number = case.status.number

@@ -1,8 +1,8 @@
-"""Recognise the error behind a row's ``transmission_status``: by the server's words, or by number.
+"""Recognize the error of a row's ``transmission_status``, by its text or by a number in it.
 
-The column is text in the language of the server. The snapshot may hold the server's own templates
-(sys.messages); else our phrases of the English ones are tried, then any known number in the text,
-then Windows' own error numbers, which stand in it in every language.
+The column is text in the server's language. If the snapshot has the server's own templates
+(sys.messages), these are used. Otherwise phrases of the English templates are tried, then any known
+number in the text, then Windows' error numbers, which the text contains in every language.
 """
 
 from __future__ import annotations
@@ -94,16 +94,16 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (9782, "exception occurred while dispatching a message"),
     (9736, "error occurred in dialog transmission"),
 )
-"""Number, words that its English text has; what can stand inside of another one comes first."""
+"""Numbers with phrases of their English texts; texts that others may contain come first."""
 
 _WINDOWS = {
     11001: 9783, 11002: 9783, 11004: 9783,
     10060: 9754, 10061: 9754, 10064: 9754, 10065: 9754, 10051: 9754, 1225: 9754, 121: 9754,
     10054: 9755, 10053: 9759, 64: 9755,
 }  # fmt: skip
-"""Error number of Windows > ours, where the number is all that can be read."""
+"""SQL Server's error by Windows' error number, if only the number can be read."""
 _WRAPPERS = frozenset({9736, 9782, 9756, 9642, 28005, 28072})
-"""Texts that say which other error they are about: ``Error: 8494, State: 1.``"""
+"""Errors whose text names the actual error: ``Error: 8494, State: 1.``"""
 _KNOWN = frozenset(STATUS_NUMBERS)
 _NUMBER = re.compile(r"(?<![\w.])\d{4,5}(?![\w.]\d)")
 _QUOTED = re.compile(r"['‘«„\"](\d{2,5})\s*[(（]")
@@ -112,19 +112,19 @@ _DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a status says. ``number``: SQL Server's, ``None`` where it is empty or not known."""
+    """A transmission status; ``number``: SQL Server's, ``None`` if empty or not known."""
 
     text: str
     number: int | None
 
     @property
     def empty(self) -> bool:
-        """Tell whether nothing was tried yet, or nothing failed."""
+        """Tell whether no attempt was made yet, or none failed."""
         return not self.text
 
     @property
     def unknown(self) -> bool:
-        """Tell whether it says something that nobody here understands."""
+        """Tell whether the text is not a known message."""
         return bool(self.text) and self.number is None
 
 

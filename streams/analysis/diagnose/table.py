@@ -1,4 +1,4 @@
-"""The causes of stuck messages, in the order in which they are asked. A new one is a row."""
+"""The causes of stuck messages, in the order in which they are checked."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield what could not be looked at, so that nobody takes silence for health."""
+    """Yield what could not be checked, so that its absence is not taken for health."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

@@ -107,7 +107,7 @@ def _stale(case: Case) -> Evidence | None:
 
 
 def _hosts_now(case: Case) -> tuple[str, ...]:
-    """Say which broker id the service has where the path ends."""
+    """Return the broker id of the service at the end of the path."""
     ending = case.failed_end
     there = None if ending is None else case.estate.topology.instance(ending.instance)
     if there is None:

@@ -35,9 +35,9 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
     """Compare what all dialogs of a flow reach.
 
     A database whose broker id is now reached elsewhere has moved; one that no path reaches any more
-    has stopped, even if its dialogs now reach another one. So has the part of the dialogs that now
-    reaches nothing. If the same databases are reached by other dialogs, because the hash selects
-    among more or fewer broker ids, dialogs have moved.
+    has stopped, even if its dialogs now reach another one. Dialogs that now reach nothing have
+    stopped, too. If other dialogs reach the same databases, because the hash selects among more or
+    fewer broker ids, dialogs have moved.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
@@ -63,7 +63,7 @@ def compare_dialogs(before: Reach, after: Reach) -> Change | None:
 
 
 def spread_otherwise(before: Reach, after: Reach) -> bool:
-    """Tell whether the same databases are reached by other dialogs than before."""
+    """Tell whether other dialogs than before reach the same databases."""
     pairs = ((old, after.arrivals.get(target)) for target, old in before.arrivals.items())
     return any(new is not None and new.dialogs != old.dialogs for old, new in pairs)
 

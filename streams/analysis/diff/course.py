@@ -1,4 +1,4 @@
-"""What one direction of a dialog reaches: its paths, and whether acknowledgements return.
+"""Find what one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
 to the sender: unacknowledged messages are retried until they are lost with their dialog. Whether an

@@ -21,7 +21,7 @@ from streams.routing import order_databases, pick_broker
 _KEPT = 65536
 
 Decided = tuple[tuple[int, ...], tuple[str, ...]]
-"""The id's selections: which of so many broker ids, which database of each group."""
+"""The id's selections: the index among the broker ids, and the database of each group."""
 
 
 class Fate(NamedTuple):

@@ -130,7 +130,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return the change of a flow, else what it reaches in either topology."""
+    """Return the change of a flow, or else its reach in either topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))

@@ -1,4 +1,4 @@
-"""What one direction of a dialog reaches, as values: the query, the result, the losses."""
+"""Value types for the reach of one direction of a dialog: query, result, losses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a target is reached: its broker id as written, share of messages, paths both ways.
+    """How a target is reached: broker id as written, share of messages, paths in both directions.
 
     ``dialogs`` are the required selections of the dialog's id.
     """
@@ -91,7 +91,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a dialog's id selects on its path: of how many broker ids, of which databases."""
+    """The choice that a dialog's id makes on its path: number of broker ids, databases."""
 
     counts: frozenset[int]
     candidates: frozenset[tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""A difference for people: a block for each flow, the worst first, with losses and causes."""
+"""Format a difference as text: one block per flow, worst first, with losses and causes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _block(change: FlowChange) -> Iterator[str]:
 
 
 def _change_lines(change: FlowChange) -> Iterator[str]:
-    """Yield what is no longer reached, what is instead, and how many paths remain."""
+    """Yield the lost targets, the new ones, and the number of remaining paths."""
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:

@@ -13,7 +13,7 @@ from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
 _END = ""
-"""Stands for the target's database, the end of every path to a broker id."""
+"""Represents the target's database, the end of every path to a broker id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
 def _augment(
     links: dict[str, set[str]], start: str, targets: set[str], flow: set[tuple[str, str]]
 ) -> bool:
-    """Find one path more, giving up links of earlier ones where that helps; change ``flow``.
+    """Find one more path, giving up links of earlier ones if that helps; change ``flow``.
 
-    A place is an instance as it is entered (True) or left (False): one that a path uses already can
-    only be left by that way's link backwards.
+    A place is an instance as it is entered (True) or left (False). An instance that a path uses
+    already can only be left backwards, over the link of that path.
     """
     entered_from = {head: tail for tail, head in flow if head not in targets}
     first = (start, False)

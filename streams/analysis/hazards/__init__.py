@@ -1,1 +1,1 @@
-"""What is wrong with one flow although its messages arrive, decided for ``check`` and ``path``."""
+"""Find problems of a flow whose messages arrive, for ``check`` and ``path``."""

@@ -62,7 +62,7 @@ def _between(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator
 
 
 def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
-    """Find what the engine would not let anybody create (1.1): types that are missing."""
+    """Find contracts that the engine would refuse to create (1.1): types that are missing."""
     missing = [name for name in contract.messages if type_of(at.database, name) is None]
     if missing:
         yield _finding(

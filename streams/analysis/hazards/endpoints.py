@@ -76,13 +76,13 @@ def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
 
 
 def _stated(instance: Instance) -> bool:
-    """Tell whether somebody wrote an endpoint: what nobody wrote has defaults and is not known."""
+    """Tell whether a file defines the endpoint; otherwise its options are unknown."""
     own, written = instance.endpoint.source, instance.source
     return not written.file or (bool(own.file) and own != written)
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Tell whether two lists of words, where both are known, have none in common."""
+    """Tell whether two lists of words are both known and have none in common."""
     mine, yours = ({word.upper() for word in words} for words in (one, other))
     return bool(mine and yours) and not mine & yours
 
@@ -96,7 +96,7 @@ def _kinds(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
-    """Find an endpoint that nobody may connect to; where no grants are known, nothing is said."""
+    """Find an endpoint on which no caller has CONNECT; without known grants, find nothing."""
     instance = estate.topology.instances[name]
     denied = next((g for g in instance.grants if g.denied and _is_public(g)), None)
     if denied is not None:

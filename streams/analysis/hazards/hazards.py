@@ -1,4 +1,4 @@
-"""The findings of ``check`` that whoever asks for one flow must know at once."""
+"""The findings of ``check`` that commands about a single flow also report."""
 
 from __future__ import annotations
 

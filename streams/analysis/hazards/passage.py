@@ -1,4 +1,4 @@
-"""What a flow passes, there and back: what hazards and findings about paths look at."""
+"""The instances that a flow passes in both directions, for hazards and findings about paths."""
 
 from __future__ import annotations
 

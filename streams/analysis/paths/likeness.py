@@ -23,7 +23,7 @@ from streams.routing import (
 Table = tuple[str, str | None]
 """The deciding table: an instance, with a database or (``None``) msdb."""
 _OTHER = "\0other"
-"""Stands for every unknown name."""
+"""Represents every unknown name."""
 
 
 class MessageClass(NamedTuple):

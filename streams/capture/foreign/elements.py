@@ -1,4 +1,4 @@
-"""The elements of an XML file of any size, each as its text: one that is damaged costs itself."""
+"""Read the elements of an XML file of any size, as text; a damaged one is skipped alone."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class TraceEvent(NamedTuple):
 
 
 class Party(NamedTuple):
-    """What is known about a dialog as a whole, including the place of its *initiator*."""
+    """Facts about a dialog as a whole, including the place of its *initiator*."""
 
     conversation: uuid.UUID
     from_service: str | None = None

@@ -45,7 +45,7 @@ _HEAD = """\
     show_default=True,
     metavar="TEXT",
     help="Kafka principal of a role: {role} is replaced by its name, {kind} by the part before "
-    "the dot. Without either, the roles of --role are one user.",
+    "the dot. A TEXT without either is one user with all roles of --role.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(

@@ -60,7 +60,7 @@ def kafka() -> None:
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
-    help="Port to listen on; Port to listen on; 0 takes a free one.",
+    help="Port to listen on; 0 selects a free port.",
 )
 @_data_option
 @_format_option

@@ -43,7 +43,7 @@ _DEFAULT = DashboardConfig()
     default=_DEFAULT.port,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 takes a free one.",
+    help="Port to listen on; 0 selects a free port.",
 )
 @click.option(
     "--host",

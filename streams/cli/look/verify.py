@@ -68,7 +68,7 @@ class VerifyOptions:
     "--also",
     multiple=True,
     metavar="NAME|HOST:PORT",
-    help="Another cluster, where dialogs cross: of [clusters.NAME], or in plain text. Repeatable.",
+    help="Another cluster of these dialogs: [clusters.NAME], or HOST:PORT without TLS. Repeatable.",
 )
 @click.option(
     "--capture",
@@ -164,7 +164,7 @@ def _clusters(given: VerifyOptions, asked: Asked) -> Verified:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Which engine reads, by what was asked for and by how much there is."""
+    """The choice of an engine by the options and the number of records."""
 
     given: VerifyOptions
     clusters: Sequence[Cluster] = ()
@@ -178,7 +178,7 @@ class _Choice:
 
     @contextmanager
     def __call__(self, records: int | None) -> Iterator[Engine]:
-        """Start the engine for so many records."""
+        """Start the engine for ``records`` records."""
         engine = self.given.engine
         few = records is not None and records <= _MOST_LOCAL
         if engine == "local" or (engine == "auto" and few):

@@ -37,7 +37,7 @@ def clusters_of_parts(
     parts = parts_of(topology, chosen)
     if len(parts) > 1 and source is ParameterSource.COMMANDLINE:
         raise UsageError(
-            f"--bootstrap is one cluster; the topology has {len(parts)}.",
+            f"--bootstrap names one cluster; the topology has {len(parts)}.",
             f"Choose one, such as --cluster {parts[0].name}.",
         )
     for part in parts:

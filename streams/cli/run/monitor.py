@@ -67,7 +67,7 @@ class MonitorOptions:
     default="10m",
     show_default=True,
     type=DURATION,
-    help="Longest time between copies whose cause is determined; later messages are missing.",
+    help="Longest time between compared copies; messages that take longer are missing.",
 )
 @click.option(
     "--job",

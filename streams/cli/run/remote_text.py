@@ -1,4 +1,4 @@
-"""How ``hopline status --bootstrap`` says what there is, as text and as JSON."""
+"""Format the result of ``hopline status --bootstrap`` as text and as JSON."""
 
 from __future__ import annotations
 

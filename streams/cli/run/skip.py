@@ -15,14 +15,14 @@ from streams.live.admin.skip import skip_statement
 @timeout_option()
 @cluster_options
 def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
-    """Skip the unreadable statement at PLACE, which holds back its partition of `cmd`.
+    """Skip the unreadable statement at PLACE, which blocks its partition of `cmd`.
 
-    A statement in an unknown schema holds back its partition, because its application was
-    promised that it is accepted. Usually another version has written it, and `hopline apply` of
-    that version makes it readable. If no version can read it, this command lets the worker skip
+    A statement with an unknown schema blocks its partition, because the statement must not be
+    lost. Usually another version has written it, and `hopline apply` of that version makes it
+    readable. If no version can read it, this command lets the worker skip
     it within a second and report it as event 161.
 
-    The worker's log and the alert HoplineStatementHeldBack name the place.
+    The worker's log and the alert HoplineStatementHeldBack report the place.
 
     \b
     hopline skip cmd.ServerA/0@6140

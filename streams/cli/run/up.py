@@ -67,7 +67,7 @@ def _common(command: F) -> F:
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
-    help="Port of the embedded broker; Port to listen on; 0 takes a free one.",
+    help="Port of the embedded broker; 0 selects a free port.",
 )
 @timeout_option(120.0, "Seconds to wait for Kafka and workers.")
 @_common
@@ -171,7 +171,7 @@ def status(
     """Show a system's workers; exit code 0 if every worker is ready, else 1.
 
     With --bootstrap: the system of any cluster, by the heartbeats of its workers and the
-    partitions that Kafka has assigned to them. Every partition must have a worker that lives.
+    partitions that Kafka has assigned to them. Every partition must have a live worker.
     Without: the processes that `hopline up` runs on this machine; HOPLINE_BOOTSTRAP and the
     settings file name no other one.
 

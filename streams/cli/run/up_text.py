@@ -45,7 +45,7 @@ def obstacle_lines(status: Status | RemoteStatus) -> Iterator[str]:
 
 
 def cluster_lines(status: Status | RemoteStatus) -> Iterator[str]:
-    """Yield the lines about the catalog, and what workers are behind."""
+    """Yield the lines about the catalog and the lag of workers."""
     catalog = status.catalog
     if catalog is None:
         yield row("catalog", "Kafka does not answer")
@@ -140,7 +140,7 @@ def catalog_json(catalog: CatalogStatus | None) -> dict[str, Any] | None:
 
 
 def cluster_json(status: Status | RemoteStatus) -> dict[str, Any]:
-    """Return what holds workers up, and what they are behind."""
+    """Return what blocks workers, and their lag."""
     return {
         "lag": [
             {"instance": g.instance, "role": g.role, "topic": g.topic, "records": g.records}

@@ -92,7 +92,7 @@ AGENT_HEADINGS = {
     f"Agents of {ShippedService.DATA_DEPENDENT_ROUTING.value}": ("name", "classifier", "redirect"),
     f"Agents of {ShippedService.CONFIGURATION_NOTICE.value}": ("directory",),
 }
-"""The options of ROLE agents, by what they are for."""
+"""The options of ROLE agents, by purpose."""
 
 
 def agent_options(command: F) -> F:

@@ -146,7 +146,7 @@ class Rekey:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit what is written in the context, unless another member owns the partitions."""
+        """Commit the records of the context, unless another member owns the partitions."""
         producer, topics = self.producer, Inputs.of(self.cluster.topics, self.home)
         producer.begin_transaction()
         try:

@@ -1,9 +1,9 @@
 """Change the number of partitions of an instance, while its workers are stopped.
 
-A dialog belongs to the partition of its conversation id, and more partitions change that for most
-ids. So topics are extended first, which workers reject until the catalog has the same number; then
-every misplaced dialog is moved; finally the catalog gets the new number. An interrupted run is
-repeated, and continues (docs/decisions/0029).
+A dialog belongs to the partition of its conversation id, which changes for most ids if partitions
+are added. So topics are extended first; workers refuse to start until the catalog has the same
+number. Then every misplaced dialog is moved; finally the catalog gets the new number. After an
+interruption, a second run continues (docs/decisions/0029).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Repartitioned:
 def repartition(
     cluster: Cluster, name: str, count: int, report: Reporter, ignored: Collection[str] = ()
 ) -> Repartitioned:
-    """Give an instance, or a mirrored pair with its partners, so many partitions.
+    """Set the number of partitions of an instance, or of a mirrored pair with its partners.
 
     Agents of ``ignored`` applications need not have committed: if one is still running, its last
     statements are applied a second time. Raises UsageError for an unknown name and for fewer

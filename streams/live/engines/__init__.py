@@ -1,7 +1,7 @@
-"""What brings the records of each dialog together for `verify`: this process, or Spark.
+"""Engines that group records by dialog for `verify`: this process, or Spark.
 
-An engine reads and groups, and decides nothing. What a record says of a dialog, and what the parts
-of a dialog come to, is :mod:`streams.report`'s for both, so both give the same ledger.
+An engine only reads and groups. For both engines, :mod:`streams.report` interprets the records and
+evaluates each dialog, so both give the same ledger.
 """
 
 from streams.live.engines.engine import (

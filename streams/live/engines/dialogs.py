@@ -17,7 +17,7 @@ BUDGET = 512 << 20
 _PART = 1_000
 """Bytes that a part takes, Python's own objects included, without the state that it holds."""
 _FILES = 64
-"""What does not fit is split by dialog into so many files, of which one is in memory at a time."""
+"""Number of files into which excess records are split by dialog; one is in memory at a time."""
 
 _Grouped = defaultdict[bytes, list[Part]]
 
@@ -66,7 +66,7 @@ class Dialogs(AbstractContextManager["Dialogs"]):
 
 
 def _read(path: Path) -> _Grouped:
-    """Read a file of ours back; its folder is for nobody else."""
+    """Read a file of ours back; its folder is private."""
     found = _Grouped(list)
     with path.open("rb") as file:
         while file.peek(1):

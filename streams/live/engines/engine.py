@@ -1,4 +1,4 @@
-"""What `verify` asks of an engine, and what it gives it to read."""
+"""The interface of an engine of `verify`, and its input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streams.report.sites import Sites
 from streams.report.snapshot import Range
 
 Positions = dict[tuple[str, int], bytes | None]
-"""What a partition's last record of positions holds, by topic and partition; None: it has none."""
+"""Value of the last positions record, by topic and partition; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,19 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what it is called: `local` or `spark`."""
+        """Return its name: `local` or `spark`."""
 
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
     ) -> Positions:
-        """Return what positions the partitions of some ranges hold, which may be none."""
+        """Return the last positions record of the partitions of some ranges, if any."""
 
     def survey_capture(self, capture: CaptureReader) -> Positions:
-        """Return the same of a capture; raises InputError where it cannot be read."""
+        """Return the same of a capture; raises InputError if it cannot be read."""
 
     def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
         """Return the account of all dialogs in some sources, which must be one at least."""
 
 
 Choose = Callable[[int | None], AbstractContextManager[Engine]]
-"""Starts the engine for so many records; None: nothing says how many there are."""
+"""Starts the engine for a number of records; None: the number is unknown."""

@@ -1,4 +1,4 @@
-"""Verify in this process: as fast as records can be read, and with no Java to start."""
+"""Verify in this process, without starting Java."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
     try:
         headers = headers_of(message)
     except MalformedError:
-        return iter(())  # nobody of ours wrote it
+        return iter(())  # not written by Hopline
     topic, value, key = message.topic() or "", message.value(), message.key()
     return reader.read_record(
         Record(

@@ -70,7 +70,7 @@ def spark_engine(master: str, log: Path, clusters: Sequence[Cluster] = ()) -> It
 
 
 def demand_reachable(clusters: Sequence[Cluster]) -> None:
-    """Raise UsageError where Spark's client cannot reach a cluster as its properties say."""
+    """Raise UsageError if Spark's client cannot use the properties of a cluster."""
     for cluster in clusters:
         source_options(cluster)
 

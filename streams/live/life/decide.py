@@ -1,8 +1,8 @@
-"""What each forwarder has decided about a copy, and by which rule: asked again of the catalog.
+"""Reconstruct each forwarder's decision about a copy, and the rule behind it, from the catalog.
 
-A forwarder writes down where a copy went, not why. The reason follows from the same code and the
-routes, as the catalog has them now; where these would send the copy elsewhere than it went, they
-have been changed since, and that is said.
+A forwarder records where it sent a copy, not why. The same routing code finds the reason with the
+current routes of the catalog. If these would send the copy elsewhere, they have changed since, and
+the result reports that.
 """
 
 from __future__ import annotations

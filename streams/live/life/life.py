@@ -75,7 +75,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Everything known of a dialog; ``left_out`` has sentences on what is missing.
+    """Everything known of a dialog; ``left_out`` has sentences about missing parts.
 
     ``catalog_version`` is that of the routes that explain decisions.
     """

@@ -3,8 +3,8 @@
 A conversation has one partition of each topic, and no record of it has a timestamp before its
 BEGIN. So its events are read first, which are few; they have the initiator's instance, whose
 ``cmd`` has the BEGIN; everything else is read from that time on. If both sides are closed, reading
-ends some minutes later. A log is in append order, and Kafka finds the first record with a timestamp
-at or after a time: later timestamps are behind it, and earlier appends before it. If the events
+ends some minutes later. A log is in append order. Kafka finds the first record with a timestamp at
+or after a given time, so no record before that offset is needed. If the events
 were deleted (after a week), everything is read.
 """
 

@@ -26,8 +26,9 @@ from streams.wire.topics import escape, unescape
 class System:
     """What `up` has started; ``embedded``: including the broker. ``started``: Unix seconds.
 
-    ``instances`` are those of the catalog at that time, also beyond the topology. ``keeper`` is the
-    supervisor process. ``folder`` is the topology's, ``agents`` are its agents by name.
+    ``instances``: all instances in the catalog at that time, including those outside the topology.
+    ``keeper``: process id of the supervisor. ``folder`` is the topology's,
+    ``agents`` are its agents by name.
     """
 
     keeper: int
@@ -66,7 +67,7 @@ class WorkerProcess:
         return Job(self.role, (), self.agent).name
 
     def wanted(self, instances: Iterable[str]) -> frozenset[str]:
-        """Return what it must be ready for in a system with these instances."""
+        """Return the names it must be ready for: its agent, or the instances of the system."""
         return frozenset({self.agent} if self.agent else instances)
 
 

@@ -1,4 +1,4 @@
-"""How a system is that runs anywhere, by what its cluster says: heartbeats, groups, catalog."""
+"""Determine the status of a system from its Kafka cluster: heartbeats, groups, catalog."""
 
 from streams.live.remote.heartbeats import LastHeartbeat, read_heartbeats
 from streams.live.remote.status import RemoteStatus, Unserved, find_remote_status

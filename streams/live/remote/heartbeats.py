@@ -43,10 +43,10 @@ def read_heartbeats(
     clock: Callable[[], float] = time.monotonic,
     kafka_now: Callable[[], float] = time.time,
 ) -> list[LastHeartbeat]:
-    """Return the last heartbeat by each process in each name.
+    """Return the last heartbeat of each process for each name.
 
-    Kafka's clock is read off a heartbeat that comes while this reads. Where none comes in the time
-    in which three are due, nobody sends any, and ``kafka_now`` (epoch seconds) must do.
+    Kafka's clock is taken from a heartbeat that arrives during the call. If none arrives while
+    three are due, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
     """
     watch = _Watch(cluster)
     try:
@@ -103,7 +103,7 @@ class _Watch:
 
     @property
     def patience(self) -> float:
-        """Return for how many seconds at most nobody who lives is silent."""
+        """Return the maximum seconds between two heartbeats of a live worker."""
         periods = (seen.period for seen in self.seen.values() if not seen.left)
         return FRESH / 1000 * max(periods, default=0)
 

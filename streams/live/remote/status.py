@@ -21,7 +21,7 @@ from streams.topology.pairs import hosts_of
 class Unserved:
     """Partitions of an instance or pair that no worker of a role serves.
 
-    ``settled``: nothing is about to be assigned.
+    ``settled``: no assignment is pending.
     """
 
     home: str
@@ -32,9 +32,9 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """What a cluster says; ``catalog`` is None where it cannot be read.
+    """Status of a cluster; ``catalog`` is None if it cannot be read.
 
-    ``failure`` says why the cluster does not answer, where it does not.
+    ``failure`` is the reason why the cluster does not respond.
     """
 
     health: Health
@@ -49,7 +49,7 @@ class RemoteStatus:
     failure: str = ""
 
     def is_ready(self, worker: RemoteWorker) -> bool:
-        """Tell whether a worker lives and no partition of its instance waits for its role."""
+        """Tell whether a worker is alive and its role serves all partitions of its instance."""
         waiting = ((each.home, each.role) for each in self.unserved)
         return worker.alive and (worker.instance, worker.role) not in waiting
 
@@ -94,7 +94,7 @@ def _health(
 def _unserved(
     cluster: Cluster, topology: Topology, workers: Sequence[RemoteWorker]
 ) -> Iterator[Unserved]:
-    """Yield what no worker has: none that Kafka has assigned it to, or none that lives."""
+    """Yield the partitions without a worker: not assigned by Kafka, or no worker is alive."""
     topics, counts = cluster.topics, topic_names(cluster)
     alive = {(worker.instance, worker.role) for worker in workers if worker.alive}
     inputs = {FORWARDER: topics.out, ENDPOINT: topics.cmd}

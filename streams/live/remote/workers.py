@@ -1,4 +1,4 @@
-"""From heartbeats to workers: of which instance, in which role and slot, and who lives."""
+"""Derive workers from heartbeats: instance, role, slot, and whether each is alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORWARDER, ENDPOINT, STANDBY = "forwarder", "endpoint", "standby"
 class RemoteWorker:
     """A worker, by its last heartbeat, which is ``age`` seconds old; ``replica`` is its process.
 
-    ``slot`` is None where it has none. ``alive``: its heartbeats come.
+    ``slot`` is None if it has none. ``alive``: its heartbeats arrive in time.
     """
 
     role: str
@@ -28,11 +28,11 @@ class RemoteWorker:
 
 
 def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) -> list[RemoteWorker]:
-    """Return the workers of these instances; names of others are nobody's.
+    """Return the workers of these instances; heartbeats of other names are ignored.
 
-    Of those in one name that are silent only the last counts, and none where somebody is alive:
-    another process has taken the name over. One that has left in order is no worker any more, and
-    one that works is no stand-by.
+    Of several silent processes with one name only the last counts, and none if a process with the
+    name is alive, because it has taken over. Workers that have left in order are omitted, and an
+    active worker is not listed as stand-by.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)
@@ -73,13 +73,13 @@ def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] 
 
 
 def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
-    """Tell whether others take it for alive: a slot is free sooner than an instance is away."""
+    """Tell whether it counts as alive; the limit of a slot is shorter than that of an instance."""
     limit = SILENCE if slot is None else FRESH / 1000
     return beat.age < limit * beat.period
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield one row for each process that lives; else one for the last that did."""
+    """Yield one row for each live process, or else one for the last one alive."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)

@@ -18,9 +18,9 @@ _SILENT_MS = 5_000
 
 
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
-    """Yield the rows of ``sys.dm_broker_forwarded_messages``: what the forwarder has not read.
+    """Yield the rows of ``sys.dm_broker_forwarded_messages``: records the forwarder has not read.
 
-    Its buffered copies are in the notes beside its offset.
+    Its buffered copies are in the metadata of its committed offset.
     """
     for place in asked.places:
         name = place.instance.name

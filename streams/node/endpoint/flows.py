@@ -1,8 +1,8 @@
-"""Limit what is in flight towards each destination, and choose the dialogs that transmit next.
+"""Limit the messages in flight to each destination, and choose the dialogs that transmit next.
 
-A window bounds what one dialog has in flight. With many dialogs that is no bound: what they all
-transmit at once waits in the topics along the path, for minutes, and every new message waits behind
-it. A flow is everything that the dialogs of a partition send to one destination, a service and a
+A window limits the messages in flight of one dialog. With many dialogs this is not enough: their
+messages wait in the topics along the path, for minutes, and every new message waits after them.
+A flow is everything that the dialogs of a partition send to one destination, a service and a
 broker id, and has its own limit. It applies to messages waiting in `cmd`; a message without
 predecessors is transmitted when it is accepted.
 
@@ -11,7 +11,7 @@ not delay those to the real one. Flows take turns, so that thousands of them do 
 
 A flow is *stalled* when a retry was due and nothing of the flow was acknowledged since the previous
 attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
-acknowledgement ends that: the dialogs retried meanwhile retry at once, each at its turn, not at the
+acknowledgement ends this: the dialogs retried meanwhile retry at once, each at its turn, not at the
 end of their back-off.
 
 None of this is in the state: a restarted worker counts again.
@@ -30,11 +30,11 @@ from streams.routing import broker_key
 
 UNLIMITED = sys.maxsize
 PROBES = 100
-"""Messages in flight towards a stalled service, beside the retries of each dialog."""
+"""Messages in flight to a stalled service, besides the retries of each dialog."""
 MOST = 1_000
-"""How many idle flows are kept: their names come from outside."""
+"""Maximum idle flows in memory: applications choose their names."""
 AT_ONCE = 100
-"""How many flows have turns in one transaction: the messages of each are elsewhere in ``cmd``."""
+"""Maximum flows with a turn in one transaction: each reads another part of ``cmd``."""
 SHARE, EVERY = 64, 100
 """However much is in flight, a fraction of the limit may be added at this interval in milliseconds:
 waiting messages must not starve behind immediately transmitted ones.
@@ -67,7 +67,7 @@ class Flow:
     lost: dict[DialogKey, None] = field(default_factory=dict)
 
     def turns(self, most: int) -> Iterable[DialogKey]:
-        """Return up to so many of the dialogs that want to transmit, in order."""
+        """Return up to this number of the dialogs that want to transmit, in order."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
 

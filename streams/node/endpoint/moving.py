@@ -15,7 +15,7 @@ from streams.protocol import DialogKey
 TOO_MUCH = 10_000
 """The minimum number of removable records: some megabytes, and a minute of traffic."""
 SHARE = 10
-"""At most one in so many of these may be needed: writes are a fraction of what is freed."""
+"""At most one in this number may be needed, so writes are a fraction of the freed space."""
 AT_ONCE = 200
 """The most bodies moved in one transaction."""
 

@@ -46,7 +46,7 @@ class Oldest(Generic[K]):
         self._positions.pop(key, None)
 
     def first(self, most: int) -> Iterator[K]:
-        """Yield up to so many keys, the lowest position first, without removing them."""
+        """Yield up to this number of keys, the lowest position first, without removing them."""
         found: dict[K, int] = {}  # an entry may be duplicated
         while self._heap and len(found) < most:
             entered, key = heapq.heappop(self._heap)

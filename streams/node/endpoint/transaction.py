@@ -144,8 +144,8 @@ class Transaction(Overlay):
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.
 
-        A target that asks about a dialog that its initiator has removed is told that it is closed;
-        any other frame for an unknown dialog is ignored.
+        If a target asks about a dialog that its initiator has removed, the answer is that it is
+        closed; any other frame for an unknown dialog is ignored.
         """
         parties, ack = frame.parties, frame.ack
         database = self.endpoint.here.with_broker_id(parties.to_broker or "")

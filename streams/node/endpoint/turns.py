@@ -15,7 +15,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Reading up to so many records between two bodies costs no more than a seek."""
+"""Up to this number of records between two bodies, reading is as fast as a seek."""
 WORTH = 16
 """Records that may be read per body: that takes as long as writing it and its dialog."""
 FREE = 32_000

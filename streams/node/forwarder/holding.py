@@ -19,7 +19,7 @@ LEAST = 256
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that are free, and the overhead of each header beside its name and value."""
+"""Bytes of headers that are free, and the overhead of each header besides its name and value."""
 
 
 def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:

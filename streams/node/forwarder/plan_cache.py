@@ -18,7 +18,7 @@ from streams.routing import Address, Decision, Origin, Plan, Query, plan
 CACHE_BYTES = 64 << 20
 """Memory for a forwarder's plans; thousands of pairs of services fit."""
 PLAN_BYTES = 3_072
-"""The overhead of one beside the bytes of its route, which count twice."""
+"""The overhead of one besides the bytes of its route, which count twice."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 

@@ -1,6 +1,6 @@
 """Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), 141 else.
 
-A sender's endpoint in this instance is told; one outside is not (reference 5.1). If a route is
+A sender's endpoint in this instance is notified; one outside is not (reference 5.1). If a route is
 missing that an application could provide, its database requests it (R11).
 """
 
@@ -35,7 +35,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""Details that a number alone does not have; there are no other reasons here (reference 2.2)."""
+"""Text added to an error; a disabled broker is the only reason here (reference 2.2)."""
 
 
 def report_drop(

@@ -20,7 +20,7 @@ SAMPLES = 10
 FRESH = 2.0
 """Seconds since the topic's end was last read, up to which a record counts as new."""
 STEP = 1.0
-"""A clock that is ahead by so many seconds is set back at once."""
+"""Seconds ahead from which a clock is set back at once."""
 SLEW = 0.5
 """The fraction by which it runs slower while it is ahead by less."""
 
@@ -44,7 +44,7 @@ class KafkaClock:
         self._end_read = at
 
     def seen(self, appended: int, at: float) -> None:
-        """Note a record that was appended at so many epoch milliseconds by the broker's clock."""
+        """Note a record's append time (epoch milliseconds) by the broker's clock."""
         if at - self._end_read >= FRESH or not 0 <= appended <= LATEST:
             return
         sample, second = appended / 1000 - at, at

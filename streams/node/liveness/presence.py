@@ -33,7 +33,7 @@ EACH_SECOND = 200
 
 
 def period_of(names: int) -> float:
-    """Return the seconds between two heartbeats of a name, for so many names."""
+    """Return the seconds between two heartbeats of a name, for this number of names."""
     return float(min(max(1, math.ceil(names / EACH_SECOND)), LONGEST_PERIOD))
 
 

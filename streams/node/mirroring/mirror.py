@@ -72,7 +72,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Partner:
-    """What is known of one partner: a ``silent`` one has not answered for a whole round."""
+    """State of one partner: a ``silent`` one has not answered for a whole round."""
 
     heard: tuple[int, int, bool] = _NEVER
     owes: bool = False

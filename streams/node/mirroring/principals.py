@@ -26,7 +26,7 @@ _ROUNDS = 3
 
 
 class Peers(Protocol):
-    """What an instance knows of others: their heartbeats, and the catalog."""
+    """Information about other instances: their heartbeats, and the catalog."""
 
     @property
     def catalog(self) -> CatalogView:

@@ -7,8 +7,8 @@
     diagram = diagram_of(run, Choice(dialog="d"))
     mermaid_text(diagram), svg_text(diagram)     # of streams.diagram
 
-In the order in which a run becomes a diagram: ``sights`` and ``notes`` see what happened,
-``choose`` leaves out what nobody asked for and says so, ``draw`` puts it together.
+The steps from a run to a diagram: ``sights`` and ``notes`` record events, ``choose`` selects the
+requested ones and notes the omissions, and ``draw`` builds the diagram.
 """
 
 from streams.simulator.diagram.choose import Choice

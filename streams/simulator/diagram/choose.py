@@ -1,4 +1,4 @@
-"""Select what is drawn: one dialog, a span of time; the rest is counted and reported."""
+"""Select the steps to draw by dialog and time; count and report the others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
 def chosen(
     sights: Sequence[Sight], choice: Choice, names: dict[uuid.UUID, str]
 ) -> tuple[list[Sight], list[str]]:
-    """Return what is drawn, and phrases with the number of the rest.
+    """Return the steps to draw, and phrases with the number of omitted ones.
 
     Raises UsageError for an unknown dialog.
     """

@@ -39,7 +39,7 @@ class Defect:
 
 
 Planted = tuple[str, tuple[str, ...]]
-"""The subject and the routes of what was planted."""
+"""The subject and the routes of a planted defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DefectKind:
 
 
 def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) -> tuple[Defect, ...]:
-    """Plant so many defects, each kind in turn; raise UsageError if there is no room."""
+    """Plant ``number`` defects, each kind in turn; raise UsageError if there is no room."""
     found: list[Defect] = []
     used: set[str] = set()
     idle = 0

@@ -29,9 +29,9 @@ from streams.topology.model import Topology, default_broker_id
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
 _NOUNS = ("Order", "Invoice", "Payment", "Shipment", "Account", "Quote", "Return", "Ledger")
 _PATIENCE = 30
-"""So many flows in a row that need too many routes, and the rest becomes LOCAL ones."""
+"""After this many flows in a row that need too many routes, the rest becomes LOCAL flows."""
 _RECENT = 200
-"""Among so many flows one looks for a service that is used already: the more, the likelier."""
+"""Number of recent flows whose services a new flow may share; frequent ones are likelier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class GeneratedEstate:
 
 
 def generate_estate(wish: Wish) -> GeneratedEstate:
-    """Return an estate with exactly so many instances, routes and defects.
+    """Return an estate with exactly these numbers of instances, routes and defects.
 
     The routes do not include AutoCreatedLocal, and are counted before planting. Raise UsageError if
     there is no room for all defects.
@@ -93,7 +93,7 @@ class _Growth:
                 self._furnish(number, region.name, server, at)
 
     def grow(self, routes: int) -> tuple[Flow, ...]:
-        """Return the flows that need exactly so many routes."""
+        """Return flows that need exactly this number of routes."""
         turn, misses = 0, 0
         while (left := routes - self._draft.routes) > 0:
             region, app = self._apps[turn % len(self._apps)]

@@ -8,7 +8,7 @@ from streams.topology.objects import queue_name
 from streams.topology.snapshot.rows import Rows
 
 DEFAULT_SCHEMA = "dbo"
-"""Whose objects are called by their name alone; also where the snapshot has no sys.schemas."""
+"""Schema that names omit; also the schema of all objects if the snapshot has no sys.schemas."""
 
 
 @dataclass(slots=True)

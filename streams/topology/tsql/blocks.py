@@ -35,7 +35,7 @@ class Frame:
     """One level of nesting.
 
     ``before``: the variables at its start, ``otherwise`` those at the end of the other branch.
-    ``source``: of a condition that is still to be reported as unknown.
+    ``source``: place of a condition that has not been reported as unknown yet.
     """
 
     form: Form

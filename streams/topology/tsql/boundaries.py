@@ -23,7 +23,7 @@ _ANYWHERE = frozenset({
     "BEGIN", "COMMIT", "DECLARE", "ELSE", "END", "EXEC", "EXECUTE", "GOTO", "IF", "PRINT",
     "RAISERROR", "RETURN", "ROLLBACK", "SET", "WAITFOR", "WHILE",
 })
-"""Those that begin one even in the middle of a line."""
+"""Keywords that begin a statement even in the middle of a line."""
 # fmt: on
 _OBJECTS = frozenset({"ALTER", "CREATE", "DROP"})
 _PERMISSIONS = frozenset({"DENY", "GRANT", "REVOKE"})

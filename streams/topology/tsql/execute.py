@@ -18,7 +18,7 @@ class Execution:
     """The effect of an EXECUTE, as far as its text shows.
 
     ``text``: statements to be read, in ``database`` if given; ``place``: of their string. ``call``:
-    the procedure. ``why``: what is unknown.
+    the procedure. ``why``: the unknown part.
     """
 
     text: str | None = None

@@ -228,7 +228,7 @@ class Lexer:
     # --- Places, and what never ends -------------------------------------------------------------
 
     def _count_lines(self, raw: str, start: int) -> None:
-        """Move the line behind a token that may have several, unless it cannot be one token."""
+        """Advance the line past a token that may span lines, unless it cannot be one token."""
         if "\n" not in raw and "\r" not in raw:
             return
         if self.reading is Reading.AS_FOUND and GO_LINE.search(raw) and self._is_doubtful():

@@ -19,7 +19,7 @@ from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
 
 CURRENT_DATABASE = "CURRENT DATABASE"
-"""Stands for the id of the broker in which the dialog begins."""
+"""Represents the id of the broker in which the dialog begins."""
 
 
 def begin_dialog(cursor: Cursor, source: Source) -> Statement:
@@ -122,7 +122,7 @@ def _clauses(cursor: Cursor) -> None:
 
 
 def get_group(cursor: Cursor, source: Source) -> Statement:
-    """Read GET CONVERSATION GROUP from behind its words."""
+    """Parse GET CONVERSATION GROUP after its words."""
     cursor.next()  # the variable
     cursor.expect("FROM")
     return Receives(source, cursor.dotted("the queue's name"))

@@ -16,7 +16,7 @@ DROPPED = (
     "REMOTE SERVICE BINDING", "XML SCHEMA COLLECTION", "PROCEDURE", "PROC", "FUNCTION", "TRIGGER",
     "VIEW",
 )  # fmt: skip
-"""What DROP is understood of, beside databases and endpoints."""
+"""Object types of DROP that are parsed, besides databases and endpoints."""
 _MODULES = frozenset({"proc", "procedure", "function", "trigger", "view"})
 
 
@@ -33,11 +33,11 @@ def drop_object(cursor: Cursor, source: Source, what: str) -> Statement:
 
 
 def drop_database(cursor: Cursor, source: Source) -> Statement:
-    """Read DROP DATABASE from behind its words."""
+    """Parse DROP DATABASE after its words."""
     if_exists = cursor.accept("IF", "EXISTS")
     return DropDatabase(source, cursor.names("a database's name"), if_exists)
 
 
 def drop_endpoint(cursor: Cursor, source: Source) -> Statement:
-    """Read DROP ENDPOINT from behind its words."""
+    """Parse DROP ENDPOINT after its words."""
     return DropEndpoint(source, cursor.name("the endpoint's name"))

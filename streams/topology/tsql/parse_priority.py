@@ -18,12 +18,12 @@ _FIELDS = {
 
 
 def create_priority(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE BROKER PRIORITY from behind its first words; SET may be missing."""
+    """Parse CREATE BROKER PRIORITY after its first words; SET may be missing."""
     return _set_priority(cursor, source, create=True)
 
 
 def alter_priority(cursor: Cursor, source: Source) -> Statement:
-    """Read ALTER BROKER PRIORITY from behind its first words."""
+    """Parse ALTER BROKER PRIORITY after its first words."""
     return _set_priority(cursor, source, create=False)
 
 

@@ -13,7 +13,7 @@ _SETTINGS = (*_SWITCHES, "ACTIVATION")
 
 
 def create_queue(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE QUEUE from behind its first two words."""
+    """Parse CREATE QUEUE after its first two words."""
     name = cursor.dotted("the queue's name")
     changes = _settings(cursor) if cursor.accept("WITH") else {}
     if cursor.accept("ON"):

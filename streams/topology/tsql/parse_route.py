@@ -24,7 +24,7 @@ _CLAUSES = {
 
 
 def create_route(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE ROUTE from behind its first two words."""
+    """Parse CREATE ROUTE after its first two words."""
     name = cursor.dotted("the route's name")
     cursor.authorization()
     cursor.expect("WITH")
@@ -35,7 +35,7 @@ def create_route(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_route(cursor: Cursor, source: Source) -> Statement:
-    """Read ALTER ROUTE from behind its first two words; its commas may be missing."""
+    """Parse ALTER ROUTE after its first two words; its commas may be missing."""
     name = cursor.dotted("the route's name")
     cursor.expect("WITH")
     return AlterRoute(source, name, _clauses(cursor, commas=False))

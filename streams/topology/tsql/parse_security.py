@@ -67,7 +67,7 @@ def instant_of(text: str) -> float | None:
 
 
 def create_binding(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE REMOTE SERVICE BINDING from behind its first words."""
+    """Parse CREATE REMOTE SERVICE BINDING after its first words."""
     name = cursor.dotted("the binding's name")
     cursor.authorization()
     cursor.expect("TO", "SERVICE")
@@ -79,7 +79,7 @@ def create_binding(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_binding(cursor: Cursor, source: Source) -> Statement:
-    """Read ALTER REMOTE SERVICE BINDING from behind its first words."""
+    """Parse ALTER REMOTE SERVICE BINDING after its first words."""
     name = cursor.dotted("the binding's name")
     return SetBinding(source, name, False, _binding_settings(cursor))
 

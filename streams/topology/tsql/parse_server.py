@@ -28,7 +28,7 @@ HONOR_PRIORITY = "HONOR_BROKER_PRIORITY"
 
 
 def use(cursor: Cursor, source: Source) -> Statement:
-    """Read USE from behind its word."""
+    """Parse USE after its word."""
     return Use(source, cursor.name("a database's name"))
 
 
@@ -70,12 +70,12 @@ def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple
 
 
 def create_endpoint(cursor: Cursor, source: Source) -> Statement | None:
-    """Read CREATE ENDPOINT from behind its first two words."""
+    """Parse CREATE ENDPOINT after its first two words."""
     return _endpoint(cursor, source, create=True)
 
 
 def alter_endpoint(cursor: Cursor, source: Source) -> Statement | None:
-    """Read ALTER ENDPOINT from behind its first two words."""
+    """Parse ALTER ENDPOINT after its first two words."""
     return _endpoint(cursor, source, create=False)
 
 

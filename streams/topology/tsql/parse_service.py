@@ -17,12 +17,12 @@ from streams.topology.tsql.tokens import TokenType
 
 
 def create_message_type(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE MESSAGE TYPE from behind its first words."""
+    """Parse CREATE MESSAGE TYPE after its first words."""
     return _message_type(cursor, source, create=True)
 
 
 def alter_message_type(cursor: Cursor, source: Source) -> Statement:
-    """Read ALTER MESSAGE TYPE from behind its first words."""
+    """Parse ALTER MESSAGE TYPE after its first words."""
     return _message_type(cursor, source, create=False)
 
 
@@ -40,7 +40,7 @@ def _message_type(cursor: Cursor, source: Source, *, create: bool) -> Statement:
 
 
 def create_contract(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE CONTRACT from behind its first two words."""
+    """Parse CREATE CONTRACT after its first two words."""
     name = cursor.dotted("the contract's name")
     cursor.authorization()
     cursor.expect_mark("(")
@@ -65,7 +65,7 @@ def create_schema(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def create_service(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE SERVICE from behind its first two words."""
+    """Parse CREATE SERVICE after its first two words."""
     name = cursor.dotted("the service's name")
     cursor.authorization()
     cursor.expect("ON", "QUEUE")
@@ -80,7 +80,7 @@ def create_service(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_service(cursor: Cursor, source: Source) -> Statement:
-    """Read ALTER SERVICE from behind its first two words."""
+    """Parse ALTER SERVICE after its first two words."""
     name = cursor.dotted("the service's name")
     queue = cursor.dotted("the queue's name") if cursor.accept("ON", "QUEUE") else None
     changed: dict[str, list[str]] = {"ADD": [], "DROP": []}

@@ -136,7 +136,7 @@ TABLE: Mapping[Words, StatementSyntax] = {
         for what in parse_drop.DROPPED
     },
 }
-"""What declares objects; inside a procedure, code that nobody runs."""
+"""Statements that declare objects; inside a procedure they are not executed."""
 
 _BEGIN = (
     "BEGIN DIALOG [CONVERSATION] @handle FROM SERVICE name TO SERVICE '...' "
@@ -155,7 +155,7 @@ EVIDENCE: Mapping[Words, StatementSyntax] = {
         parse_dialog.wait_for, "WAITFOR (RECEIVE ...) [, TIMEOUT milliseconds]"
     ),
 }
-"""What code does with dialogs, wherever it stands."""
+"""Dialog statements in code, anywhere in a script."""
 
 _ROWS = {**TABLE, **EVIDENCE}
 _LENGTHS: Mapping[str, tuple[int, ...]] = {

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class TokenType(Enum):
-    """What a token is; QUOTED is a name in brackets or double quotes."""
+    """Kind of a token; QUOTED is a name in brackets or double quotes."""
 
     WORD = auto()
     QUOTED = auto()
@@ -91,7 +91,7 @@ REMARKS = {
     "dash": "a typographic dash is read as the start of a comment",
     "invisible": "invisible characters are ignored",
 }
-"""What is to be said where as-found reading took something that the engine would refuse."""
+"""Notes for text that as-found reading accepts and the engine would refuse."""
 
 LINE = re.compile(
     r"(?P<go>go(?:[^\S\r\n]+\d+)?)[^\S\r\n]*;?[^\S\r\n]*(?:--[^\r\n]*)?(?=\r|\n|\Z)"

@@ -91,7 +91,7 @@ class Walker:
                 self.blocks.completed(cursor)
 
     def end(self) -> Iterator[Item]:
-        """Yield what is complete only at the end of the batch: the module that it defines."""
+        """Yield the module that the batch defines, which is complete only at its end."""
         if self.module is not None and self.module is not self._inherited:
             define = self.module.define()
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())

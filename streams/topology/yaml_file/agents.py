@@ -14,7 +14,7 @@ SETTINGS: Mapping[ShippedService | None, tuple[str, ...]] = {
     ShippedService.CONFIGURATION_NOTICE: ("directory",),
     None: (),
 }
-"""The settings of each kind that are texts; ``None`` is an application of one's own."""
+"""The settings of each kind that are texts; ``None`` is a custom application."""
 CLASSIFIED = frozenset({ShippedService.DATA_DEPENDENT_ROUTING})
 """The kinds that take a classifier."""
 CLASSIFIER_KEYS = (

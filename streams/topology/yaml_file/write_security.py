@@ -47,7 +47,7 @@ def _grant(g: Grant) -> dict[str, Any]:
 
 
 def procedures(held: Mapping[str, Procedure]) -> dict[str, Any]:
-    """Return what code does with dialogs, without the places of END CONVERSATION."""
+    """Return the dialog statements of procedures; END CONVERSATION is only counted."""
     return {p.name: _procedure(p) for p in held.values()}
 
 

@@ -34,12 +34,13 @@ _SMALL = 512
 _MOST = 10_000
 """Maximum number of heartbeats kept undecoded."""
 NAMES_EACH = 16
-"""How many names of one instance are counted: its forwarders', endpoint workers' and slots'.
+"""Maximum names counted per instance: its forwarders', endpoint workers' and slots'.
 
-Whoever may write heartbeats may write any name, and by their number all give theirs less often.
+The more names, the less often each worker sends heartbeats. Any writer of ``presence`` can invent
+names, so their number is limited.
 """
 _RECOUNT = 10
-"""After how many of one's own heartbeats the living names of a large cluster are counted again."""
+"""Own heartbeats after which the live names of a large cluster are counted again."""
 
 
 class Heartbeats:

@@ -5,8 +5,8 @@ from __future__ import annotations
 BYTES = 32 << 20
 """Maximum bytes of inputs per transaction, and of bodies that waited."""
 LONG = 1.0
-"""Seconds after which a transaction is called long: the next one takes on half of it. What is new
-waits for the one that is under way, here and at the other side."""
+"""Seconds after which a transaction is too long: the next one is half as large. New records wait
+for the current transaction, at both endpoints."""
 DIALOG = 2
 """Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10

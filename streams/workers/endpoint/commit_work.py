@@ -102,7 +102,7 @@ class WorkCommitter:
     # --- a partition alone -----------------------------------------------------------------------
 
     def _alone(self, owned: Partition, work: Work) -> bool:
-        """Apply work in one transaction; bisect what fails twice down to a single item.
+        """Apply work in one transaction; bisect work that fails twice, down to a single item.
 
         Returns ``False`` if Kafka aborted. Later work must not be applied then: it would advance
         the offsets past records that are read again and then skipped as repeated.

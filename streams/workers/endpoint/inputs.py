@@ -27,7 +27,7 @@ Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
-"""So many bytes of bodies are moved in one transaction, and what the last one has beyond."""
+"""Bytes of bodies moved in one transaction; the last body may exceed the limit."""
 
 
 class Inputs(NamedTuple):

@@ -8,7 +8,7 @@ shared by all its partitions:
     3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction
     4. commit; then, and only then, merge the overlay
 
-A crash before 4 leaves nothing behind; after 4 everything. An abort drops the overlay and seeks
+A crash before 4 has no effect; after 4 all effects remain. An abort drops the overlay and seeks
 back, because librdkafka does not.
 """
 

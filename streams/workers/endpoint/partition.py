@@ -152,7 +152,7 @@ class Partition:
         return due is not None and due <= now
 
     def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
-        """Continue the search for the trim point; restart it ``every`` so many seconds.
+        """Continue the search for the trim point; restart it after ``every`` seconds.
 
         Call it between two transactions, when the state is committed. Returns the result at the
         end.

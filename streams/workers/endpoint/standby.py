@@ -26,7 +26,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of a stand-by's heartbeats: without seeing its own, it judges nobody.
+    """Return the name of a stand-by's heartbeats; without seeing its own, it takes over no slot.
 
     No instance has such a name: it contains a slash.
     """

@@ -42,9 +42,9 @@ REFUSED = {
     KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
     KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
 }
-"""What Kafka says of a record that it will never take, and how that is told.
+"""Kafka's errors for records that it will never accept, with the error numbers reported.
 
-Whatever else aborts a transaction says nothing about the records in it: they are read again.
+All other errors that abort a transaction do not concern its records: they are read again.
 """
 
 
@@ -90,7 +90,7 @@ class Transactions:
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
         """Write and commit all parts; return the end of each partition's copies in ``out``.
 
-        ``None`` means aborted: nothing took effect, and that says nothing about its records. Raises
+        ``None`` means aborted: nothing took effect, and its records are not the cause. Raises
         KafkaException, also aborted, if Kafka rejects one of them. ``member`` is the consumer
         group's member that owns the partitions.
         """

@@ -141,7 +141,7 @@ class LocalProducer:
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Tell whether all records are finished within so many seconds, or twice that.
+        """Wait until all records are finished, at most twice this time; tell whether they are.
 
         A record is finished when Kafka has it, or has rejected it for good and that is reported.
         """

@@ -1,13 +1,13 @@
 """The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
 
-The commit rule: an offset is committed only behind records that are *confirmed*, *dropped* (with
-their event) or *held* in memory. What a crash leaves behind:
+The commit rule: an offset is committed only if all records before it are *confirmed*, *dropped*
+(with their event) or *held* in memory. The result of a crash:
 
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
     held                            lost; the sender's dialog retries
 
-Another cluster is never waited for: copies that it has not confirmed within two seconds are
+A forwarder never waits for another cluster: copies that are not confirmed within two seconds are
 buffered. So a forwarder never loses a message, but may repeat it; the receiving dialog removes
 duplicates.
 """

@@ -1,4 +1,4 @@
-"""The progress of a forwarder in each partition, and what is committed of it."""
+"""The progress of a forwarder in each partition, and its committed offsets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OffsetTracker:
     def due(
         self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return what is not committed yet; nothing beyond records still in flight.
+        """Return the offsets to commit, none beyond a record still in flight.
 
         ``notes`` are the buffered copies of a partition.
         """
@@ -49,7 +49,7 @@ class OffsetTracker:
         return found
 
     def trim_points(self) -> dict[Where, int]:
-        """Return what is committed as done and not buffered; any thread may ask."""
+        """Return the committed offsets, or those of the first buffered copies; thread-safe."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
             for place, (position, note) in list(self._known.items())

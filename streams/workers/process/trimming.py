@@ -6,7 +6,7 @@ behind its reading group in the catalog, by the owner of the same partition. Pro
 for the configured retention.
 
 It is never urgent: if Kafka refuses or does not respond, it is retried next time. Any other error
-ends the process: otherwise nobody would notice that trimming has stopped.
+ends the process: otherwise stopped trimming would go unnoticed.
 """
 
 from __future__ import annotations

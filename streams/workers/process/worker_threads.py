@@ -101,6 +101,6 @@ class WorkerThreads:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Stop all; the first failure is the process's."""
+        """Stop all threads; the process reports the first failure."""
         self.failure = self.failure or error
         self.stop.set()
