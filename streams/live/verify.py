@@ -69,7 +69,8 @@ def verify_clusters(choose: Choose, clusters: Sequence[Cluster], asked: Asked) -
         parts = zip(clusters, snapshots, strict=True)
         sources = [_of_cluster(engine, *part) for part in parts if part[1].ranges]
         account = _judged(engine, sources, sites, now, asked, begins)
-        return Verified(account, tuple(map(_hidden, hung)), hung, engine.name)
+        notes = *account.notes, *map(_hidden, hung)
+        return Verified(account, notes, hung, engine.name)
 
 
 def _of_cluster(engine: Engine, cluster: Cluster, snapshot: Snapshot) -> Source:
@@ -92,7 +93,8 @@ def verify_captures(choose: Choose, files: Iterable[Path], asked: Asked) -> Veri
         latest = max((r.counts.last for r in readers if r.counts), default=0)
         now = latest if latest > 0 else time.time_ns() // 1_000_000
         account = _judged(engine, sources, Sites(""), now, asked, Begins)
-        return Verified(account, tuple(_stateless(surveyed)), engine=engine.name)
+        notes = *account.notes, *_stateless(surveyed)
+        return Verified(account, notes, engine=engine.name)
 
 
 def _of_captures(
@@ -114,17 +116,16 @@ def _judged(
     """Judge until nothing was trimmed meanwhile, and every rejection is known."""
     if not sources:
         return Account()
-    trimmed, refused = begins(), frozenset[bytes]()
+    trimmed, refused, overruled = begins(), frozenset[bytes](), frozenset[bytes]()
     while True:
-        judge = Judge(
-            Gatherer(sites, now, asked.span, refused), trimmed, asked.limit, asked.dialog_filter
-        )
+        gatherer = Gatherer(sites, now, asked.span, refused, overruled)
+        judge = Judge(gatherer, trimmed, asked.limit, asked.dialog_filter)
         account = engine.judge(sources, judge)
         before, trimmed = trimmed, begins()
         late = trimmed != before and not account.ledger.balanced
-        if not late and account.refused <= refused:
+        if not late and account.is_settled(refused, overruled):
             return account
-        refused = frozenset(account.refused)
+        refused, overruled = frozenset(account.refused), overruled | account.overruled
 
 
 def _hidden(hung: Hung) -> str:

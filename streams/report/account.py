@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from streams.prose import counted
 from streams.report.begins import Begins
+from streams.report.contradictions import Contradiction
 from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter, job_of
 from streams.report.facts import Missing
 from streams.report.gather import Facts, Gatherer, refused_shared
@@ -29,7 +31,8 @@ class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
     ``refused`` are rejected statements on several conversations: their other conversations are
-    judged with this knowledge.
+    judged with this knowledge. ``overruled`` are those that a dialog contradicts. ``contradicted``
+    counts statements that were applied although events report their refusal; ``example`` is one.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -39,6 +42,9 @@ class Account:
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[bytes] = field(default_factory=set)
     refusals: Refusals = field(default_factory=Refusals)
+    overruled: set[bytes] = field(default_factory=set)
+    contradicted: int = 0
+    example: Contradiction | None = None
     replayed: Counter[str] = field(default_factory=Counter)
     """Messages that were accepted from replays, by their jobs."""
 
@@ -51,7 +57,25 @@ class Account:
         self.delays.update(other.delays)
         self.refused |= other.refused
         self.refusals.add(other.refusals)
+        self.overruled |= other.overruled
+        self.contradicted += other.contradicted
+        self.example = min(filter(None, (self.example, other.example)), default=None)
         self.replayed.update(other.replayed)
+
+    def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
+        """Tell whether these are all shared statements that it has found."""
+        return self.refused <= {*refused} and self.overruled <= {*overruled}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return a note about events that report the refusal of applied statements."""
+        if self.example is None:
+            return ()
+        return (
+            f"Events report the refusal of {counted(self.contradicted, 'statement')} that queues "
+            "or state show as applied; such events do not count. "
+            f"First: statement {self.example.statement} of dialog {self.example.conversation}.",
+        )
 
     @property
     def exceptions(self) -> list[tuple[Fault, Missing]]:
@@ -82,6 +106,7 @@ class Account:
                 "delayed": {str(n): count for n, count in sorted(self.delays.items())},
             },
             "refused": self.refusals.to_json(),
+            "contradicted_refusals": self.contradicted,
             "faults": {fault.name.lower(): ledger.faults[fault] for fault in Fault},
             "listed": len(ledger.exceptions),
             "exceptions": [_exception(fault, m) for fault, m in self.exceptions],
@@ -125,7 +150,16 @@ class Judge:
         concerned = bool(ledger.accepted or ledger.unsaid or ledger.faults)
         replayed = Counter({job: ledger.accepted} if job and ledger.accepted else {})
         copies = facts.duplicates, facts.drops, facts.delays
-        return Account(ledger, int(concerned), *copies, refusals=facts.refusals, replayed=replayed)
+        return Account(
+            ledger,
+            int(concerned),
+            *copies,
+            refusals=facts.refusals,
+            overruled=facts.overruled,
+            contradicted=len(facts.contradictions),
+            example=min(facts.contradictions, default=None),
+            replayed=replayed,
+        )
 
 
 def _fates(ledger: Ledger, fates: Iterable[Fate]) -> dict[str, int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streams.protocol import Source
+from streams.report.begins import Begins
+from streams.report.contradictions import Evidence
+from streams.report.facts import Side
 from streams.report.parts import (
     Began,
     Copy,
@@ -60,6 +63,33 @@ class DialogParts:
                 self.unaccepted.append(part)
             case Duplicate() | Dropped() | Delayed():
                 self.copies.append(part)
+
+    def applied(
+        self, claimed: Collection[bytes], sides: Collection[Side], begins: Begins
+    ) -> set[bytes]:
+        """Return which statements were applied, of those that events report as refused."""
+        begun = {begin.command_id for begin in self.begins}
+        mine = begun.union(each.command_id for each in self.statements).intersection(claimed)
+        if not mine:
+            return mine
+        found = self._evidence(sides, begins).contradicts(mine, in_order(self.statements))
+        exists = any(side.endpoint.is_initiator for side in sides)
+        exists |= any(row.from_initiator for row in self.queued)
+        return found | begun if exists and begun <= mine else found
+
+    def _evidence(self, sides: Iterable[Side], begins: Begins) -> Evidence:
+        """Return what queues, state and commands show."""
+        return Evidence(
+            # Of a message with two numbers the lower one counts, in whatever order they come.
+            {r.message_id: r.sequence for r in sorted(self.queued, key=lambda r: -r.sequence)},
+            {end.from_initiator for end in self.ends if end.error is None or end.error > 0},
+            {
+                (side.endpoint.place, side.endpoint.is_initiator): side.sent
+                for side in sides
+                if side.sent is not None
+            },
+            {each.place for each in self.statements if begins.has_all_commands(each.place)},
+        )
 
     def _keep(self, part: Kept) -> None:
         """Of the state records of an endpoint the latest counts."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from streams.protocol import Dialog
 from streams.report.balance import balance
 from streams.report.begins import Begins
+from streams.report.contradictions import Contradiction
 from streams.report.dialog_parts import DialogParts, in_order
 from streams.report.facts import ALWAYS, Accepted, Delivered, Ending, EndpointKey, Side, Span
 from streams.report.ledger import Ledger
@@ -57,6 +58,8 @@ class Facts:
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[bytes] = field(default_factory=set)
     refusals: Refusals = field(default_factory=Refusals)
+    contradictions: list[Contradiction] = field(default_factory=list)
+    overruled: set[bytes] = field(default_factory=set)
     begins: Begins = field(default_factory=Begins)
 
     def balance(self, span: Span = ALWAYS) -> Ledger:
@@ -81,13 +84,15 @@ class Gatherer:
     """Context for all dialogs: places, the time, and which copies count.
 
     ``now`` is in epoch milliseconds. ``refused`` are rejected statements on several conversations:
-    the event names only one of them.
+    the event names only one of them. ``overruled`` are those of them that were applied: a dialog
+    contradicts the event.
     """
 
     sites: Sites
     now: int
     span: Span = ALWAYS
     refused: Collection[bytes] = ()
+    overruled: Collection[bytes] = ()
 
     def add(self, facts: Facts, dialog: bytes, parts: Iterable[Part]) -> None:
         """Add all parts of one dialog."""
@@ -98,9 +103,9 @@ class Gatherer:
         if len(dialog) != _ID:
             return
         conversation = uuid.UUID(bytes=dialog)
-        refused = {*found.refused, *self.refused}
-        facts.refused |= refused
-        self._count_refusals(facts, conversation, found.refused.values())
+        kept = (found.kept[endpoint] for endpoint in sorted(found.kept))
+        sides = tuple(self._sides(conversation, kept))
+        refused = self._settle_refusals(facts, conversation, found, sides)
         self._note_statements(facts, conversation, found, refused)
         _note_queues(facts, conversation, found)
         for failed in sorted(found.failed):
@@ -109,8 +114,7 @@ class Gatherer:
         for place, from_initiator, sequence in sorted(found.unaccepted):
             target = EndpointKey(place, conversation, not from_initiator)
             facts.unaccepted[target] = max(sequence, facts.unaccepted.get(target, 0))
-        kept = (found.kept[endpoint] for endpoint in sorted(found.kept))
-        facts.sides += self._sides(conversation, kept)
+        facts.sides += sides
 
     def _count(self, facts: Facts, copies: Iterable[Copy]) -> None:
         for copy in copies:
@@ -123,6 +127,24 @@ class Gatherer:
                     facts.drops[number] += 1
                 case Delayed(number):
                     facts.delays[number] += 1
+
+    def _settle_refusals(
+        self, facts: Facts, conversation: uuid.UUID, found: DialogParts, sides: Collection[Side]
+    ) -> set[bytes]:
+        """Count and return the refusals that count; note those that queues or state contradict."""
+        claimed = {*found.refused, *self.refused}
+        applied = claimed.intersection(self.overruled)
+        applied |= found.applied(claimed - applied, sides, facts.begins)
+        facts.contradictions += (
+            Contradiction(conversation, uuid.UUID(bytes=each))
+            for each in sorted(applied.intersection(found.refused))
+        )
+        facts.overruled |= applied.intersection(self.refused)
+        refused = claimed - applied
+        facts.refused |= refused
+        reported = found.refused.items()
+        self._count_refusals(facts, conversation, (r for id, r in reported if id in refused))
+        return refused
 
     def _count_refusals(
         self, facts: Facts, conversation: uuid.UUID, refused: Iterable[Refused]

@@ -13,7 +13,7 @@ import hashlib
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from streams.kafka import (
     Cluster,
@@ -26,6 +26,7 @@ from streams.kafka import (
 )
 from streams.protocol import Dialog
 from streams.report.begins import Begins
+from streams.report.facts import ALWAYS
 from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.parts import Part, is_shared
 from streams.report.record_reader import Record, RecordReader
@@ -55,13 +56,25 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
     topics = [*(names.queue(*q) for q in queues(topology)), *(names.cmd(h) for h in homes)]
     for topic in (*topics, names.event):
         _add_messages(reader, read_all(cluster, topic, to_high=True), by_dialog)
-    facts = Facts(begins=begins_of(cluster, topology))
+    begins, overruled = begins_of(cluster, topology), frozenset[bytes]()
+    facts = _gathered(sites, now, begins, by_dialog, overruled)
+    while not facts.overruled <= overruled:
+        overruled |= facts.overruled
+        facts = _gathered(sites, now, begins, by_dialog, overruled)
+    facts.delivered.sort(key=lambda d: (d.place, d.partition, d.offset))
+    return facts
+
+
+def _gathered(
+    sites: Sites, now: int, begins: Begins, by_dialog: _PartsByDialog, overruled: Collection[bytes]
+) -> Facts:
+    """Gather the facts of all dialogs; dialogs contradict the refusals that are ``overruled``."""
     shared = (refused_shared(parts) for key, parts in by_dialog.items() if is_shared(key))
-    gatherer = Gatherer(sites, now, refused={refused for refused in shared if refused})
+    refused = frozenset(each for each in shared if each)
+    gatherer, facts = Gatherer(sites, now, ALWAYS, refused, overruled), Facts(begins=begins)
     for dialog, parts in by_dialog.items():
         if not is_shared(dialog):
             gatherer.add(facts, dialog, parts)
-    facts.delivered.sort(key=lambda d: (d.place, d.partition, d.offset))
     return facts
 
 

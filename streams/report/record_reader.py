@@ -177,7 +177,7 @@ class RecordReader:
     ) -> Iterator[DialogPart]:
         """Return the part of a rejected statement, or of an end in error."""
         refused = _id(event["message_id"]) if error else NOBODY
-        if refused:
+        if refused and dialog:
             about = self._home(event), bool(event["from_initiator"]), event["at"]
             yield dialog, Refused(refused, error, *about)
             yield shared_key(refused), Refused(refused, error, *about)

@@ -98,6 +98,8 @@ def run(
             harm.look()
         facts = only(where.facts(), ours)
         verdict = _judged(scenario, asked, facts)
+        if not scenario.hostile:  # a hostile client writes events, too
+            verdict = replace(verdict, contradicted=len(facts.contradictions))
         if scenario.brief:
             verdict = replace(verdict, unrefused=_unrefused(injector, children))
         ended = len(children.reasons)

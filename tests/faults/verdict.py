@@ -23,6 +23,7 @@ class Verdict:
     they were to say, each thing once. ``untrimmed``: topics were to be trimmed, and are whole.
     ``unrefused``: an application's position was forgotten, and it went on without being refused.
     ``ended``: processes that ended by themselves where nothing is done to any of them.
+    ``contradicted``: statements that were applied although events report them as refused.
     """
 
     messages: int
@@ -39,6 +40,7 @@ class Verdict:
     untrimmed: int = 0
     unrefused: int = 0
     ended: int = 0
+    contradicted: int = 0
 
     @property
     def faults(self) -> dict[str, int]:

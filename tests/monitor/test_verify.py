@@ -12,11 +12,13 @@ from pyspark.sql import SparkSession
 
 from streams.client import Client, Conversation, StatementError
 from streams.client.statements import new_command
+from streams.errors import EventKind, Number
 from streams.kafka import Cluster, Message, deploy, headers_of
 from streams.live.verify import Asked, Verified
 from streams.protocol import CommandKind
 from streams.report import Fate, Fault, Ledger, Span, read_dialogs, read_facts
-from streams.wire import Topics
+from streams.wire import Topics, encode_event
+from streams.wire.records import read_command
 from tests.monitor.agreed import agreed_captures, agreed_clusters
 from tests.monitor.written import KINDS, captured, topics_of
 from tests.running import System, eventually, running
@@ -108,6 +110,7 @@ def test_verify_finds_what_one_process_finds(spark: SparkSession, run: Run) -> N
     found = account.duplicates, account.drops, account.delays
     assert found == (facts.duplicates, facts.drops, facts.delays)
     assert account.delays, "what waits has a number that says why"
+    assert (account.contradicted, facts.contradictions) == (0, [])
 
 
 def test_verify_is_about_the_messages_of_a_time(spark: SparkSession, run: Run) -> None:
@@ -186,6 +189,42 @@ def test_verify_finds_a_sabotaged_topic(
     assert (fault, run.dialog.id, sequence) in found
     assert {each[1] for each in found} == {run.dialog.id}
     assert set(account.ledger.faults) <= {fault, Fault.DISORDERED}
+
+
+def test_a_forged_refusal_of_a_delivered_message_is_a_note(
+    spark: SparkSession, run: Run, unique: str
+) -> None:
+    """For a message on one conversation and for one on two; both engines report it."""
+    cluster = copied(run, unique, lambda records, _: records)
+    wanted = read_facts(run.system.cluster, run.system.topology).balance()
+    forge(cluster, run)
+    facts, found = read_facts(cluster, run.system.topology), verified(spark, cluster)
+    assert key_figures(found.account.ledger) == key_figures(facts.balance())
+    assert key_figures(found.account.ledger) == key_figures(wanted)
+    assert found.account.contradicted == len(facts.contradictions) == 2
+    assert found.account.example == min(facts.contradictions)
+    [note] = found.notes
+    assert note.startswith("Events report the refusal of 2 statements")
+
+
+def forge(cluster: Cluster, run: Run) -> None:
+    """Report two applied statements as refused; one of them is on two conversations."""
+    commands = [
+        read_command(record.key(), record.value(), headers_of(record), 0)
+        for _, records in topics_of(run.system, "cmd")
+        for record in records
+    ]
+    one = next(c for c in commands if c.conversation == run.dialog.id and c.body == b"1")
+    both = next(c for c in commands if c.also and c.body == b"both")
+    producer = cluster.producer()
+    for forged in (one, both):
+        event = {
+            "event": int(EventKind.CONVERSATION), "at": 0, "error": int(Number.SEND_STATE),
+            "instance": "ServerA", "database": "DatabaseA", "from_initiator": True,
+            "conversation": str(forged.conversation), "message_id": str(forged.command_id),
+        }  # fmt: skip
+        producer.produce(cluster.topics.event, encode_event(event))
+    assert producer.flush(30) == 0
 
 
 # --- captures ------------------------------------------------------------------------------------

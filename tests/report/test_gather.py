@@ -37,6 +37,7 @@ class Log:
     """What the topics hold; every record is stored a second after the one before."""
 
     records: list[Record] = field(default_factory=list)
+    begins: Begins = field(default_factory=Begins)
 
     def add(self, topic: str, wire: Wire, digest: bytes = b"") -> None:
         key, value, headers = wire
@@ -68,13 +69,13 @@ class Log:
 
     def account(self, span: Span = ALWAYS, dialog_filter: DialogFilter = EVERYBODY) -> Account:
         """Return what is found; dialogs that were refused on others are judged again."""
-        refused = frozenset[bytes]()
+        refused, overruled = frozenset[bytes](), frozenset[bytes]()
         while True:
-            gatherer = Gatherer(Sites("ssb."), 1_000_000, span, refused)
-            found = Judge(gatherer, Begins(), 100, dialog_filter).judge(self._parts().items())
-            if found.refused <= refused:
+            gatherer = Gatherer(Sites("ssb."), 1_000_000, span, refused, overruled)
+            found = Judge(gatherer, self.begins, 100, dialog_filter).judge(self._parts().items())
+            if found.is_settled(refused, overruled):
                 return found
-            refused = frozenset(found.refused)
+            refused, overruled = frozenset(found.refused), overruled | found.overruled
 
     def _parts(self) -> dict[bytes, list[Part]]:
         reader, by_dialog = (

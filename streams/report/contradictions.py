@@ -1,0 +1,98 @@
+"""Which reported refusals count: those that neither queues nor state contradict.
+
+Many clients may write `event`, so an event can report a refusal that never happened. A refused
+statement has no message in a queue and no number; a statement that has one was applied.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from streams.report.parts import Ended, Sent
+
+Sender = tuple[str, bool]
+"""(instance/database, is initiator)"""
+
+
+class Contradiction(NamedTuple):
+    """A statement that was applied, although an event reports that it was refused."""
+
+    conversation: uuid.UUID
+    statement: uuid.UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What queues, state and commands of one dialog show, whatever its events report.
+
+    ``numbers`` are those of the messages in queues, by message id. ``ends``: the sides whose
+    EndDialog or Error is in a queue (is initiator). ``sent``: the number of messages that an
+    endpoint's state counts, its end included. ``whole``: the places that still have every command.
+    """
+
+    numbers: Mapping[bytes, int]
+    ends: Collection[bool]
+    sent: Mapping[Sender, int]
+    whole: Collection[str]
+
+    def contradicts(self, claimed: set[bytes], statements: Iterable[Sent | Ended]) -> set[bytes]:
+        """Return which of the statements that events report as refused were applied."""
+        by_sender: defaultdict[Sender, list[Sent | Ended]] = defaultdict(list)
+        for statement in statements:
+            by_sender[statement.place, statement.from_initiator].append(statement)
+        alone = len({place for place, is_initiator in by_sender if not is_initiator}) <= 1
+        found: set[bytes] = set()
+        for sender, mine in by_sender.items():
+            if claimed.isdisjoint(each.command_id for each in mine):
+                continue
+            sends = [each for each in mine if isinstance(each, Sent) and each.read]
+            ends = [each for each in mine if isinstance(each, Ended)]
+            found |= {s.command_id for s in sends if s.message_id in self.numbers} & claimed
+            if sender[1] in self.ends and (sender[1] or alone):
+                found |= _first_if_all(ends, claimed - found)
+            found |= self._counted(sender, sends, ends, claimed - found)
+        return found & claimed
+
+    def _counted(
+        self, sender: Sender, sends: Sequence[Sent], ends: Sequence[Ended], refused: set[bytes]
+    ) -> set[bytes]:
+        """Return which refused statements have a number: by the state, and by later messages."""
+        is_whole = sender[0] in self.whole
+        between = list(_between(sends, refused, self.numbers, is_whole=is_whole))
+        if not is_whole or sender not in self.sent:
+            return set(between)
+        applied = sum(each.command_id not in refused for each in sends)
+        has_ended = any(each.command_id not in refused for each in ends)
+        numbers = self.sent[sender] - applied - has_ended
+        if numbers <= 0:
+            return set()
+        doubtful = [each.command_id for each in sends if each.command_id in refused]
+        found = set(list(dict.fromkeys([*between, *doubtful]))[:numbers])
+        return found if numbers <= len(doubtful) else found | _first_if_all(ends, refused)
+
+
+def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
+    """Return the first END, unless another one was applied: a second one is refused rightly."""
+    all_refused = all(each.command_id in refused for each in ends)
+    return {each.command_id for each in ends[:1]} if all_refused else set()
+
+
+def _between(
+    sends: Iterable[Sent], refused: set[bytes], numbers: Mapping[bytes, int], *, is_whole: bool
+) -> Iterator[bytes]:
+    """Yield refused statements whose numbers are missing before a delivered message."""
+    expected = 0 if is_whole else None
+    doubtful: list[bytes] = []
+    for send in sends:
+        if send.command_id in refused:
+            doubtful.append(send.command_id)
+        elif (number := numbers.get(send.message_id)) is not None:
+            if expected is not None:
+                yield from doubtful[: max(0, number - expected)]
+            expected, doubtful = number + 1, []
+        elif expected is not None:
+            expected += 1
