@@ -37,8 +37,8 @@ _RESOURCES = {
 def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
     """Create ACL entries for principals, from every host; return their number.
 
-    Those that exist already stay, and what a user has by several roles is one. Raises
-    SurroundingsError where the cluster refuses; entries that it has created by then stay.
+    Existing entries stay, and an entry that several roles grant to a user is created once. Raises
+    SurroundingsError if the cluster refuses; entries that it created before stay.
     """
     bindings = list(
         dict.fromkeys(
@@ -47,7 +47,7 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
             for operation in grant.operations
         )
     )
-    admin = cluster.admin()  # while it is held, the answers can come
+    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     done = 0
     for batch in batches(bindings):
         refused: list[tuple[AclBinding, KafkaException]] = []
@@ -68,7 +68,7 @@ def _not_granted(binding: AclBinding, error: KafkaException, so_far: str) -> Sur
     return SurroundingsError(
         f"Kafka does not grant {binding.name} to {binding.principal}: {reason_of(cause)}. "
         f"{so_far} entries were created.",
-        "It needs an authorizer (authorizer.class.name) and a user who may Alter the cluster."
+        "It needs an authorizer (authorizer.class.name) and a user with Alter on the cluster."
         if cause.code() in _NOT_ALLOWED
         else "Run the command again when the cause is gone; it keeps entries that exist.",
     )

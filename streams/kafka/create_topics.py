@@ -94,7 +94,7 @@ def _not_created(
     how_many = "" if replicas is None else f", {replicas.count} replicas"
     return SurroundingsError(
         f"Topic {spec.name} does not exist and cannot be created: {refusal(error, 'Create')}",
-        f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
+        f"Or have it created with {spec.partitions} partitions{how_many}, "
         f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
     )
 
@@ -117,7 +117,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
             except KafkaException as error:
                 raise SurroundingsError(
                     f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
-                    "Or let somebody else add them, then run the command again.",
+                    "Or have them added, then run the command again.",
                 ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 

@@ -63,7 +63,7 @@ def is_forbidden(cause: KafkaError) -> bool:
 def refusal(error: KafkaException, right: str) -> str:
     """Return why Kafka refused a request, with the missing right if any."""
     cause = error.args[0]
-    lacking = f" It needs the right {right}." if is_forbidden(cause) else ""
+    lacking = f" The right {right} is required." if is_forbidden(cause) else ""
     return f"{reason_of(cause)}.{lacking}"
 
 

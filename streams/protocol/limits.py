@@ -12,9 +12,9 @@ class Limits:
     """Limits; durations are in milliseconds.
 
     ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
-    the rest waits in `cmd` for a turn, which may let ``wider`` times as many be in flight. As many
-    are kept that arrived out of order; for a queue that is off ``window``. ``fragment`` and
-    ``body`` are the largest sizes, in bytes; ``copies`` is that of all copies of one SEND together.
+    the rest waits in `cmd` for a turn, which allows ``wider`` times as many in flight. The same
+    number of out-of-order fragments is buffered; for a queue that is off ``window``. ``fragment``
+    and ``body`` are the largest sizes, in bytes; ``copies`` limits all copies of one SEND together.
     """
 
     window: int = 64

@@ -20,7 +20,7 @@ from streams.wire import Topics
 from streams.wire.acl import Granted, Operation, Resource
 from tests.security.secured import Secured
 
-AUTHORIZER = "It needs an authorizer (authorizer.class.name) and a user who may Alter the cluster."
+AUTHORIZER = "It needs an authorizer (authorizer.class.name) and a user with Alter on the cluster."
 
 
 def grants(names: list[str]) -> list[Granted]:

@@ -90,6 +90,6 @@ def test_a_topic_that_must_be_altered_is_named_with_the_setting_and_the_right(ow
 def test_who_may_not_read_the_configuration_is_told_the_right(owned: Owned) -> None:
     every = next(g for g in owned.role.grants if Operation.DESCRIBE_CONFIGS in g.operations)
     owned.secured.take(ROLE, every, Operation.DESCRIBE_CONFIGS)
-    with pytest.raises(SurroundingsError, match="The right DescribeConfigs on") as refused:
+    with pytest.raises(SurroundingsError, match="The right DescribeConfigs is required") as refused:
         deploy(owned.user, owned.topology)
     assert f"Topic {owned.user.topics.prefix}" in refused.value.message

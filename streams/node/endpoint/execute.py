@@ -51,7 +51,7 @@ def _begin(tx: Overlay, command: Command) -> Number | None:
 def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on several conversations: on all of them or on none (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
-    if size * (1 + len(command.also)) > limits.copies:  # one record, and copies without end
+    if size * (1 + len(command.also)) > limits.copies:  # one record, and unlimited copies
         return Number.MESSAGE_TOO_LARGE
     if len(command.also) >= MOST_CONVERSATIONS:
         return Number.MESSAGE_TOO_LARGE
