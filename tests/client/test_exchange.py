@@ -119,7 +119,7 @@ def test_who_has_lost_the_queue_says_nothing_of_what_came_from_it(
             [again] = take(other)
             other.send(again.conversation, b"in time")
             other.commit()
-        with pytest.raises(AbortedError, match="Kafka accepted nothing"):
+        with pytest.raises(AbortedError, match="Kafka accepted no record"):
             away.commit()
     assert answers(system, 1) == [b"in time"]
 

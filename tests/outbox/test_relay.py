@@ -167,7 +167,7 @@ def test_what_kafka_does_not_take_is_tried_again(
 
     with relaying(hooked, url) as relay:
         hooked.hooks["commit_transaction"] = refuse
-        with pytest.raises(AbortedError, match="Kafka accepted nothing"):
+        with pytest.raises(AbortedError, match="Kafka accepted no record"):
             relay.turn()
         hooked.hooks.clear()
         assert relay.turn() == 2
