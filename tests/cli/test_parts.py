@@ -94,7 +94,7 @@ def _topics(kafka: str) -> list[str]:
 def test_one_bootstrap_is_not_two_clusters(folder: str) -> None:
     refused = run("apply", folder, "--bootstrap", "127.0.0.1:1")
     assert refused.exit_code == 2
-    assert "--bootstrap is one cluster; the topology has 2." in refused.stderr
+    assert "--bootstrap names one cluster; the topology has 2." in refused.stderr
     refused = run("up", folder, "--bootstrap", "127.0.0.1:1", "--data", f"{folder}/up")
     assert refused.exit_code == 2
     assert "The topology has 2 clusters; --bootstrap gives one." in refused.stderr
