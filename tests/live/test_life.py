@@ -173,7 +173,7 @@ def test_only_what_can_hold_the_dialog_is_read(combined: Lived) -> None:
     system, life = combined.system, combined.life
     cut = read_dialog(system.cluster, life.conversation, Bounds(records=5))
     assert len(cut.records) == 5
-    assert cut.left_out == ["all but the first 5 records that were found"]
+    assert cut.left_out == ["all but the first 5 records found"]
 
 
 def test_a_timeout_is_reported(combined: Lived) -> None:
