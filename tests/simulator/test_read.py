@@ -152,7 +152,7 @@ WRONG = {
     "network: {loss: 2}": (2, "a probability from 0 to 1"),
     "network: {latency: [5ms, 1ms]}": (2, "a range has a minimum and a maximum"),
     "network: {links: [{loss: 0.1}]}": (2, "which link?"),
-    "applications: [{does: reply}]": (2, "needs a service"),
+    "applications: [{does: reply}]": (2, "needs the fields service and does"),
     "applications: [{service: ServerB/DatabaseB/TargetService, does: sing}]": (2, "reply, act"),
     "limits: {window: 0}": (2, "the window from 1"),
     "steps: [": (2, "invalid YAML"),
