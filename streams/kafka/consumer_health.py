@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from typing import Any
 
 from confluent_kafka import Consumer
 
@@ -21,7 +22,9 @@ class ConsumerHealth:
     What is found is cured by a new client only.
     """
 
-    def __init__(self, cluster: Cluster, also: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, also: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
         self._cluster = cluster
         self._lost_brokers, self._stalled = LostBrokers(cluster), StalledFetch(also)
         self.report = self._stalled.report

@@ -36,12 +36,13 @@ class StalledFetch:
 
     A partition is stalled if its fetch position stays below the last stable offset from one look to
     the next, with a report of the client in between, while the client has no records left to hand
-    out: one whose application is slow fetches no more, either. ``also`` takes the reports, too.
+    out: one whose application is slow fetches no more, either. ``also`` takes the parsed
+    reports, too.
     """
 
     def __init__(
         self,
-        also: Callable[[str], None] | None = None,
+        also: Callable[[dict[str, Any]], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._also, self._clock = also, clock
@@ -54,10 +55,10 @@ class StalledFetch:
 
     def report(self, statistics: str) -> None:
         """Take a report of the client: JSON, as librdkafka's STATISTICS.md has it."""
-        topics = json.loads(statistics)["topics"]
+        report = json.loads(statistics)
         said = {
             (topic, int(number)): (int(partition["next_offset"]), int(partition["fetchq_cnt"]))
-            for topic, about in topics.items()
+            for topic, about in report["topics"].items()
             for number, partition in about["partitions"].items()
             if partition["next_offset"] >= 0 and partition["fetch_state"] != "none"
         }
@@ -70,7 +71,7 @@ class StalledFetch:
         }
         self._drained, self._reported = not any(count for _, count in said.values()), True
         if self._also is not None:
-            self._also(statistics)
+            self._also(report)
 
     def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
         """Return a partition that is stalled, if any; ``paused`` are not to be fetched.

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import Any
 
 from streams.errors import Event
 from streams.node import Transaction
@@ -67,8 +68,8 @@ class Committed:
 class Traffic:
     """Statistics of one worker's Kafka clients, received while they are polled.
 
-    Only if ``wanted``: a report takes about 0.1 ms of this process. ``lag``: by topic, the number
-    of unread offsets of its partitions.
+    Only if ``wanted``: the producer's report takes about 0.1 ms of this process; the consumer's is
+    read anyway. ``lag``: by topic, the number of unread offsets of its partitions.
     """
 
     wanted: bool = False
@@ -81,7 +82,7 @@ class Traffic:
     _open: dict[str, int] = field(default_factory=dict)
 
     @property
-    def reader(self) -> Callable[[str], None] | None:
+    def reader(self) -> Callable[[dict[str, Any]], None] | None:
         """Return the callback for the consumer's statistics."""
         return self._read if self.wanted else None
 
@@ -90,8 +91,7 @@ class Traffic:
         """Return the callback for the producer's statistics."""
         return self._written if self.wanted else None
 
-    def _read(self, text: str) -> None:
-        said = json.loads(text)
+    def _read(self, said: dict[str, Any]) -> None:
         self.received = said["rx_bytes"]
         self.lag = {name: _lag(topic) for name, topic in said["topics"].items()}
         self._connected(said)

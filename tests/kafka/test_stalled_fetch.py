@@ -28,7 +28,7 @@ class Watched:
     now: float = 100.0
     asked: int = 0
     is_away: bool = False
-    passed_on: list[str] = field(default_factory=list)
+    passed_on: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.stalled = StalledFetch(self.passed_on.append, lambda: self.now)
