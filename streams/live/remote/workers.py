@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.live.remote.heartbeats import LastHeartbeat
 from streams.node import FRESH, SILENCE
@@ -90,9 +90,9 @@ def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
 
 
 def _in_slot(worker: RemoteWorker, slots: dict[tuple[str, str], str]) -> RemoteWorker:
-    slot = slots.get((worker.instance, worker.replica)) if worker.role == FORWARDER else worker.slot
-    rest = worker.replica, worker.age, worker.alive
-    return RemoteWorker(worker.role, worker.instance, slot, *rest)
+    if worker.role != FORWARDER:
+        return worker
+    return replace(worker, slot=slots.get((worker.instance, worker.replica)))
 
 
 def _order(worker: RemoteWorker) -> tuple[str, str, str, str]:
