@@ -19,6 +19,7 @@ from streams.wire.evolution import (
     announcement,
     is_schema,
     learn,
+    learn_schemas,
     learned_schemas,
     read_admission,
     read_announcement,
@@ -144,3 +145,10 @@ def test_rubbish_in_the_place_of_a_schema_is_announced_by_nobody(body: str) -> N
     known = {key: json.dumps(schema) for key, schema in written_schemas().items()}
     odd = {f"//schema/Route.{name}": body for name in ("zz", "ab", "", "00" * 9)}
     assert announcement({**known, **odd}) == announcement(known) != b""
+
+
+def test_text_that_is_no_schema_is_quoted_so_that_it_can_be_printed() -> None:
+    """A capture's manifest may contain half of a surrogate pair, which UTF-8 cannot encode."""
+    with pytest.raises(MalformedError) as refused:
+        learn_schemas(["\ud800"])
+    assert str(refused.value) == "no schema: '\\ud800'"
