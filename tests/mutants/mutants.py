@@ -232,7 +232,7 @@ MUTANTS = (
     Mutant(
         "do not look at what waits after a restart",
         _COMMITTED,
-        "        if key in self._waiting:\n            self._probes[key] = None\n",
+        "        if kept in self._waiting:\n            self._probes[kept] = None\n",
         "        pass\n",
     ),
     Mutant(
@@ -244,7 +244,7 @@ MUTANTS = (
     Mutant(
         "forget who has room, but not a turn",
         "node/endpoint/flows.py",
-        "            flow.waiting.put(key, dialog.next_position)\n",
+        "            flow.waiting.put(kept, dialog.next_position)\n",
         "            pass\n",
     ),
     # --- what is too late

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from streams.node import PROBES, Transaction
+from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.flows import AT_ONCE, Flows, destination
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Limits
@@ -255,7 +256,7 @@ def test_what_waits_does_not_starve_behind_what_is_transmitted_at_once() -> None
 def test_flows_have_turns_one_after_the_other() -> None:
     """A long backlog towards one service does not hold up another service."""
     flows = Flows(Limits(), limit=100)
-    keys = [("DatabaseA", conversation(number), True) for number in range(6)]
+    keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(6)]
     for position, key in enumerate(keys):
         flows.towards(("Long" if position < 5 else "Short", "")).waiting.put(key, position)
     flows._wanting |= flows._flows
@@ -265,9 +266,9 @@ def test_flows_have_turns_one_after_the_other() -> None:
 def test_thousands_of_flows_have_their_turns_in_transactions_to_come() -> None:
     """Whoever begins dialogs may name any service and any broker id."""
     flows = Flows(Limits(), limit=100)
-    keys = [("DatabaseA", conversation(number), True) for number in range(3 * AT_ONCE)]
+    keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(3 * AT_ONCE)]
     for key in keys:
-        flows.towards(("Any", str(key[1]))).waiting.put(key, 0)
+        flows.towards(("Any", str(key.key[1]))).waiting.put(key, 0)
     flows._wanting |= flows._flows
     rounds = [list(flows.turn(1_000, 0)) for _ in range(3)]
     assert [len(found) for found in rounds] == [AT_ONCE] * 3
@@ -276,9 +277,9 @@ def test_thousands_of_flows_have_their_turns_in_transactions_to_come() -> None:
 
 def test_flows_without_room_take_no_turns_from_those_behind_them() -> None:
     flows = Flows(Limits(), limit=1)
-    keys = [("DatabaseA", conversation(number), True) for number in range(AT_ONCE + 1)]
+    keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(AT_ONCE + 1)]
     for key in keys:
-        flow = flows.towards(("Any", str(key[1])))
+        flow = flows.towards(("Any", str(key.key[1])))
         flow.waiting.put(key, 0)
         flow.in_flight = flow.added_at = int(key != keys[-1])
     flows._wanting |= flows._flows

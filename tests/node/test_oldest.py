@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.oldest import STALE, Oldest
+from tests.node.harness import conversation
 
-KEYS = st.sampled_from("abcdefgh")
+KEYS = st.integers(0, 7)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("put"), KEYS, st.integers(-1, 20)),
@@ -18,10 +20,15 @@ STEPS = st.lists(
 )
 
 
+def keys_of(count: int) -> list[Kept]:
+    return [Kept(("DatabaseA", conversation(number), True)) for number in range(count)]
+
+
 @given(STEPS)
-def test_the_lowest_position_comes_first(steps: list[tuple[str, str, int]]) -> None:
-    oldest, model = Oldest[str](), dict[str, int]()
-    for what, key, number in steps:
+def test_the_lowest_position_comes_first(steps: list[tuple[str, int, int]]) -> None:
+    oldest, model, keys = Oldest[Kept](), dict[Kept, int](), keys_of(8)
+    for what, index, number in steps:
+        key = keys[index]
         if what == "put":
             oldest.put(key, number)
             model[key] = number
@@ -37,11 +44,23 @@ def test_the_lowest_position_comes_first(steps: list[tuple[str, str, int]]) -> N
 
 
 def test_outdated_entries_do_not_pile_up() -> None:
-    oldest = Oldest[str]()
+    oldest, [key] = Oldest[Kept](), keys_of(1)
     for position in range(10_000):
-        oldest.put("a", position)
+        oldest.put(key, position)
     assert len(oldest._heap) == 1, "raised when it is reached"
     for position in range(10_000, 0, -1):
-        oldest.put("a", position)
+        oldest.put(key, position)
     assert len(oldest._heap) <= 64 + STALE
-    assert list(oldest.first(1)) == ["a"]
+    assert list(oldest.first(1)) == [key]
+
+
+def test_a_key_has_one_place() -> None:
+    """A dialog leaves the flow to any broker id when its target's broker id is known."""
+    one, other, (key, second) = Oldest[Kept](), Oldest[Kept](), keys_of(2)
+    one.put(key, 1)
+    one.put(second, 2)
+    other.put(key, 0)
+    assert (len(one), len(other)) == (1, 1)
+    assert list(one.first(9)) == [second], "its outdated entry belongs to no one"
+    one.drop(key)
+    assert list(other.first(9)) == [key], "it was not dropped from another place"

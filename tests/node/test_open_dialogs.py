@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.node import Dialogs
+from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
 from streams.protocol import Chunk, Dialog, DialogKey, State
@@ -28,22 +29,26 @@ MOMENTS = st.sampled_from([None, 0, 1, NEAR, FAR, FAR + 1, FAR + DRAWER, 3 * FAR
 STEPS = st.sampled_from([1, DRAWER, NEAR, FAR, 3 * FAR])
 
 
+def keys_of(count: int) -> list[Kept]:
+    return [Kept(("DatabaseA", conversation(number), True)) for number in range(count)]
+
+
 @given(st.lists(st.tuples(KEYS, MOMENTS) | STEPS, min_size=5, max_size=40))
 def test_timers_say_what_is_due_and_when_to_look(steps: list[tuple[int, int | None] | int]) -> None:
     """A step arms a key or lets time pass; nothing is due late, twice, or when it was disarmed."""
-    timers, due, now = Timers[int](), dict[int, int](), 0
+    timers, due, now, keys = Timers[Kept](), dict[int, int](), 0, keys_of(6)
     timers.advance(now)
     for step in steps:
         if isinstance(step, tuple):
             key, moment = step
-            timers.arm(key, None if moment is None else now + moment)
+            timers.arm(keys[key], None if moment is None else now + moment)
             due.pop(key, None)
             if moment is not None:
                 due[key] = now + moment
         else:
             now += step
             wanted = sorted((at, key) for key, at in due.items() if at <= now)
-            taken = timers.take(now)
+            taken = [keys.index(key) for key in timers.take(now)]
             assert sorted(taken) == sorted(key for _, key in wanted)
             assert [due[key] for key in taken] == [at for at, _ in wanted], "the earliest first"
             due = {key: at for key, at in due.items() if at > now}
@@ -54,42 +59,42 @@ def test_timers_say_what_is_due_and_when_to_look(steps: list[tuple[int, int | No
 
 
 def test_what_is_due_in_years_costs_no_entry_each() -> None:
-    timers = Timers[int]()
+    timers, keys = Timers[Kept](), keys_of(10_000)
     timers.advance(0)
-    for key in range(10_000):
-        timers.arm(key, 10 * FAR + key)
+    for number, key in enumerate(keys):
+        timers.arm(key, 10 * FAR + number)
     assert len(timers) == 1, "one drawer"
     assert timers.take(9 * FAR) == []
-    assert timers.take(10 * FAR + 99) == list(range(100))
+    assert timers.take(10 * FAR + 99) == keys[:100]
 
 
 def test_what_a_key_outdates_does_not_pile_up() -> None:
-    timers = Timers[int]()
+    timers, keys = Timers[Kept](), keys_of(7)
     for now in range(100_000):
-        timers.arm(now % 7, now + 4_000)
+        timers.arm(keys[now % 7], now + 4_000)
     assert len(timers) < 200
 
 
 def test_a_retry_that_is_put_off_keeps_its_entry() -> None:
     """With each acknowledgement; the entry is entered anew when its time comes, in order."""
-    timers = Timers[int]()
+    timers, keys = Timers[Kept](), keys_of(7)
     for now in range(1_000):
-        for key in range(7):
-            timers.arm(key, now + 4_000 + key)
+        for number, key in enumerate(keys):
+            timers.arm(key, now + 4_000 + number)
     assert len(timers) == 7
     assert timers.take(4_998) == []
-    assert timers.take(5_002) == [0, 1, 2, 3]
-    timers.arm(6, 5_000)
-    assert timers.take(5_003) == [6, 4], "what is due earlier than its entry is not late"
-    assert timers.take(9_000) == [5]
+    assert timers.take(5_002) == keys[:4]
+    timers.arm(keys[6], 5_000)
+    assert timers.take(5_003) == [keys[6], keys[4]], "due before its entry, and not late"
+    assert timers.take(9_000) == [keys[5]]
     assert timers.next_due is None or timers.take(99_000) == []
 
 
 @pytest.mark.parametrize("near", [True, False], ids=["retried", "at rest"])
 def test_what_years_of_short_dialogs_leave_behind(near: bool) -> None:
     """Each is due in 68 years, in a drawer of its own, until it ends: no drawer outlives it."""
-    timers, now = Timers[int](), 0
-    for dialog in range(10_000):
+    timers, now = Timers[Kept](), 0
+    for dialog in keys_of(10_000):
         now += DRAWER
         timers.take(now)
         if near:
@@ -101,8 +106,8 @@ def test_what_years_of_short_dialogs_leave_behind(near: bool) -> None:
 
 
 def test_many_that_are_due_together_come_a_thousand_at_a_time() -> None:
-    timers = Timers[int]()
-    for key in range(2 * AT_ONCE + 1):
+    timers = Timers[Kept]()
+    for key in keys_of(2 * AT_ONCE + 1):
         timers.arm(key, 5)
     assert [len(timers.take(5)) for _ in range(4)] == [AT_ONCE, AT_ONCE, 1, 0]
 
@@ -163,18 +168,13 @@ def test_a_key_is_kept_once_however_many_records_name_it() -> None:
         net.send(A, D1, *[b"more"] * 40)  # more than a window: some wait
         node.transact()
     endpoint = node.endpoint
-    kept = [
-        *endpoint.dialogs,
-        *endpoint.dialogs._awake,
-        endpoint.dialogs.name((*next(iter(endpoint.dialogs)),)),
-    ]
-    kept += [key for _, _, key in endpoint._timers._heap if key is not None]
-    kept += [*endpoint._timers._due, *endpoint._timers._entered, *endpoint.flows._in_flight]
-    kept += [
-        key for _, key in endpoint.flows.of(next(iter(endpoint.dialogs.values()))).waiting._heap
-    ]
-    assert len(kept) >= 7
-    assert len(set(map(id, kept))) == len(set(kept)) == 1
+    [dialog] = endpoint.dialogs.values()
+    kept = [*endpoint.dialogs.all_kept(), *endpoint.retention._noted]  # noted by each statement
+    kept += [one for _, _, one in endpoint._timers._heap if one is not None]
+    kept += [one for _, one in endpoint.flows.of(dialog).waiting._heap]
+    assert len(set(kept)) == 1
+    keys = [*endpoint.dialogs, *endpoint.dialogs._awake, kept[0].key]
+    assert len(set(map(id, keys))) == len(set(keys)) == 1
 
 
 def test_a_backlog_of_any_number_of_chunks_comes_back() -> None:
@@ -205,7 +205,7 @@ def test_chunks_may_come_back_before_their_dialog() -> None:
         dialogs.put_chunk(key, number, encode_chunk(chunk))
     dialogs.put_chunk(key, 2, None)
     assert (len(dialogs), key in dialogs) == (0, False)
-    assert dialogs.load(key, encode_dialog(dialog)).chunks == dialog.chunks
+    assert dialogs.load(key, encode_dialog(dialog))[1].chunks == dialog.chunks
     assert not dialogs._early
 
 
@@ -223,7 +223,7 @@ def test_a_record_that_is_loaded_supersedes_the_value() -> None:
     key, dialog = a_dialog(1)
     dialogs.put(key, dialog, encode_dialog(dialog))
     newer = replace(dialog, send_sequence=7)
-    assert dialogs.load(key, encode_dialog(newer)) == newer
+    assert dialogs.load(key, encode_dialog(newer))[1] == newer
     assert dialogs[key] == newer
 
 

@@ -161,7 +161,7 @@ def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None
         net.send(A, conversation(number), b"x")
     net.settle()
     node = net["ServerA"]
-    retention, look = node.endpoint.retention, node.endpoint.dialogs.look
+    retention, look = node.endpoint.retention, node.endpoint._look
     retention.begin(TrimPoint(6, 0, 0))
     assert retention.go_on(look, 2) is None
     net.begin(A, conversation(4))
@@ -170,6 +170,25 @@ def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None
     retention.begin(TrimPoint(8, 0, 0))  # one goes on
     assert retention.go_on(look, 2) == (1, 0, 0)
     assert RetentionFloor().go_on(look) is None
+
+
+def test_a_key_that_begins_again_during_a_round_needs_nothing_old() -> None:
+    """The dialog that the round knows is gone: its positions would stop trimming for ever."""
+    net = pair()
+    net.cut.add(("ServerA", "ServerB"))
+    net.begin(A, conversation(1))
+    net.send(A, conversation(1), b"x")
+    net.settle()
+    node = net["ServerA"]
+    [key] = node.endpoint.dialogs
+    dialog = node.endpoint.dialogs[key]
+    node.endpoint.retention.begin(TrimPoint(9, 0, 0))
+    node.endpoint.load(key, None)
+    node.endpoint.restore(key, dialog)
+    assert node.endpoint.trim_point() == (9, 0, 0)
+    assert demand(node) == (1, 0, 0), "what is there now is needed"
+    node.endpoint.load(key, None)
+    assert demand(node)[0] > 1
 
 
 def test_only_queues_with_one_reading_group_may_shrink() -> None:

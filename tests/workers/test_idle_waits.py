@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from streams.node import Endpoint, TrimPoint, catalog_of
+from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.flows import Flow
 from streams.protocol import Limits
 from streams.workers.endpoint import partition
@@ -84,7 +85,7 @@ def test_the_wait_ends_when_a_timer_is_due(tmp_path: Path, due: int, seconds: fl
     """Within limits: timers that are due one after the other are applied together."""
     one = idle(tmp_path)
     assert one.wait(NOW) == partition.IDLE_POLL
-    one.endpoint._timers.arm(KEY, NOW + due)
+    one.endpoint._timers.arm(Kept(KEY), NOW + due)
     assert one.wait(NOW) == seconds
 
 
@@ -105,11 +106,11 @@ def look_for_trim_points(one: Partition) -> None:
 
 
 def probe(one: Partition) -> None:
-    one.endpoint._probes[KEY] = None
+    one.endpoint._probes[Kept(KEY)] = None
 
 
 def wait_for_room(one: Partition) -> None:
-    one.endpoint.flows._wanting["TargetService", ""] = Flow(lost={KEY: None})
+    one.endpoint.flows._wanting["TargetService", ""] = Flow(lost={Kept(KEY): None})
 
 
 @pytest.mark.parametrize(

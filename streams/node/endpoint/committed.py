@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from streams.node.catalog_view import CatalogView, Contract, MessageType, Service
-from streams.node.endpoint.dialogs import Dialogs
+from streams.node.endpoint.dialogs import Dialogs, Kept
 from streams.node.endpoint.flows import UNLIMITED, Flows
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
@@ -52,9 +52,9 @@ class CommittedState:
     retention: RetentionFloor = field(default_factory=RetentionFloor)
     flows: Flows = field(init=False)
     _now: int = 0
-    _timers: Timers[DialogKey] = field(default_factory=Timers)
-    _waiting: dict[DialogKey, None] = field(default_factory=dict)
-    _probes: dict[DialogKey, None] = field(default_factory=dict)
+    _timers: Timers[Kept] = field(default_factory=Timers)
+    _waiting: dict[Kept, None] = field(default_factory=dict)
+    _probes: dict[Kept, None] = field(default_factory=dict)
     _groups: Groups = field(default_factory=Groups)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class CommittedState:
         before = self._identities()
         self.catalog = catalog
         if self._identities() != before:
-            self._waiting.update(dict.fromkeys(self.dialogs))
+            self._waiting.update(dict.fromkeys(self.dialogs.all_kept()))
         self._probes.update(self._waiting)
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
@@ -114,7 +114,7 @@ class CommittedState:
 
     def take_turns(self, most: int) -> tuple[DialogKey, ...]:
         """Return the dialogs whose turn it is to transmit or retry."""
-        return tuple(self.flows.turn(most, self._now))
+        return tuple(kept.key for kept in self.flows.turn(most, self._now))
 
     @property
     def has_turn(self) -> bool:
@@ -133,14 +133,14 @@ class CommittedState:
 
     def next_probes(self, most: int) -> tuple[DialogKey, ...]:
         """Return dialogs to re-evaluate; merging removes them."""
-        return tuple(islice(self._probes, min(most, AT_ONCE)))
+        return tuple(kept.key for kept in islice(self._probes, min(most, AT_ONCE)))
 
-    def _waiting_for(self, database: str, service: str) -> list[DialogKey]:
+    def _waiting_for(self, database: str, service: str) -> list[Kept]:
         """Return the dialogs of a database that wait for a service."""
         return [
-            key
-            for key in self._waiting
-            if key[0] == database and self.dialogs[key].far_service == service
+            kept
+            for kept in self._waiting
+            if kept.key[0] == database and self.dialogs[kept.key].far_service == service
         ]
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
@@ -148,19 +148,19 @@ class CommittedState:
 
         After a restart earlier catalog changes are unknown.
         """
-        self._put(key, dialog)
-        self._look_again(key)
+        self._look_again(self._put(key, dialog))
 
-    def _look_again(self, key: DialogKey) -> None:
-        if key in self._waiting:
-            self._probes[key] = None
+    def _look_again(self, kept: Kept) -> None:
+        if kept in self._waiting:
+            self._probes[kept] = None
 
     def _put(
         self, key: DialogKey, dialog: Dialog, record: bytes | None = None, *, hurried: bool = False
-    ) -> None:
-        key, before = self.dialogs.name(key), self.dialogs.get(key)
-        self.dialogs.put(key, dialog, record)
-        self._index(key, before, dialog, hurried=hurried)
+    ) -> Kept:
+        before = self.dialogs.get(key)
+        kept = self.dialogs.put(key, dialog, record)
+        self._index(kept, before, dialog, hurried=hurried)
+        return kept
 
     def advance(self, now: int) -> None:
         """Set the time, before state is loaded."""
@@ -178,32 +178,33 @@ class CommittedState:
         """Apply a state record like :meth:`restore`; ``None`` removes it."""
         before = self.dialogs.get(key)
         if record is not None:
-            key = self.dialogs.name(key)
-            self._index(key, before, self.dialogs.load(key, record))
-            self._look_again(key)
+            kept, dialog = self.dialogs.load(key, record)
+            self._index(kept, before, dialog)
+            self._look_again(kept)
         elif before is not None:
             self._forget(key)
 
     def _index(
-        self, key: DialogKey, before: Dialog | None, dialog: Dialog, *, hurried: bool = False
+        self, kept: Kept, before: Dialog | None, dialog: Dialog, *, hurried: bool = False
     ) -> None:
-        self._waiting.pop(key, None)
+        key = kept.key
+        self._waiting.pop(kept, None)
         is_open = dialog.state is not State.CD
         if before is not None and not (is_open and before.group == dialog.group):
             self._groups.remove(key, before.group)
         if is_open:
             self._groups.add(key, dialog.group)
         if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
-            self._waiting[key] = None
+            self._waiting[kept] = None
         else:
-            self._probes.pop(key, None)
-        self.flows.note(key, before, dialog, self._now, hurried=hurried)
+            self._probes.pop(kept, None)
+        self.flows.note(kept, before, dialog, self._now, hurried=hurried)
         if dialog.held:
             self.gaps[_side_of(key)] = key
         else:
             self.gaps.pop(_side_of(key), None)
-        self._timers.arm(key, dialog.due_at)
-        self.retention.note(key, dialog)
+        self._timers.arm(kept, dialog.due_at)
+        self.retention.note(kept, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether no change of the dialog's database or service ends it."""
@@ -214,46 +215,50 @@ class CommittedState:
         )
 
     def _forget(self, key: DialogKey) -> None:
-        known = self.dialogs.forget(key)
-        self._waiting.pop(key, None)
-        self._probes.pop(key, None)
+        kept, known = self.dialogs.kept(key), self.dialogs.forget(key)
+        if kept is None or known is None:
+            return
+        self._waiting.pop(kept, None)
+        self._probes.pop(kept, None)
         self.gaps.pop(_side_of(key), None)
-        self._timers.arm(key, None)
-        self.retention.forget(key)
-        if known is not None:
-            self.flows.forget(key, known)
-            self._groups.remove(key, known.group)
+        self._timers.arm(kept, None)
+        self.retention.forget(kept)
+        self.flows.forget(kept, known)
+        self._groups.remove(key, known.group)
 
     def trim_point(self) -> TrimPoint | None:
         """Continue the search for the trim point; return it when finished.
 
         ``retention.begin`` starts it.
         """
-        return self.retention.go_on(self.dialogs.look)
+        return self.retention.go_on(self._look)
+
+    def _look(self, kept: Kept) -> Dialog | None:
+        is_here = self.dialogs.kept(kept.key) is kept  # its key may have begun again
+        return self.dialogs.look(kept.key) if is_here else None
 
     def arm(self, key: DialogKey) -> None:
         """Return a dialog's unused turn."""
-        dialog = self.dialogs.get(key)
-        if dialog is not None:
-            key = self.dialogs.name(key)
-            self._timers.arm(key, dialog.due_at)
-            self.flows.note(key, dialog, dialog, self._now, hurried=False)
+        kept, dialog = self.dialogs.kept(key), self.dialogs.get(key)
+        if kept is not None and dialog is not None:
+            self._timers.arm(kept, dialog.due_at)
+            self.flows.note(kept, dialog, dialog, self._now, hurried=False)
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take due dialogs, at most a thousand."""
         taken = self._timers.take(now, min(most, AT_ONCE))
-        return [key for key in taken if not self._postpones(key, now)]
+        return [kept.key for kept in taken if not self._postpones(kept, now)]
 
-    def _postpones(self, key: DialogKey, now: int) -> bool:
+    def _postpones(self, kept: Kept, now: int) -> bool:
         """Postpone the removal of a key while ``in`` has unread records."""
         if self.applied_until >= now:
             return False
-        dialog = self.dialogs.get(key)
+        dialog = self.dialogs.get(kept.key)
         if dialog is None or dialog.forget_at is None or dialog.forget_at <= self.applied_until:
             return False
         if dialog.retry_at is not None and dialog.retry_at <= now:
             return False
-        self._timers.arm(key, now + self.limits.recheck)
+        self._timers.arm(kept, now + self.limits.recheck)
         return True
 
 

@@ -65,8 +65,9 @@ class Endpoint(CommittedState):
 
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Merge a committed transaction; ``out_end`` is the position of its last copy."""
-        for key in tx.probed:
-            self._probes.pop(key, None)
+        for kept in map(self.dialogs.kept, tx.probed):
+            if kept is not None:
+                self._probes.pop(kept, None)
         for key, machine in tx.machines.items():
             dialog = machine.dialog
             if key in tx.transmitted:

@@ -24,8 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
+from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.oldest import Oldest
-from streams.protocol import Dialog, DialogKey, Limits, State
+from streams.protocol import Dialog, Limits, State
 from streams.routing import broker_key
 
 UNLIMITED = sys.maxsize
@@ -63,10 +64,10 @@ class Flow:
     stalled: bool = False
     acknowledged_at: int = 0
     added_at: int = 0
-    waiting: Oldest[DialogKey] = field(default_factory=Oldest)
-    lost: dict[DialogKey, None] = field(default_factory=dict)
+    waiting: Oldest[Kept] = field(default_factory=Oldest)
+    lost: dict[Kept, None] = field(default_factory=dict)
 
-    def turns(self, most: int) -> Iterable[DialogKey]:
+    def turns(self, most: int) -> Iterable[Kept]:
         """Return up to this number of the dialogs that want to transmit, in order."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
@@ -89,7 +90,6 @@ class Flows:
         self._flows: dict[Destination, Flow] = {}
         self._wanting: dict[Destination, Flow] = {}
         """The flows that want turns: the one that has waited longest is first."""
-        self._in_flight: dict[DialogKey, int] = {}
 
     def of(self, dialog: Dialog) -> Flow:
         """Return the flow of a dialog."""
@@ -109,7 +109,7 @@ class Flows:
             return limit - flow.in_flight
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
 
-    def turn(self, most: int, now: int) -> Iterator[DialogKey]:
+    def turn(self, most: int, now: int) -> Iterator[Kept]:
         """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns.
 
         Flows left out come first next time.
@@ -124,7 +124,7 @@ class Flows:
         for where, _ in have_turns:
             self._wanting[where] = self._wanting.pop(where)
         turns = zip_longest(*(keys for _, keys in have_turns))
-        yield from islice((key for keys in turns for key in keys if key is not None), most)
+        yield from islice((kept for keys in turns for kept in keys if kept is not None), most)
 
     def has_turn(self, now: int) -> bool:
         """Tell whether any dialog may transmit now."""
@@ -138,7 +138,7 @@ class Flows:
     # --- what was committed ----------------------------------------------------------------------
 
     def note(
-        self, key: DialogKey, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
+        self, kept: Kept, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
     ) -> None:
         """Account for a committed dialog; ``hurried``: it has retried at its turn."""
         where = destination(dialog)
@@ -147,37 +147,37 @@ class Flows:
         if before is not None:
             if (former := destination(before)) != where:  # its target's broker id is now known
                 self._judge(self.towards(former), before, dialog, now)
-                self._leave(key, former)
+                self._leave(kept, former)
             self._judge(flow, before, dialog, now)
         elif is_retrying:  # as found at the start
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
-        self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
+        self._count(kept, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
         if dialog.has_room(self._limits):
-            flow.waiting.put(key, dialog.next_position)
+            flow.waiting.put(kept, dialog.next_position)
         else:
-            flow.waiting.drop(key)
-        if is_retrying and not hurried and (flow.stalled or key in flow.lost):
-            flow.lost[key] = None  # an existing entry keeps its turn
+            flow.waiting.drop(kept)
+        if is_retrying and not hurried and (flow.stalled or kept in flow.lost):
+            flow.lost[kept] = None  # an existing entry keeps its turn
         else:
-            flow.lost.pop(key, None)
+            flow.lost.pop(kept, None)
         self._note_wanting(where, flow)
 
-    def forget(self, key: DialogKey, dialog: Dialog) -> None:
+    def forget(self, kept: Kept, dialog: Dialog) -> None:
         """Account for a removed dialog."""
-        self._leave(key, destination(dialog))
+        self._leave(kept, destination(dialog))
 
-    def drop_waiting(self, key: DialogKey, where: Destination) -> None:
+    def drop_waiting(self, kept: Kept, where: Destination) -> None:
         """Note that a dialog has nothing waiting after all."""
         flow = self.towards(where)
-        flow.waiting.drop(key)
+        flow.waiting.drop(kept)
         self._note_wanting(where, flow)
 
-    def _leave(self, key: DialogKey, where: Destination) -> None:
+    def _leave(self, kept: Kept, where: Destination) -> None:
         flow = self.towards(where)
-        self._count(key, flow, 0)
-        flow.waiting.drop(key)
-        flow.lost.pop(key, None)
+        self._count(kept, flow, 0)
+        flow.waiting.drop(kept)
+        flow.lost.pop(kept, None)
         self._note_wanting(where, flow)
         if len(self._flows) > MOST and not (flow.in_flight or flow.waiting or flow.lost):
             del self._flows[where]
@@ -198,7 +198,7 @@ class Flows:
             tried_at = before.retry_at - self._limits.retry_after(before.attempt)
             flow.stalled = flow.stalled or flow.acknowledged_at <= tried_at
 
-    def _count(self, key: DialogKey, flow: Flow, count: int) -> None:
-        flow.in_flight += count - self._in_flight.pop(key, 0)
-        if count:
-            self._in_flight[key] = count
+    @staticmethod
+    def _count(kept: Kept, flow: Flow, count: int) -> None:
+        flow.in_flight += count - kept.in_flight
+        kept.in_flight = count

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
-K = TypeVar("K", bound=Hashable)
+
+class Placed(Protocol):
+    """A key with room for its place: ``line``, the :class:`Oldest` that has it, and position.
+
+    Equal positions are in the order of the keys.
+    """
+
+    line: Any
+    position: int
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+K = TypeVar("K", bound=Placed)
 
 STALE = 2
 """Heap entries per key before a rebuild, which costs less than keeping them."""
 
 
 class Oldest(Generic[K]):
-    """Keys, each with a position; :meth:`first` returns them in order.
+    """Keys, each with a position; :meth:`first` returns them in order. A key has one place.
 
     A key has a heap entry no higher than its position. Positions mostly rise, and an entry is
     raised only when it is reached. Entries of removed keys are dropped then, or when they are most
@@ -22,41 +35,48 @@ class Oldest(Generic[K]):
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, K]] = []
-        self._positions: dict[K, int] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._positions)
+        return self._count
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._positions
+    def __contains__(self, key: K) -> bool:
+        return key.line is self
 
     def put(self, key: K, position: int) -> None:
         """Add or move a key to a position."""
-        before = self._positions.get(key)
-        self._positions[key] = position
+        before = key.position if key.line is self else None
+        if before is None:
+            if key.line is not None:
+                key.line.drop(key)
+            key.line = self
+            self._count += 1
+        key.position = position
         if before is not None and before <= position:
             return
         heapq.heappush(self._heap, (position, key))
-        if len(self._heap) > 64 + STALE * len(self._positions):
-            self._heap = [(at, key) for key, at in self._positions.items()]
+        if len(self._heap) > 64 + STALE * self._count:
+            keys = dict.fromkeys(key for _, key in self._heap if key.line is self)
+            self._heap = [(key.position, key) for key in keys]
             heapq.heapify(self._heap)
 
     def drop(self, key: K) -> None:
-        """Remove a key."""
-        self._positions.pop(key, None)
+        """Remove a key, if it is here."""
+        if key.line is self:
+            key.line = None
+            self._count -= 1
 
     def first(self, most: int) -> Iterator[K]:
         """Yield up to this number of keys, the lowest position first, without removing them."""
         found: dict[K, int] = {}  # an entry may be duplicated
         while self._heap and len(found) < most:
             entered, key = heapq.heappop(self._heap)
-            position = self._positions.get(key)
-            if position is None or key in found:
+            if key.line is not self or key in found:
                 continue
-            if entered < position:
-                heapq.heappush(self._heap, (position, key))
+            if entered < key.position:
+                heapq.heappush(self._heap, (key.position, key))
             else:
-                found[key] = position
+                found[key] = key.position
         for key, position in found.items():
             heapq.heappush(self._heap, (position, key))
         return iter(list(found))

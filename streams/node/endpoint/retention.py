@@ -16,6 +16,7 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import NamedTuple
 
+from streams.node.endpoint.dialogs import Kept
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
@@ -38,23 +39,23 @@ class RetentionFloor:
     """
 
     def __init__(self) -> None:
-        self._lowest: tuple[dict[DialogKey, int], dict[DialogKey, int]] = {}, {}  # cmd, in
-        self._noted: dict[DialogKey, None] = {}
-        self._round: list[DialogKey] = []
+        self._lowest: tuple[dict[Kept, int], dict[Kept, int]] = {}, {}  # cmd, in
+        self._noted: dict[Kept, None] = {}
+        self._round: list[Kept] = []
         self._floor: TrimPoint | None = None
 
-    def note(self, key: DialogKey, dialog: Dialog) -> None:
+    def note(self, kept: Kept, dialog: Dialog) -> None:
         """Note a committed dialog."""
         if dialog.needs_bodies:
-            self._noted[key] = None
+            self._noted[kept] = None
         else:
-            self.forget(key)
+            self.forget(kept)
 
-    def forget(self, key: DialogKey) -> None:
+    def forget(self, kept: Kept) -> None:
         """Note that a dialog needs nothing."""
-        self._noted.pop(key, None)
+        self._noted.pop(kept, None)
         for lowest in self._lowest:
-            lowest.pop(key, None)
+            lowest.pop(kept, None)
 
     def begin(self, positions: TrimPoint) -> None:
         """Start a round, unless one is running; the partition has read up to ``positions``."""
@@ -67,26 +68,24 @@ class RetentionFloor:
         """Tell whether a round is running."""
         return self._floor is not None
 
-    def go_on(
-        self, look: Callable[[DialogKey], Dialog | None], most: int = AT_ONCE
-    ) -> TrimPoint | None:
+    def go_on(self, look: Callable[[Kept], Dialog | None], most: int = AT_ONCE) -> TrimPoint | None:
         """Continue the round; return its result at the end, else ``None``.
 
-        ``look`` returns a committed dialog.
+        ``look`` returns a committed dialog, unless it was removed since.
         """
         if self._floor is None:
             return None
         for _ in range(min(most, len(self._round))):
-            key = self._round.pop()
-            dialog = look(key)
+            kept = self._round.pop()
+            dialog = look(kept)
             if dialog is not None and dialog.needs_bodies:
                 needed = dialog.needed_commands(), dialog.needed_frames()
                 for lowest, positions in zip(self._lowest, needed, strict=True):
                     first = min(positions, default=None)
                     if first is None:
-                        lowest.pop(key, None)
+                        lowest.pop(kept, None)
                     else:
-                        lowest[key] = first
+                        lowest[kept] = first
         if self._round:
             return None
         floor, self._floor = self._floor, None
@@ -103,5 +102,5 @@ class RetentionFloor:
         ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
         """
         lowest = self._lowest[which].items()
-        found = [(needed, key) for key, needed in lowest if needed < position]
+        found = [(needed, kept.key) for kept, needed in lowest if needed < position]
         return len(found), [key for _, key in nsmallest(most, found, key=itemgetter(0))]

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-K = TypeVar("K", bound=Hashable)
+
+class Timed(Protocol):
+    """A key with room for its times: when it is ``due``, and the time of its valid heap entry."""
+
+    due: int | None
+    entered: int | None
+
+
+K = TypeVar("K", bound=Timed)
 
 NEAR = 3_600_000
 """Milliseconds: later timers are in a drawer, not in the heap."""
@@ -30,9 +37,7 @@ class Timers(Generic[K]):
     """
 
     def __init__(self) -> None:
-        self._due: dict[K, int] = {}
-        self._entered: dict[K, int] = {}
-        """For keys in the heap: the time of the valid entry."""
+        self._count = 0
         # (when, a unique ticket, key); without a key: open the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
@@ -53,9 +58,11 @@ class Timers(Generic[K]):
 
     def arm(self, key: K, due: int | None) -> None:
         """Set or replace the time of a key; ``None``: never."""
-        before = self._due.get(key)
+        before = key.due
         if before == due:
             return
+        self._count += (due is not None) - (before is not None)
+        key.due = due
         if before is not None:
             number = before >> _DRAWER
             drawer = self._drawers.get(number)
@@ -64,9 +71,7 @@ class Timers(Generic[K]):
                 if not drawer:
                     del self._drawers[number]
         if due is None:
-            del self._due[key]
             return
-        self._due[key] = due
         if due < self._far:
             self._push(due, key)
         else:
@@ -80,24 +85,23 @@ class Timers(Generic[K]):
             due, number, key = heapq.heappop(self._heap)
             if key is None:
                 self._open(~number)
-            elif self._entered.get(key) == due:
-                del self._entered[key]
-                if self._due.get(key) == due:
-                    del self._due[key]
+            elif key.entered == due:
+                key.entered = None
+                if key.due == due:
+                    key.due = None
+                    self._count -= 1
                     keys.append(key)
                 else:
                     self._enter_again(key)
         return keys
 
     def _enter_again(self, key: K) -> None:
-        due = self._due.get(key)
-        if due is not None and not self._is_aside(due, key):
-            self._push(due, key)
+        if key.due is not None and not self._is_aside(key.due, key):
+            self._push(key.due, key)
 
     def _push(self, due: int, key: K) -> None:
-        entered = self._entered.get(key)
-        if entered is None or due < entered:
-            self._entered[key] = due
+        if key.entered is None or due < key.entered:
+            key.entered = due
             self._ticket += 1
             self._enter(due, self._ticket, key)
 
@@ -113,16 +117,27 @@ class Timers(Generic[K]):
     def _enter(self, due: int, ticket: int, key: K | None) -> None:
         heapq.heappush(self._heap, (due, ticket, key))
         # Outdated entries are removed only at their time.
-        if len(self._heap) > 64 + STALE * len(self._due):
+        if len(self._heap) > 64 + STALE * self._count:
             drawers = [(self._opens(number), ~number, None) for number in self._drawers]
-            near = {key: due for key, due in self._due.items() if not self._is_aside(due, key)}
-            self._entered = near
-            self._heap = [*drawers, *((due, n, key) for n, (key, due) in enumerate(near.items()))]
+            self._heap = [*drawers, *self._valid()]
             heapq.heapify(self._heap)
+
+    def _valid(self) -> list[tuple[int, int, K]]:
+        """Return an entry for each key that needs one, at the time when it is due."""
+        found = []
+        for at, ticket, key in self._heap:
+            if key is not None and key.entered == at:
+                key.entered = None  # another entry may have the same time
+                if key.due is not None and not self._is_aside(key.due, key):
+                    found.append((key.due, ticket, key))
+        for due, _, key in found:
+            key.entered = due
+        return found
 
     def _open(self, number: int) -> None:
         for key in self._drawers.pop(number, ()):
-            self._push(self._due[key], key)
+            assert key.due is not None
+            self._push(key.due, key)
 
     def _is_aside(self, due: int, key: K) -> bool:
         return key in self._drawers.get(due >> _DRAWER, ())

@@ -39,11 +39,12 @@ def take_turns(tx: Overlay) -> None:
     reach = {where: _reach(at, FREE // len(found)) for where, at in found.items()}
     for key, where, positions in planned:
         count = sum(1 for _ in takewhile(reach[where].__ge__, positions))
-        waiting = tx.endpoint.flows.towards(where).waiting
         if count:
             _take(tx, key).fill_window(count)
-        elif key in waiting:
-            waiting.put(key, positions[0])  # unknown after a restart
+            continue
+        kept, waiting = tx.endpoint.dialogs.kept(key), tx.endpoint.flows.towards(where).waiting
+        if kept is not None and kept in waiting:
+            waiting.put(kept, positions[0])  # unknown after a restart
 
 
 def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
@@ -70,7 +71,8 @@ def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
             continue
         dialog = tx.dialog(key)
         assert dialog is not None
-        if key in flow.lost and not flow.stalled and dialog.is_retrying:
+        kept = tx.endpoint.dialogs.kept(key)
+        if kept in flow.lost and not flow.stalled and dialog.is_retrying:
             used = _retry(tx, key)
         else:
             most = min(left, rooms[where], shares[where])
@@ -78,8 +80,8 @@ def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
             used = len(found)
             if found:
                 yield key, where, found
-            elif key not in tx.machines:  # its fill level was unknown after a restart
-                flows.drop_waiting(key, where)
+            elif kept is not None and key not in tx.machines:  # unknown after a restart
+                flows.drop_waiting(kept, where)
         left, rooms[where] = left - used, rooms[where] - used
 
 

@@ -244,8 +244,8 @@ class Partition:
         for key in tx.machines:
             self.parked.pop(key, None)
         for key in parked:
-            dialog = self.endpoint.dialogs.get(key)
-            if dialog is not None:
-                self.endpoint.flows.forget(key, dialog)
+            dialog, kept = self.endpoint.dialogs.get(key), self.endpoint.dialogs.kept(key)
+            if dialog is not None and kept is not None:
+                self.endpoint.flows.forget(kept, dialog)
             ends = dialog.expires_at if dialog is not None else 0
             self.parked[key] = ends if ends > tx.now else None
