@@ -1,11 +1,15 @@
 """The only reader of XML from outside: bodies, captures, exported traces.
 
 It accepts a subset that is safe to parse: no document type (entities could expand without limit or
-read other files), and elements no deeper than SQL Server's ``xml`` type allows.
+read other files), elements no deeper than SQL Server's ``xml`` type allows, and namespaces that are
+cheap to copy: parsers copy the name of a namespace for each name that uses it, and validators all
+namespaces in scope for each element that declares one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -15,6 +19,16 @@ LARGEST = 16 << 20
 """Maximum bytes to parse: a tree takes up to a hundred times as much memory."""
 
 
+LONGEST_NAMESPACE = 1_024
+"""Maximum characters of a namespace's name."""
+SCOPES = 1_000_000
+"""Maximum namespaces in scope, summed over the elements that declare one: an element of a usual
+document has few, but 240 kB can hold 10,000 elements with 5,000 each, and take a gigabyte."""
+CHECKED = 30_000
+"""Maximum nodes of a document that is checked against a schema: elements, attributes, and for the
+attributes of an element the square of their number by 50. A worker needs about 40 µs for each."""
+
+
 class XmlError(ValueError):
     """A text that is not one well-formed document, or outside the accepted subset."""
 
@@ -22,7 +36,16 @@ class XmlError(ValueError):
 def is_well_formed(body: bytes) -> bool:
     """Tell whether a body is one XML document without a document type, not nested too deeply."""
     try:
-        _demand_well_formed(body)
+        _demand(body, _Depth())
+    except XmlError:
+        return False
+    return True
+
+
+def is_checkable(body: bytes) -> bool:
+    """Tell whether a body is well-formed, and its check against a schema takes a second or two."""
+    try:
+        _demand(body, _Scopes(CHECKED))
     except XmlError:
         return False
     return True
@@ -45,30 +68,69 @@ def read_xml(text: bytes | str) -> ElementTree.Element:
     body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     if len(body) > LARGEST:
         raise XmlError(f"more than {LARGEST >> 20} MiB")
-    _demand_well_formed(body, encoding)
+    _demand(body, _Scopes(), encoding)
     try:
         return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
     except ElementTree.ParseError as error:  # of a tree's names: a prefix without a namespace
         raise XmlError(str(error)) from None
 
 
-def _demand_well_formed(body: bytes, encoding: str | None = None) -> None:
-    """Raise XmlError unless a body is acceptable; memory does not grow with the body."""
-    parser = expat.ParserCreate(encoding)
-    parser.StartDoctypeDeclHandler = _no_document_type
-    depth = 0
+class _Depth:
+    """Refuses elements that are nested too deeply."""
 
-    def begin(*_: object) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > DEEPEST:
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def begin(self, _name: str, _attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
             raise XmlError(f"nested more than {DEEPEST} levels deep")
 
-    def end(_: str) -> None:
-        nonlocal depth
-        depth -= 1
+    def end(self, _name: str) -> None:
+        self._depth -= 1
 
-    parser.StartElementHandler, parser.EndElementHandler = begin, end
+
+class _Scopes(_Depth):
+    """Refuses also namespaces that take long to copy, and more than ``most`` nodes."""
+
+    def __init__(self, most: float = inf) -> None:
+        super().__init__()
+        self._in_scope, self._copied = [0], 0
+        self._left = most
+
+    def begin(self, _name: str, attributes: Mapping[str, str]) -> None:
+        super().begin(_name, attributes)
+        self._in_scope.append(self._in_scope[-1])
+        self._left -= 1
+        if attributes:
+            self._left -= len(attributes) + len(attributes) ** 2 / 50
+            self._declare([v for n, v in attributes.items() if n == "xmlns" or n[:6] == "xmlns:"])
+        if self._left < 0:
+            raise XmlError("more nodes than a check against a schema may have")
+
+    def end(self, _name: str) -> None:
+        super().end(_name)
+        self._in_scope.pop()
+
+    def _declare(self, names: list[str]) -> None:
+        if not names:
+            return
+        if max(map(len, names)) > LONGEST_NAMESPACE:
+            raise XmlError(f"a namespace of more than {LONGEST_NAMESPACE:,} characters")
+        self._in_scope[-1] += len(names)
+        self._copied += self._in_scope[-1]
+        if self._copied > SCOPES:
+            raise XmlError("too many namespaces in scope")
+
+
+def _demand(body: bytes, shape: _Depth, encoding: str | None = None) -> None:
+    """Raise XmlError unless a body is well-formed and has an acceptable shape.
+
+    Memory does not grow with the body.
+    """
+    parser = expat.ParserCreate(encoding)
+    parser.StartDoctypeDeclHandler = _no_document_type
+    parser.StartElementHandler, parser.EndElementHandler = shape.begin, shape.end
     try:
         parser.Parse(body, True)
     except XmlError:

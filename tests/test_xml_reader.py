@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.xml_reader import DEEPEST, LARGEST, XmlError, is_well_formed, parse_xml, read_xml
+from streams.xml_reader import (
+    CHECKED,
+    DEEPEST,
+    LARGEST,
+    LONGEST_NAMESPACE,
+    XmlError,
+    is_checkable,
+    is_well_formed,
+    parse_xml,
+    read_xml,
+)
 
+BRANCH = "<b xmlns:m='v'/>"
 NO_ENCODINGS = ("zlib", "rot13", "idna", "hex", "undefined")
 
 
@@ -50,6 +61,52 @@ def test_a_refusal_says_why() -> None:
     ):
         with pytest.raises(XmlError, match=why):
             read_xml(text)
+
+
+def _scopes(declared: int, elements: int) -> bytes:
+    """Elements that declare a namespace each, in the scope of many others."""
+    names = " ".join(f"xmlns:n{n}='u'" for n in range(declared))
+    return f"<a {names}>{BRANCH * elements}</a>".encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"<a xmlns='%s'/>" % (b"u" * LONGEST_NAMESPACE), None),
+        (b"<a xmlns='%s'/>" % (b"u" * (LONGEST_NAMESPACE + 1)), "a namespace of more than 1,024"),
+        (b"<a><b xmlns:p='%s'/></a>" % (b"u" * 450_000), "a namespace of more than 1,024"),
+        (_scopes(3, 20_000), None),  # as SELECT ... FOR XML writes them
+        (_scopes(5_000, 10_000), "too many namespaces in scope"),
+    ],
+)
+def test_namespaces_that_take_long_to_copy_are_refused(body: bytes, why: str | None) -> None:
+    """900 kB of them held an agent for 54 s, and 239 kB took a gigabyte of an endpoint worker."""
+    assert is_well_formed(body)
+    assert (parse_xml(body) is not None) is (why is None)
+    if why is not None:
+        assert not is_checkable(body)
+        with pytest.raises(XmlError, match=why):
+            read_xml(body)
+
+
+def test_namespaces_out_of_scope_do_not_count() -> None:
+    siblings = b"<a>" + b"<b xmlns='u'><c/></b>" * 10_000 + b"</a>"
+    assert parse_xml(siblings) is not None
+
+
+def test_a_document_that_takes_long_to_check_is_not_checked() -> None:
+    """A check takes 40 µs for a node, and for the attributes of one element the square of them."""
+    attributes = b" ".join(b"a%d=''" % n for n in range(1_300))
+    for body, checkable in (
+        (b"<a>" + b"<b/>" * (CHECKED - 1) + b"</a>", True),
+        (b"<a>" + b"<b/>" * CHECKED + b"</a>", False),
+        (b"<a " + attributes[: len(attributes) // 2].rsplit(b" ", 1)[0] + b"/>", True),
+        (b"<a " + attributes + b"/>", False),
+        (b"<a>" + b"<b c=''/>" * CHECKED + b"</a>", False),
+        (b"<a>", False),
+    ):
+        assert is_checkable(body) is checkable
+        assert body == b"<a>" or parse_xml(body) is not None, "only a check is refused"
 
 
 @pytest.mark.parametrize("text", [b"<a:b/>", b"<a><b :c='1'/></a>", b"<a:b:c/>", b"<a b:c='2'/>"])

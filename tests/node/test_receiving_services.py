@@ -17,6 +17,11 @@ from .harness import Net, conversation, topology
 from .places import D1, INITIATOR, TARGET, A, B, pair, talking
 from .test_commands import refusals
 
+WHEN = (
+    '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+    '<xs:element name="when" type="xs:dateTime"/></xs:schema>'
+)
+MANY_ATTRIBUTES = b" ".join(b"a%d=''" % n for n in range(20_000))
 SCHEMA = """
 <xsd:schema xmlns:xsd="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:order">
   <xsd:element name="order" type="xsd:int"/>
@@ -153,6 +158,9 @@ def test_a_target_refuses_what_no_sender_may_send() -> None:
         (Validation.VALID_XML, "<?xml version='1.0'?>" + SCHEMA + SECOND, b"<note/>", True),
         (Validation.VALID_XML, "no schema", b"<a/>", False),
         (Validation.VALID_XML, None, b"<a/>", False),
+        (Validation.VALID_XML, WHEN, b"<when>2026-11-26T09:00:00</when>", True),
+        (Validation.VALID_XML, WHEN, b"<when>%d-11-26T09:00:00</when>" % 10**30, False),
+        (Validation.VALID_XML, WHEN, b"<when " + MANY_ATTRIBUTES + b"/>", False),
     ],
 )
 def test_validation(validation: Validation, schema: str | None, body: bytes, fine: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streams.errors import Number
 from streams.protocol import Dialog, Flag, Header, Refusal
 from streams.topology import Validation
-from streams.xml_reader import is_well_formed
+from streams.xml_reader import is_checkable, is_well_formed
 
 if TYPE_CHECKING:
     from xmlschema import XMLSchema
@@ -83,26 +83,24 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
         case Validation.WELL_FORMED_XML:
             return is_well_formed(body)
         case Validation.VALID_XML:
-            return is_well_formed(body) and _fits(message_type.schema, body)
+            return is_checkable(body) and _fits(message_type.schema, body)
 
 
 def _fits(schema: str | None, body: bytes) -> bool:
     """Tell whether a body is valid by a schema collection; without one nothing is valid."""
-    import xmlschema  # imported here, because few need it and it takes a quarter of a second
-
     validator = _compiled(schema) if schema is not None else None
     if validator is None:
         return False
     try:
         return bool(validator.is_valid(body))
-    except (xmlschema.XMLSchemaException, ValueError):
+    except Exception:  # the validator has errors of its own: OverflowError for the year 10**30
         return False
 
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> XMLSchema | None:
     """Return the validator of a schema collection: one or more schema documents in one text."""
-    import xmlschema
+    import xmlschema  # imported here, because few need it and it takes a quarter of a second
 
     documents = [
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()
