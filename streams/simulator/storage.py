@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streams.errors import UsageError
 from streams.node import OutFrame, QueueMessage, Transaction, TrimPoint
+from streams.node.endpoint.route_requests import Requests
 from streams.protocol import (
     Acknowledgement,
     Chunk,
@@ -15,7 +16,6 @@ from streams.protocol import (
     Dialog,
     DialogKey,
     Message,
-    Request,
     Seen,
     Source,
     Status,
@@ -107,11 +107,11 @@ class State:
         """Return the dialogs; ``out_end`` is the current length of ``out``."""
         return {key: self.dialog(key, out_end) for key in self.dialogs}
 
-    def restore_requests(self) -> dict[str, dict[str, Request]]:
-        """Return the requests for routes, by database and service."""
-        found: dict[str, dict[str, Request]] = {}
-        for (database, service), raw in self.requests.items():
-            found.setdefault(database, {})[service] = REQUEST.loads(raw)
+    def restore_requests(self) -> dict[str, Requests]:
+        """Return the requests for routes, by database."""
+        found: dict[str, Requests] = {}
+        for (database, _), raw in self.requests.items():
+            found.setdefault(database, Requests()).put(REQUEST.loads(raw))
         return found
 
     def dialog(self, key: DialogKey, out_end: int = 0) -> Dialog:

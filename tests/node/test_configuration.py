@@ -17,6 +17,7 @@ from streams.node.endpoint.route_requests import (
     BeginNotice,
     Configuration,
     MissingRoute,
+    Requests,
     TryAgain,
     missing_route,
     parse_missing_route,
@@ -123,6 +124,18 @@ def test_the_body_is_the_documented_one() -> None:
     assert with_broker is not None and b"  <BROKER_INSTANCE>B</BROKER_INSTANCE>\n" in with_broker
 
 
+def test_a_committed_request_that_has_ended_since_is_not_open() -> None:
+    requests = Configuration("AW")
+    begun = requests.ask("New", None, START)
+    assert begun is not None
+    later = Configuration("AW", committed=requests.changed)
+    assert later.open(begun.conversation) is not None
+    assert later.ended(begun.conversation, START) == TryAgain("New")
+    assert later.open(begun.conversation) is None
+    assert later.ended(begun.conversation, START) is None
+    assert requests.open(begun.conversation) is not None, "what is committed was not changed"
+
+
 @shows("C-13")
 def test_no_route_after_the_end_asks_again_by_the_back_off() -> None:
     """4, 8, 16, 32, 64, 64 s after each end (U-27, C-13), and not a moment earlier."""
@@ -201,7 +214,7 @@ def test_every_request_of_a_service_has_one_owner() -> None:
 def test_a_name_that_no_xml_can_carry_is_not_asked_for(service: str) -> None:
     """The conversation stays delayed; nobody sends what the application could not read."""
     requests = Configuration("AW")
-    assert requests.ask(service, None, START) is None and requests.requests == {}
+    assert requests.ask(service, None, START) is None and len(requests.changed) == 0
 
 
 HOSTILE = [
@@ -289,8 +302,8 @@ def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, i
         elif what == "wait":
             now += seconds * SECOND
         else:
-            kept = {name: replace(record) for name, record in requests.requests.items()}
-            requests = Configuration("AW", requests=kept)
+            kept = [replace(one) for one in (*requests.committed, *requests.changed)]
+            requests = Configuration("AW", committed=Requests(kept))
     now += LONGEST
     for service in ("S0", "S1", "S2"):
         assert (requests.ask(service, None, now) is None) is (service in open_by)

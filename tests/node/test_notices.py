@@ -69,7 +69,7 @@ def test_the_request_is_two_commands_in_the_same_transaction() -> None:
     assert (opening.kind, question.kind) == (CommandKind.BEGIN, CommandKind.SEND)
     assert opening.from_service == SYSTEM_SERVICE
     assert opening.conversation == question.conversation
-    assert one.requests["AW"]["New"].conversation == opening.conversation
+    assert one.requests["AW"].open(opening.conversation) is not None
     tx = begin(one)
     tx.status(asking())
     assert commit(one, tx) == []
@@ -101,7 +101,7 @@ def test_a_request_that_cannot_be_begun_has_ended() -> None:
     tx.command(0, opening)
     tx.command(1, question)
     commit(one, tx)
-    request = one.requests["AW"]["New"]
+    request = one.requests["AW"].get("New")
     assert request == Request("New", 1, 1, None, START + one.limits.retry_after(0))
 
 

@@ -15,9 +15,10 @@ from streams.node.endpoint.dialogs import Dialogs, Kept
 from streams.node.endpoint.flows import UNLIMITED, Flows
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
-from streams.node.endpoint.route_requests import anywhere
+from streams.node.endpoint.route_requests import Requests, anywhere
 from streams.node.endpoint.timers import AT_ONCE, Timers
-from streams.protocol import EVERYTHING, Dialog, DialogKey, Limits, Request, Seen, Source, State
+from streams.node.endpoint.waiting import Waiting
+from streams.protocol import EVERYTHING, Dialog, DialogKey, Limits, Seen, Source, State
 from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
@@ -33,7 +34,7 @@ class CommittedState:
     all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
     older keys may be removed. ``flight`` is how many messages may be in flight towards one service
     before others wait for their turn (``flows``). ``gaps`` are the dialogs with out-of-order
-    fragments, by conversation and side. Route ``requests`` are by database and service; ``fits``
+    fragments, by conversation and side. Route ``requests`` are by database; ``fits``
     tells whether a conversation belongs to this partition; ``seen`` are statements that may be
     repeated. ``retention`` is what its dialogs need of its inputs.
     """
@@ -46,14 +47,14 @@ class CommittedState:
     flight: int = UNLIMITED
     gaps: dict[tuple[uuid.UUID, bool], DialogKey] = field(default_factory=dict)
     applied_until: int = EVERYTHING
-    requests: dict[str, dict[str, Request]] = field(default_factory=dict)
+    requests: dict[str, Requests] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
     retention: RetentionFloor = field(default_factory=RetentionFloor)
     flows: Flows = field(init=False)
     _now: int = 0
     _timers: Timers[Kept] = field(default_factory=Timers)
-    _waiting: dict[Kept, None] = field(default_factory=dict)
+    _waiting: Waiting = field(default_factory=Waiting)
     _probes: dict[Kept, None] = field(default_factory=dict)
     _groups: Groups = field(default_factory=Groups)
 
@@ -100,8 +101,10 @@ class CommittedState:
         before = self._identities()
         self.catalog = catalog
         if self._identities() != before:
-            self._waiting.update(dict.fromkeys(self.dialogs.all_kept()))
-        self._probes.update(self._waiting)
+            for kept in self.dialogs.all_kept():
+                if kept not in self._waiting:
+                    self._waiting.put(kept, "")
+        self._probes.update(dict.fromkeys(self._waiting))
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
         """Return the values whose change ends conversations: NEW_BROKER, DROP SERVICE, ..."""
@@ -134,14 +137,6 @@ class CommittedState:
     def next_probes(self, most: int) -> tuple[DialogKey, ...]:
         """Return dialogs to re-evaluate; merging removes them."""
         return tuple(kept.key for kept in islice(self._probes, min(most, AT_ONCE)))
-
-    def _waiting_for(self, database: str, service: str) -> list[Kept]:
-        """Return the dialogs of a database that wait for a service."""
-        return [
-            kept
-            for kept in self._waiting
-            if kept.key[0] == database and self.dialogs[kept.key].far_service == service
-        ]
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
         """Add a committed dialog; a waiting one is re-evaluated.
@@ -188,15 +183,15 @@ class CommittedState:
         self, kept: Kept, before: Dialog | None, dialog: Dialog, *, hurried: bool = False
     ) -> None:
         key = kept.key
-        self._waiting.pop(kept, None)
         is_open = dialog.state is not State.CD
         if before is not None and not (is_open and before.group == dialog.group):
             self._groups.remove(key, before.group)
         if is_open:
             self._groups.add(key, dialog.group)
         if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
-            self._waiting[kept] = None
+            self._waiting.put(kept, dialog.far_service)
         else:
+            self._waiting.drop(kept)
             self._probes.pop(kept, None)
         self.flows.note(kept, before, dialog, self._now, hurried=hurried)
         if dialog.held:
@@ -218,7 +213,7 @@ class CommittedState:
         kept, known = self.dialogs.kept(key), self.dialogs.forget(key)
         if kept is None or known is None:
             return
-        self._waiting.pop(kept, None)
+        self._waiting.drop(kept)
         self._probes.pop(kept, None)
         self.gaps.pop(_side_of(key), None)
         self._timers.arm(kept, None)

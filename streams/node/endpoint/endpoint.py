@@ -11,6 +11,7 @@ from typing import NamedTuple
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED
 from streams.node.endpoint.overlay import Bodies, Turns
+from streams.node.endpoint.route_requests import Requests
 from streams.node.endpoint.timers import AT_ONCE
 from streams.node.endpoint.transaction import Transaction
 from streams.protocol import DialogKey
@@ -81,10 +82,10 @@ class Endpoint(CommittedState):
         for flow in tx.turns.added:
             flow.added_at = tx.now
         remember(self.seen, tx.seen, tx.forgotten_sources)
-        for (database, service), request in tx.notices.changed.items():
-            self.requests.setdefault(database, {})[service] = request
+        for (database, _), request in tx.notices.changed.items():
+            self.requests.setdefault(database, Requests()).put(request)
         for wanted in tx.notices.again:  # whatever their number: as many at once as after a change
-            self._probes.update(dict.fromkeys(self._waiting_for(*wanted)))
+            self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:
         """Drop an aborted transaction: its timers are armed again."""

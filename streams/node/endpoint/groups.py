@@ -9,34 +9,57 @@ from streams.protocol import DialogKey
 
 
 class Groups:
-    """Open conversations by group. Nearly every group has one: then one dict entry is enough."""
+    """Open conversations by database and group.
+
+    Nearly every group has one: then one dict entry is enough.
+    """
+
+    def __init__(self) -> None:
+        self._databases: dict[str, _Groups] = {}
+
+    def add(self, key: DialogKey, group: uuid.UUID) -> None:
+        """Add a conversation to a group of its database."""
+        of = self._databases.get(key[0])
+        if of is None:
+            of = self._databases[key[0]] = _Groups()
+        of.add(key, group.int)
+
+    def remove(self, key: DialogKey, group: uuid.UUID) -> None:
+        """Remove a conversation from a group."""
+        of = self._databases.get(key[0])
+        if of is not None:
+            of.remove(key, group.int)
+
+    def members(self, database: str, group: uuid.UUID) -> Iterator[DialogKey]:
+        """Yield the conversations of a database's group."""
+        of = self._databases.get(database)
+        return iter(()) if of is None else of.members(group.int)
+
+
+class _Groups:
+    """The groups of one database; a group may have the same id in another one."""
 
     def __init__(self) -> None:
         self._first: dict[int, DialogKey] = {}
         self._others: dict[int, dict[DialogKey, None]] = {}
 
-    def add(self, key: DialogKey, group: uuid.UUID) -> None:
-        """Add a conversation to a group."""
-        first = self._first.setdefault(group.int, key)
+    def add(self, key: DialogKey, group: int) -> None:
+        first = self._first.setdefault(group, key)
         if first != key:
-            self._others.setdefault(group.int, {})[key] = None
+            self._others.setdefault(group, {})[key] = None
 
-    def remove(self, key: DialogKey, group: uuid.UUID) -> None:
-        """Remove a conversation from a group."""
-        others = self._others.get(group.int, {})
+    def remove(self, key: DialogKey, group: int) -> None:
+        others = self._others.get(group, {})
         others.pop(key, None)
-        if self._first.get(group.int) == key:
-            del self._first[group.int]
+        if self._first.get(group) == key:
+            del self._first[group]
             if others:
-                self._first[group.int], _ = others.popitem()
+                self._first[group], _ = others.popitem()
         if not others:
-            self._others.pop(group.int, None)
+            self._others.pop(group, None)
 
-    def members(self, database: str, group: uuid.UUID) -> Iterator[DialogKey]:
-        """Yield the conversations of a database's group."""
-        first = self._first.get(group.int)
-        if first is None:
-            return
-        for key in (first, *self._others.get(group.int, ())):
-            if key[0] == database:
-                yield key
+    def members(self, group: int) -> Iterator[DialogKey]:
+        first = self._first.get(group)
+        if first is not None:
+            yield first
+            yield from self._others.get(group, ())

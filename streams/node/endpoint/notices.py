@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streams.node.endpoint.committed import CommittedState
-from streams.node.endpoint.route_requests import BeginNotice, Configuration, TryAgain
+from streams.node.endpoint.route_requests import BeginNotice, Configuration, Requests, TryAgain
 from streams.protocol import Command, CommandKind, Machine, Request, State, Status
 from streams.routing import SYSTEM_SERVICE
 
@@ -33,12 +33,11 @@ class Notices:
 
     @property
     def changed(self) -> dict[tuple[str, str], Request]:
-        """Return the requests that differ from the committed ones, by database and service."""
+        """Return the changed requests, by database and service."""
         return {
-            (database, service): request
+            (database, request.service): request
             for database, kept in self._kept.items()
-            for service, request in kept.requests.items()
-            if self.endpoint.requests.get(database, {}).get(service) != request
+            for request in kept.changed
         }
 
     def ask(self, wanted: Status) -> None:
@@ -52,9 +51,7 @@ class Notices:
     def is_open(self, database: str, conversation: uuid.UUID) -> bool:
         """Tell whether a conversation is a request of a database."""
         kept = self._of(database)
-        return kept is not None and any(
-            request.conversation == conversation for request in kept.requests.values()
-        )
+        return kept is not None and kept.open(conversation) is not None
 
     def refused(self, command: Command) -> bool:
         """Treat a request that could not be made as ended; tell whether it is a request."""
@@ -85,11 +82,11 @@ class Notices:
             self.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
-        """Return a copy of a database's committed requests; ``None``: no such database."""
+        """Return a database's requests, with those of this transaction; ``None``: no database."""
         kept, endpoint = self._kept.get(database), self.endpoint
         here = endpoint.here.databases.get(database)
         if kept is None and here is not None:
-            known = dict(endpoint.requests.get(database, {}))
+            known = endpoint.requests.get(database) or Requests()
             kept = Configuration(here.broker_id, endpoint.limits, endpoint.fits, known)
             self._kept[database] = kept
         return kept

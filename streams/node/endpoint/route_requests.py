@@ -11,7 +11,7 @@ timer: a waiting conversation requests with each of its retries.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape
 
@@ -51,9 +51,50 @@ def anywhere(_: uuid.UUID) -> bool:
     return True
 
 
+class Requests:
+    """The requests of one database, by service and by open conversation.
+
+    Applications choose the names of services, so there may be many: nothing searches all of them.
+    """
+
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        self._by_service: dict[str, Request] = {}
+        self._open: dict[uuid.UUID, str] = {}
+        for request in requests:
+            self.put(request)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self._by_service.values())
+
+    def __len__(self) -> int:
+        return len(self._by_service)
+
+    def get(self, service: str) -> Request | None:
+        """Return the request for a service, open or ended."""
+        return self._by_service.get(service)
+
+    def open(self, conversation: uuid.UUID) -> Request | None:
+        """Return the open request that is this conversation."""
+        service = self._open.get(conversation)
+        return None if service is None else self._by_service[service]
+
+    def drop(self, service: str) -> None:
+        """Remove the request for a service, if it is here."""
+        before = self._by_service.pop(service, None)
+        if before is not None and before.conversation is not None:
+            del self._open[before.conversation]
+
+    def put(self, request: Request) -> None:
+        """Store a request in the place of the former one for its service."""
+        self.drop(request.service)
+        self._by_service[request.service] = request
+        if request.conversation is not None:
+            self._open[request.conversation] = request.service
+
+
 @dataclass(slots=True)
 class Configuration:
-    """The requests of one database.
+    """The requests of one database: those of committed transactions, and changed ones.
 
     ``fits`` tells whether a conversation id belongs to the partition that keeps these requests,
     that of :func:`request_owner`.
@@ -62,36 +103,47 @@ class Configuration:
     broker_id: str
     limits: Limits = field(default_factory=Limits)
     fits: Callable[[uuid.UUID], bool] = anywhere
-    requests: dict[str, Request] = field(default_factory=dict)
+    committed: Requests = field(default_factory=Requests)
+    changed: Requests = field(default_factory=Requests)
 
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
         """Request a route for a waiting conversation (9770); one at a time."""
-        known = self.requests.get(service, Request(service))
+        known = self._known(service) or Request(service)
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:
             return None
         conversation = self._next_id(service, known.total)
-        self.requests[service] = replace(
-            known, conversation=conversation, rounds=known.rounds + 1, total=known.total + 1
-        )
+        rounds, total = known.rounds + 1, known.total + 1
+        self.changed.put(replace(known, conversation=conversation, rounds=rounds, total=total))
         message_id = uuid.uuid5(conversation, "MissingRoute")
         return BeginNotice(conversation, message_id, self.limits.max_lifetime, body)
 
     def ended(self, conversation: uuid.UUID, now: int) -> TryAgain | None:
         """Note the end of a request, by END, by an error, or by its lifetime."""
-        for known in self.requests.values():
-            if known.conversation == conversation:
-                again_at = now + self.limits.retry_after(known.rounds - 1)
-                ended = replace(known, conversation=None, again_at=again_at)
-                self.requests[known.service] = ended
-                return TryAgain(known.service)
-        return None
+        known = self.open(conversation)
+        if known is None:
+            return None
+        again_at = now + self.limits.retry_after(known.rounds - 1)
+        self.changed.put(replace(known, conversation=None, again_at=again_at))
+        return TryAgain(known.service)
+
+    def open(self, conversation: uuid.UUID) -> Request | None:
+        """Return the open request that is this conversation."""
+        known = self.changed.open(conversation)
+        if known is None:
+            known = self.committed.open(conversation)
+            if known is not None and self.changed.get(known.service) is not None:
+                return None  # it was ended since
+        return known
 
     def found(self, service: str) -> None:
         """Note that there is a route: after its expiry the next request is made at once."""
-        known = self.requests.get(service)
-        if known is not None:
-            self.requests[service] = replace(known, rounds=0, again_at=0)
+        known = self._known(service)
+        if known is not None and (known.rounds or known.again_at):
+            self.changed.put(replace(known, rounds=0, again_at=0))
+
+    def _known(self, service: str) -> Request | None:
+        return self.changed.get(service) or self.committed.get(service)
 
     def _next_id(self, service: str, total: int) -> uuid.UUID:
         base = request_owner(self.broker_id, service)

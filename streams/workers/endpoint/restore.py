@@ -24,6 +24,7 @@ from streams.kafka import (
     watermarks,
 )
 from streams.node import Endpoint, TrimPoint
+from streams.node.endpoint.route_requests import Requests
 from streams.protocol import Dialog, DialogKey
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
@@ -155,11 +156,11 @@ class Replay:
             return
         about = decode_key(raw)
         if isinstance(about, RequestKey):
-            requests = self.endpoint.requests.setdefault(about.database, {})
+            requests = self.endpoint.requests.setdefault(about.database, Requests())
             if value is None:
-                requests.pop(about.service, None)
+                requests.drop(about.service)
             else:
-                requests[about.service] = decode_request(value, about.service)
+                requests.put(decode_request(value, about.service))
         elif isinstance(about, SeenKey):
             self.endpoint.seen.pop(about.source, None)
             if value is not None:

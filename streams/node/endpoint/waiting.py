@@ -1,0 +1,48 @@
+"""Dialogs that a change of the catalog, or the end of a route request, may concern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streams.node.endpoint.dialogs import Kept
+
+
+class Waiting:
+    """Dialogs in the order in which they began to wait, also by database and far service.
+
+    Applications choose the names of services, and each may have a request of its own: finding those
+    that wait for one must not search all.
+    """
+
+    def __init__(self) -> None:
+        self._services: dict[Kept, str] = {}
+        self._by_service: dict[tuple[str, str], dict[Kept, None]] = {}
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self._services)
+
+    def __len__(self) -> int:
+        return len(self._services)
+
+    def __contains__(self, kept: Kept) -> bool:
+        return kept in self._services
+
+    def put(self, kept: Kept, service: str) -> None:
+        """Add a dialog, or move it to the end; ``service`` is its far service, or an empty text."""
+        self.drop(kept)
+        self._services[kept] = service
+        self._by_service.setdefault((kept.key[0], service), {})[kept] = None
+
+    def drop(self, kept: Kept) -> None:
+        """Remove a dialog, if it is here."""
+        service = self._services.pop(kept, None)
+        if service is not None:
+            where = kept.key[0], service
+            alike = self._by_service[where]
+            del alike[kept]
+            if not alike:
+                del self._by_service[where]
+
+    def for_service(self, database: str, service: str) -> Iterable[Kept]:
+        """Return the dialogs of a database that wait for a service."""
+        return self._by_service.get((database, service), ())
