@@ -47,6 +47,8 @@ _FETCHED: Mapping[str, Any] = {
     "queued_max_messages_kbytes": 16_384,
 }
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
+_REPORTED = 100
+"""Unreadable records whose errors are kept until they are raised; others are logged."""
 _PATIENCE = 30.0
 """Seconds to read committed offsets, or to commit."""
 _AGAIN = 0.1
@@ -129,6 +131,8 @@ class ReadAhead:
             # not before all records that were read are processed
             for error in filter(None, failed):
                 raise error
+            if self.broken:  # reported first: any number of them may follow
+                break
             self._pace()
             first = self._consumer.poll(0)
         if self._over is not None:
@@ -213,12 +217,18 @@ class ReadAhead:
             group = uuid.UUID((message.key() or b"").decode("ascii"))
             priority = priority_of(headers)
         except (MalformedError, ValueError) as broken:
-            self.broken.append(MalformedError(f"{self.topic}/{number}@{order}: {broken}"))
+            self._report(MalformedError(f"{self.topic}/{number}@{order}: {broken}"))
             partition.queue.skip(order)
             return None
         side = (frame.conversation, not frame.parties.from_initiator)
         partition.put(ReadyRow(order, group, side, frame.header.type, priority), frame)
         return None
+
+    def _report(self, broken: MalformedError) -> None:
+        if len(self.broken) < _REPORTED:
+            self.broken.append(broken)
+        else:
+            log.warning("%s", broken)
 
     def _failure(self, error: KafkaError) -> HoplineError | None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

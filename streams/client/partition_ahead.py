@@ -14,6 +14,9 @@ READ_AHEAD = 580
 """Messages of a partition among which the next one is chosen; limits the offset's metadata."""
 READ_AHEAD_BYTES = 32_000_000
 """The read-ahead of a member in bytes over all its partitions; plus one message of each."""
+NOTE = 3_500
+"""Characters of the offset's metadata at which nothing more is read ahead: Kafka stores 4,096. They
+exceed this if thousands of messages were received between any two of those that wait."""
 HOLDER = "application"
 """The holder of received messages: a member has one transaction at a time."""
 
@@ -64,6 +67,9 @@ class Ahead:
         beyond that, which may take half a second.
         """
         part = 2 if self.paused else 1
-        if len(self.queue) >= READ_AHEAD // part:
+        waiting = len(self.queue)
+        if waiting >= READ_AHEAD // part:
+            return True
+        if waiting >= READ_AHEAD // 4 and len(self.queue.progress.encode()) >= NOTE // part:
             return True
         return self.size >= most // part and self.ahead >= max(1, most // part)

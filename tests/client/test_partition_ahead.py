@@ -6,6 +6,7 @@ import uuid
 
 from streams.client.partition_ahead import (
     HOLDER,
+    NOTE,
     READ_AHEAD,
     READ_AHEAD_BYTES,
     Ahead,
@@ -63,6 +64,28 @@ def test_a_partition_is_full_by_messages_and_goes_on_at_half_of_them() -> None:
     assert ahead.is_full(100)
     ahead.queue.receive(HOLDER, 1)
     assert not ahead.is_full(100)
+
+
+def test_a_partition_is_full_when_its_note_would_not_fit_beside_the_offset() -> None:
+    """Kafka stores 4,096 characters: long runs of urgent messages between those that wait."""
+    found = list(map(_between_long_runs, range(1, READ_AHEAD)))
+    first = next(ahead for ahead in found if ahead.is_full(100))
+    assert NOTE <= len(first.queue.progress.encode()) < NOTE + 20
+    assert len(first.queue) < READ_AHEAD
+    first.paused = True
+    for full in (True, False):
+        assert first.is_full(100) is full
+        first.queue.receive(HOLDER, 2 * len(first.queue) // 3)
+        first.queue.commit(HOLDER)
+
+
+def _between_long_runs(waiting: int) -> Ahead:
+    """Return a partition in which 10,000 messages were received after each that waits."""
+    runs = tuple((n * 11_000 + 1, n * 11_000 + 10_999) for n in range(waiting))
+    ahead = partition(Progress(0, runs))
+    for n in range(waiting):
+        put(ahead, n * 11_000, 0)
+    return ahead
 
 
 def test_one_message_is_read_however_large() -> None:

@@ -48,6 +48,7 @@ QUEUES = (
     "Beside",
     "Later",
     "Failing",
+    "Flooded",
     "Moved",
     "Fenced",
     "Silent",
@@ -409,6 +410,28 @@ def test_what_was_read_together_with_a_broken_record_is_not_lost(system: System)
     with reading(system, "Beside") as receiver:
         put(system, "Beside", (3, "c", 5))
         assert bodies(take(receiver)) == [b"c"]
+
+
+def test_any_number_of_broken_records_delays_no_message(system: System) -> None:
+    """Each `receive` reads a few, and no error is kept for each of them."""
+    topic = system.cluster.topics.queue(*AT, "Flooded")
+    put(system, "Flooded", (1, "a", 5))
+    producer = system.cluster.producer()
+    for _ in range(5_000):
+        producer.produce(topic, key=b"?", value=b"rubbish")
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    put(system, "Flooded", (2, "b", 5))
+    with reading(system, "Flooded") as receiver:
+        assert bodies(take(receiver)) == [b"a"]
+        errors = found = 0
+        while not found:
+            try:
+                found = len(receiver.receive(30))
+            except MalformedError:
+                errors += 1
+                assert len(receiver._ahead.broken) <= 100
+        assert errors > 500, "an error of a record is raised before many others are read"
 
 
 def test_a_commit_that_failed_is_told_and_made_good(system: System) -> None:
