@@ -37,6 +37,10 @@ class NoticeAnswer:
     refusal: Refusal | None = None
 
 
+NOTHING_TO_DO = NoticeAnswer()
+"""An equivalent route exists."""
+
+
 def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
     """Return the database with a broker id, with the name of its instance.
 

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from streams.agents import HoplineApp
 from streams.agents.notice import notice_app
 from streams.client import Client, Conversation
-from streams.kafka import Cluster, read_catalog
+from streams.kafka import CatalogState, Cluster, read_catalog
+from streams.live.configuration import notice
 from streams.live.configuration.directory import Directory, open_directory
 from streams.live.configuration.notice import Notices
 from streams.node.endpoint.route_requests import MISSING_ROUTE, missing_route
@@ -134,6 +135,28 @@ def test_what_the_directory_does_not_know_is_refused_without_the_catalog() -> No
     notices = Notices(nowhere, open_directory(str(SHIPPED)), lambda: 0.0)
     refusal = notices.answer("BrokerA", missing_route("Elsewhere", None) or b"")
     assert refusal == (1, "the directory has no address of Elsewhere")
+
+
+def test_a_route_that_exists_is_not_looked_up_for_each_request(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anyone may request it again and again: the catalog takes long to read."""
+    reads, now = list[float](), 1_000.0
+
+    def read(cluster: Cluster) -> CatalogState:
+        reads.append(now)
+        return read_catalog(cluster)
+
+    monkeypatch.setattr(notice, "read_catalog", read)
+    notices = Notices(system.cluster, open_directory(str(SHIPPED)), lambda: now)
+    request = missing_route("TargetService", None) or b""
+    for _ in range(5):
+        assert notices.answer("DatabaseA", request) is None
+    assert len(configured(system)) == 1
+    assert len(reads) == 2, "one that creates it, one that finds it"
+    now += 2
+    assert notices.answer("DatabaseA", request) is None
+    assert len(reads) == 3
 
 
 @shows("N3")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 
 from streams.errors import InputError, UsageError
 from streams.kafka import CatalogState, Cluster, read_catalog
@@ -14,14 +15,33 @@ from streams.live.configuration.directory import Directory
 from streams.node.endpoint.route_requests import MissingRoute, parse_missing_route
 from streams.prose import clipped
 from streams.services import answer, purge
-from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker, refusal_of
+from streams.services.notice import (
+    NO_REQUEST,
+    NOTHING_TO_DO,
+    UNKNOWN,
+    UNUSABLE,
+    Refusal,
+    asker,
+    refusal_of,
+)
 from streams.topology import Database, Offer, Topology
 
 log = logging.getLogger("hopline.notice")
 
 _FILE = "MissingRoute"
+_FRESH = 1.0
+"""Seconds for which the last catalog suffices to tell that a route exists: it takes long to read,
+and applications may request a route again and again."""
 Place = tuple[str, Database]
 """A database, and the name of its instance."""
+
+
+@dataclass(slots=True)
+class _LastRead:
+    """The topology that was read last, and when (epoch seconds)."""
+
+    topology: Topology = field(default_factory=Topology)
+    at: float = -inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +56,7 @@ class Notices:
     cluster: Cluster
     directory: Directory
     clock: Callable[[], float] = time.time
+    _last: _LastRead = field(default_factory=_LastRead)
 
     def answer(self, broker: str, body: bytes) -> Refusal | None:
         """Create the route that the database with this broker id requests, or return an error."""
@@ -59,8 +80,12 @@ class Notices:
     def _create_routes(
         self, broker: str, asked: MissingRoute, offers: Sequence[Offer], now: float
     ) -> Refusal | None:
+        known = asker(self._last.topology, broker) if now - self._last.at < _FRESH else None
+        if known is not None and answer(asked, offers, known[1].routes, now) == NOTHING_TO_DO:
+            return None
         state = read_catalog(self.cluster)
-        place = asker(live_topology(state), broker)
+        self._last.topology, self._last.at = live_topology(state), now
+        place = asker(self._last.topology, broker)
         if place is None:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         found = answer(asked, offers, place[1].routes, now)
