@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from streams.kafka import read_catalog
+from streams.kafka import Consumer, read_catalog
+from streams.live.admin import failover
+from streams.live.admin.failover import Moved
+from streams.protocol import Claim
+from streams.resources import topologies_dir
+from streams.topology import load, pairs_of
+from streams.wire import encode_presence
 from tests.command import hopline
 from tests.running import System, running
 
@@ -66,3 +74,33 @@ def test_a_partner_that_does_not_claim_is_bad_news(kafka: str, unique: str) -> N
                 "claimed": False,
             },
         )
+
+
+class _Heartbeats:
+    """A consumer of these heartbeats, then of none."""
+
+    def __init__(self, values: list[bytes]) -> None:
+        self._left = list(values)
+
+    def poll(self, _: float) -> Any:
+        if not self._left:
+            return None
+        value = self._left.pop(0)
+        return SimpleNamespace(error=lambda: None, value=lambda: value)
+
+
+@pytest.mark.parametrize("claims", [True, False])
+def test_one_heartbeat_that_denies_the_role_does_not_end_the_wait(claims: bool) -> None:
+    """It may be forged, or written before the worker has read the catalog."""
+    topology = load(topologies_dir() / "mirrored", 0.0)
+    pair = pairs_of(topology)["Orders"]
+    target = next(i for i in pair.partners if i.name == "Partner2")
+    [broker] = {d.broker_id for d in pair.databases_of(target)}
+
+    def beat(principal: bool, epoch: int) -> bytes:
+        claim = Claim(broker, principal=principal, epoch=epoch)
+        return encode_presence("Partner2", "f" * 32, 1, 0, (claim,), 1.0)
+
+    consumer = _Heartbeats([beat(False, 99), beat(claims, 1)])
+    moved = Moved("Orders", "Partner1", "Partner2", 1, 2)
+    assert failover._claims(cast(Consumer, consumer), moved, pair, target, 0.2) is claims

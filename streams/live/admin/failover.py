@@ -107,6 +107,7 @@ def _claims(
         except MalformedError:
             continue
         mine = [c for c in claims_in(presence) if c.broker in brokers and c.epoch >= moved.epoch]
-        if presence["instance"] == target.name and mine:
-            return all(claim.principal for claim in mine)
+        is_target = presence["instance"] == target.name
+        if is_target and mine and all(claim.principal for claim in mine):
+            return True
     return False
