@@ -18,11 +18,25 @@ from streams.embedded import Broker
 from streams.errors import HoplineError
 from tests.distribution import ByFile, rank
 from tests.killable import Embedded, KillableKafka
+from tests.leftovers import Leftovers
 from tests.postgres import MissingError, Postgres
 
 # Every run draws the same examples, and none fails because a machine was slow.
 hypothesis.settings.register_profile("hopline", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("hopline")
+
+
+_LEFTOVERS = pytest.StashKey[Leftovers]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave no process behind, whatever ends this one."""
+    config.stash[_LEFTOVERS] = Leftovers()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what the tests have not ended."""
+    config.stash[_LEFTOVERS].end()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
@@ -60,7 +74,7 @@ def kafka(
         return
     broker = Broker(tmp_path_factory.mktemp("kafka"))
     try:
-        broker.start()
+        broker.start(tied=True)
     except HoplineError as error:
         pytest.fail(f"These tests need a Kafka broker. {error.message}", pytrace=False)
     yield broker.bootstrap

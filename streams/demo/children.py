@@ -9,15 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from streams.embedded.process import release, spawn
 from streams.errors import SurroundingsError
-from streams.private import make_folder, open_private
-
-_LEFT: list[subprocess.Popen[bytes]] = []
-"""Python warns about a child that is abandoned while running, which is intended here."""
+from streams.private import make_folder
 
 
 class Children:
-    """Child processes of ``hopline`` commands, each with a log file; a context manager."""
+    """Child processes of ``hopline`` commands, each with a log file; a context manager.
+
+    None outlives this process, except after :meth:`leave`.
+    """
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -32,20 +33,15 @@ class Children:
 
     def start(self, name: str, *arguments: str) -> None:
         """Run ``hopline ARGUMENTS`` in the background, with its output in its log."""
-        with open_private(self.log(name), "wb") as log:
-            self._running[name] = subprocess.Popen(
-                [sys.executable, "-m", "streams", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                # Ctrl-C is for the demo alone: it then stops its children in order.
-                start_new_session=True,
-            )
+        # Ctrl-C is for the demo alone: it then stops its children in order.
+        command = [sys.executable, "-m", "streams", *arguments]
+        self._running[name] = spawn(command, self.log(name), tied=True)
 
     def leave(self) -> dict[str, int]:
         """Keep all children running; return their process ids by name."""
         left = {name: child.pid for name, child in self._running.items()}
-        _LEFT.extend(self._running.values())
+        for pid in left.values():
+            release(pid)
         self._running.clear()
         return left
 

@@ -82,6 +82,7 @@ def run(stage: Stage) -> int:
         if stage.options.keep:
             dashboard = _go_on(stage, broker.bootstrap, children)
             kept.note(data, children.leave())
+            broker.release()
             running.pop_all()
     seconds = time.monotonic() - stage.started
     if stage.options.keep:

@@ -18,7 +18,7 @@ from streams.embedded import archive
 from streams.embedded.jars import KAFKA_VERSION, kafka_jars
 from streams.embedded.java import Java, find_java
 from streams.embedded.probe import HOST, free_ports, is_free
-from streams.embedded.process import end, environment, spawn, wait_until
+from streams.embedded.process import end, environment, release, spawn, wait_until
 from streams.embedded.properties import NOTHING, Beside, Node, server_properties
 from streams.embedded.state import Condition, DataDir, Running, is_locked
 from streams.errors import SurroundingsError, UsageError
@@ -50,7 +50,7 @@ class Broker:
     """The embedded broker on a data folder, which has all its state.
 
     So any process can query, stop or find a broker that another one has started. As a context
-    manager it starts on entry and stops on exit.
+    manager it starts on entry, stops on exit, and does not outlive its process.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Broker:
         self._beside = beside
         self._jvm = _BROKER_JVM if lasting else [*_BROKER_JVM, _FIRST_COMPILER]
         self._child: subprocess.Popen[bytes] | None = None
+        self._tied = False
 
     @property
     def bootstrap(self) -> str:
@@ -90,8 +91,12 @@ class Broker:
             self._child.poll()  # otherwise a dead child stays a zombie
         return self.data.condition()
 
-    def start(self, timeout: float = START_TIMEOUT_S) -> Running:
-        """Start it and return when it responds; format a new data folder first."""
+    def start(self, timeout: float = START_TIMEOUT_S, *, tied: bool = False) -> Running:
+        """Start it and return when it responds; format a new data folder first.
+
+        A ``tied`` one, restarted or not, is killed when this process ends or is killed.
+        """
+        self._tied = self._tied or tied
         self._refuse_second()
         if self.port and not is_free(self.port):
             raise _taken(self.port)
@@ -126,9 +131,15 @@ class Broker:
             end(running.pid, lambda: self._gone(running.pid), 0.0)
         self._reap()
 
+    def release(self) -> None:
+        """Let a tied broker outlive this process."""
+        self._tied = False
+        if self._child is not None:
+            release(self._child.pid)
+
     def __enter__(self) -> Self:
         """Start the broker."""
-        self.start()
+        self.start(tied=True)
         return self
 
     def __exit__(
@@ -194,7 +205,7 @@ class Broker:
         main = ["kafka.Kafka", str(self.data.properties)]
         arguments = [*self._jvm, *_LOGGING, *self._beside.java, *options]
         command = _java(java, arguments, jars, main)
-        self._child = spawn(command, self.data.log_file, umask=UMASK)
+        self._child = spawn(command, self.data.log_file, umask=UMASK, tied=self._tied)
         running = Running(self._child.pid, port, cluster, time.time())
         self.data.record(running)
         try:

@@ -19,7 +19,7 @@ class Brokers:
 
     Every topic is on all of them, and a record is acknowledged when all but one have it, so with
     three brokers any one may be killed. ``brokers`` can be started and stopped individually: their
-    ports stay the same.
+    ports stay the same. They do not outlive their process.
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
@@ -42,7 +42,7 @@ class Brokers:
 
     def start(self) -> None:
         """Start all of them and return when all respond: a single one waits for a majority."""
-        self._each(lambda broker: broker.start())
+        self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
         """Stop all of them, and kill each after ``timeout`` seconds."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streams.embedded.watchdog import Watchdog
 from streams.private import open_private
 
 POLL_S = 0.02
@@ -21,6 +22,8 @@ _SPAWNED: list[subprocess.Popen[bytes]] = []
 
 Python warns about a child that is abandoned while running, which is intended here.
 """
+_WATCHDOGS: dict[int, Watchdog] = {}
+"""By the process id of the child."""
 
 
 def environment() -> dict[str, str]:
@@ -29,23 +32,59 @@ def environment() -> dict[str, str]:
 
 
 def spawn(
-    command: list[str], log: Path, mode: str = "wb", *, umask: int = -1
+    command: list[str], log: Path, mode: str = "wb", *, umask: int = -1, tied: bool = False
 ) -> subprocess.Popen[bytes]:
     """Start a process in its own session, its output in ``log``; mode ``ab`` appends.
 
-    Ctrl-C in the shell does not reach it, and it outlives this process.
+    Ctrl-C in the shell does not reach it, and it outlives this process. If ``tied``, it is killed
+    when this process ends, also if this process is killed, until it is released.
     """
-    child = _popen(command, log, mode, umask)
     _forget_ended()
+    if not tied or sys.platform == "win32":
+        child = _popen(command, log, mode, umask)
+    else:
+        child = _tied(Watchdog(), command, log, mode, umask)
     _SPAWNED.append(child)
     return child
 
 
+def release(pid: int) -> None:
+    """Let a tied process outlive this one."""
+    watchdog = _WATCHDOGS.pop(pid, None)
+    if watchdog is not None:
+        watchdog.release()
+        watchdog.close()
+
+
+def _tied(
+    watchdog: Watchdog, command: list[str], log: Path, mode: str, umask: int
+) -> subprocess.Popen[bytes]:
+    _SPAWNED.append(watchdog.process)
+    try:
+        child = _popen(command, log, mode, umask, watchdog.child_end)
+    except BaseException:
+        os.close(watchdog.child_end)
+        watchdog.close()
+        raise
+    watchdog.guard(child)
+    _WATCHDOGS[child.pid] = watchdog
+    return child
+
+
 def _forget_ended() -> None:
-    _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
+    # Other threads may do the same, or start a process meanwhile.
+    for pid, watchdog in list(_WATCHDOGS.items()):
+        if watchdog.child_has_ended() and _WATCHDOGS.pop(pid, None) is not None:
+            watchdog.close()
+    for each in list(_SPAWNED):
+        if each.poll() is not None:
+            with contextlib.suppress(ValueError):
+                _SPAWNED.remove(each)
 
 
-def _popen(command: list[str], log: Path, mode: str, umask: int) -> subprocess.Popen[bytes]:
+def _popen(
+    command: list[str], log: Path, mode: str, umask: int, *inherited: int
+) -> subprocess.Popen[bytes]:
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
@@ -58,6 +97,7 @@ def _popen(command: list[str], log: Path, mode: str, umask: int) -> subprocess.P
             stderr=subprocess.STDOUT,
             env=environment(),
             umask=umask,
+            pass_fds=inherited,
             **apart,
         )
 

@@ -13,6 +13,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from tests.running import eventually
+
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     """Start `hopline demo` with its output on a pipe."""
@@ -30,6 +34,11 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 def processes() -> str:
     """Return the command lines of everything that runs."""
     return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) -> None:
@@ -62,8 +71,12 @@ def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) 
     assert output.count("verdict") == 2 and re.search(r"verdict +nothing lost", output), output
 
 
-def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
-    """Ctrl-C ends the broker and every child, and the demo with the shell's code for it."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path, number: int) -> None:
+    """Ctrl-C ends the broker and every child, and the demo with the shell's code for it.
+
+    So does SIGKILL, after which the demo itself can end nothing.
+    """
     with start("--data", str(tmp_path / "demo")) as demo:
         line, deadline = "", time.monotonic() + 120
         while "Forwarders of" not in line:
@@ -73,9 +86,8 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
             line = demo.stdout.readline()
             if found := re.search(r"Apache Kafka runs at 127\.0\.0\.1:(\d+)", line):
                 port = int(found[1])
-        demo.send_signal(signal.SIGINT)
+        demo.send_signal(number)
         demo.communicate(timeout=120)
-    assert demo.returncode == 130
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0, "the broker still listens"
-    assert str(tmp_path) not in processes(), "a child is left"
+    assert demo.returncode == (130 if number == signal.SIGINT else -number)
+    eventually(lambda: str(tmp_path) not in processes(), "no child is left")
+    eventually(lambda: not listens(port), "the broker listens no longer")

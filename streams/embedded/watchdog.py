@@ -1,0 +1,79 @@
+"""A watchdog process: it kills a child process when the parent has ended, killed or not.
+
+The watchdog reads two pipes. Only the parent has the writing end of the first, and only the child
+that of the second, so the end of a pipe is the end of a process. Windows has no watchdog.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+
+_RELEASE = b"release\n"
+
+
+class Watchdog:
+    """A watchdog for one child process, which leads a process group of its own.
+
+    The child inherits ``child_end``; :meth:`guard` is called when it has started, or :meth:`close`
+    if it did not.
+    """
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        child, self.child_end = os.pipe()
+        parent, self._parent_end = os.pipe()
+        script = [sys.executable, "-I", "-S", __file__, str(parent), str(child)]
+        self.process = subprocess.Popen(
+            script,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(parent, child),
+            start_new_session=True,  # Ctrl-C in the shell does not reach it
+        )
+        os.close(parent)
+        os.close(child)
+
+    def guard(self, child: subprocess.Popen[bytes]) -> None:
+        """Kill this process and its group when our process ends."""
+        self._child = child
+        self._write(b"%d\n" % child.pid)
+        os.close(self.child_end)
+
+    def child_has_ended(self) -> bool:
+        """Tell whether the guarded process has ended."""
+        return self._child is not None and self._child.poll() is not None
+
+    def release(self) -> None:
+        """Let the child outlive our process."""
+        self._write(_RELEASE)
+
+    def close(self) -> None:
+        """Free the pipe, after the child has ended or has been released."""
+        os.close(self._parent_end)
+
+    def _write(self, line: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the child has ended, and with it the watchdog
+            os.write(self._parent_end, line)
+
+
+def watch(parent: int, child: int) -> None:
+    """Wait for the end of parent or child, given by their pipes; kill the child if need be."""
+    with open(parent, "rb", buffering=0) as orders, selectors.DefaultSelector() as selector:
+        line = orders.readline()
+        if not line:
+            return  # no child was started
+        selector.register(child, selectors.EVENT_READ)
+        selector.register(orders, selectors.EVENT_READ)
+        ready = {key.fd for key, _ in selector.select()}
+        if child not in ready and orders.readline() != _RELEASE:
+            os.killpg(int(line), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    watch(int(sys.argv[1]), int(sys.argv[2]))
