@@ -16,6 +16,8 @@ from docs_site.lists import widened
 from docs_site.page import DOCS, ROOT
 
 _STYLE = Path(__file__).with_name("site.css")
+_FOUND_FIRST = {"numbers.md"}
+"""Pages that a search for a number must show before pages that only mention it."""
 _COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE)
 _PAGES = generated()
 _PLACES = places(_PAGES)
@@ -44,6 +46,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Return a page's text as Python-Markdown and the site need it."""
     path = page.file.src_uri
+    if path in _FOUND_FIRST:
+        page.meta["search"] = {"boost": 4}
     text = rewritten(_COMMENT.sub("", markdown), _BASES.get(path, f"docs/{path}"), path, _PLACES)
     return widened(titled(text, path, _title))
 

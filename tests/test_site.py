@@ -11,7 +11,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
-from docs_site import commands, contents, links, lists, python
+from docs_site import commands, contents, hook, links, lists, python
 from docs_site.page import Page, block, escaped
 from streams.analysis.check import CHECKS, Check
 from streams.analysis.check.page import page_path
@@ -80,6 +80,12 @@ def test_what_the_pages_import_is_in_the_python_reference() -> None:
             known = python.public(module) if module in python.MODULES else ()
             missing += [f"{module}.{n}" for n in names.split(", ") if n not in known]
     assert missing == []
+
+
+def test_a_search_for_a_number_finds_its_page_first(made: dict[str, Page]) -> None:
+    assert "numbers.md" in hook._FOUND_FIRST
+    assert "- Error and event numbers: numbers.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "[error and event numbers](docs/numbers.md)" in made["index.md"].text
 
 
 def test_no_two_pages_have_one_path() -> None:
