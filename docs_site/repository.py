@@ -11,6 +11,7 @@ from streams.resources import topologies_dir
 FILES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security_policy.md",
     "THIRD_PARTY_NOTICES.md": "third_party_notices.md",
     "streams/README.md": "packages.md",

@@ -1,13 +1,19 @@
-"""The wheel: built, installed into an empty environment without extras, run from elsewhere."""
+"""The wheel: built from the source archive, installed without extras, run from elsewhere."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from email.message import Message
+from email.parser import BytesParser
 from importlib import metadata
 from pathlib import Path
 
@@ -19,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ["pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"]
 FOLDERS = ["streams", "schemas", "topologies"]
 BASE = ["click", "PyYAML", "xmlschema", "elementpath"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 @dataclass(frozen=True)
@@ -48,18 +55,34 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy: a build in the tree would pick up what a former one left."""
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build from a copy: a build in the tree would pick up what a former one left.
+
+    Returns the folder of the source archive, and of the wheel that was built from the archive.
+    """
     copy = tmp_path_factory.mktemp("tree")
     for name in SOURCES:
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy / name)
     for name in FOLDERS:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    build = [sys.executable, "-m", "build", "--no-isolation"]
     call([*build, "--outdir", str(copy / "dist"), str(copy)])
-    (path,) = (copy / "dist").glob("*.whl")
+    return copy / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    (path,) = dist.glob("*.whl")
     return path
+
+
+@pytest.fixture(scope="module")
+def stated(wheel: Path) -> Message:
+    """Return the wheel's metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        return BytesParser().parsebytes(archive.read(name))
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +108,48 @@ def call(command: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
+def test_metadata_has_what_an_index_shows(stated: Message) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert stated["Version"] == PROJECT["version"]
+    assert stated["License-Expression"] == "MIT"
+    assert stated["Description-Content-Type"] == "text/markdown"
+    assert stated.get_payload(decode=True).decode("utf-8").strip() == readme.strip()
+
+
+def test_supported_versions_are_those_of_the_classifiers(stated: Message) -> None:
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(stated.get_all("Classifier", [])))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Supported: Python {versions[0]} to {versions[-1]}." in readme
+    assert stated["Requires-Python"] == f">={versions[0]}"  # newer ones are not refused
+
+
+def test_the_base_install_has_no_limit_that_only_an_extra_needs(stated: Message) -> None:
+    base = [each for each in stated.get_all("Requires-Dist", []) if "extra ==" not in each]
+    limited = {re.match(r"[\w-]+", each)[0] for each in base if "<" in each}  # type: ignore[index]
+    assert limited == {"xmlschema", "elementpath"}  # their interfaces change with major versions
+
+
+def test_the_source_archive_has_what_the_wheel_is_built_from(dist: Path) -> None:
+    (path,) = dist.glob("*.tar.gz")
+    assert path.name == f"hopline-{PROJECT['version']}.tar.gz"
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for folder in ("schemas", "topologies"):
+        assert {f"{folder}/{name}" for name in listing(ROOT / folder)} <= names
+    assert set(SOURCES) <= names
+
+
+def test_the_changelog_begins_with_this_version_or_with_what_is_unreleased() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (\S+)(?: - \d{4}-\d\d-\d\d)?$", text, re.MULTILINE)
+    released = [heading for heading in headings if heading != "Unreleased"]
+    assert headings[0] in ("Unreleased", released[0])
+    assert released[0] == PROJECT["version"]
+
+
 def test_the_base_install_tells_its_version_and_its_help(installed: Installed) -> None:
     version = installed.hopline("--version")
-    assert (version.returncode, version.stdout) == (0, f"hopline {metadata.version('hopline')}\n")
+    assert (version.returncode, version.stdout) == (0, f"hopline {PROJECT['version']}\n")
     help_ = installed.hopline("--help")
     assert help_.returncode == 0
     assert "Usage: hopline" in help_.stdout
