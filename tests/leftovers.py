@@ -17,7 +17,8 @@ import time
 import uuid
 from pathlib import Path
 
-PREFIX = "HOPLINE_TESTS_"
+PREFIX = "TESTS_OF_HOPLINE_"
+"""Not ``HOPLINE_``: the command reports unknown variables that look like settings."""
 
 
 class Leftovers:

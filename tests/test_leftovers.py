@@ -88,7 +88,7 @@ def interrupt_twice(started: subprocess.Popen[bytes]) -> None:
 def test_stopped_session_leaves_no_process(
     stop: Callable[[subprocess.Popen[bytes]], None], tmp_path: Path
 ) -> None:
-    mark = f"HOPLINE_OUTER_{uuid.uuid4().hex}"
+    mark = f"OUTER_{uuid.uuid4().hex}"
     with session(tmp_path, mark) as started:
         assert len(marked(mark)) >= 5  # pytest, two processes, broker, worker
         stop(started)
