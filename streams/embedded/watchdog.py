@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 _RELEASE = b"release\n"
+_LEAVE_S = 5.0
 
 
 class Watchdog:
@@ -54,8 +55,10 @@ class Watchdog:
         self._write(_RELEASE)
 
     def close(self) -> None:
-        """Free the pipe, after the child has ended or has been released."""
+        """Free pipe and process, after the child has ended or has been released."""
         os.close(self._parent_end)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_LEAVE_S)
 
     def _write(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # the child has ended, and with it the watchdog
