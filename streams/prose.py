@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 
 WIDTH = 100
-"""The output width in columns."""
+"""The output width in columns where nothing is known about the reader."""
+_width = ContextVar("width", default=WIDTH)
+
+
+@contextmanager
+def wrapping_at(width: int) -> Iterator[None]:
+    """Make ``width`` the output width meanwhile: the command line knows its terminal."""
+    token = _width.set(width)
+    try:
+        yield
+    finally:
+        _width.reset(token)
 
 
 def wrapped(
@@ -16,17 +29,17 @@ def wrapped(
     first: str = "",
     rest: str | None = None,
     *,
-    width: int = WIDTH,
+    width: int | None = None,
     break_words: bool = False,
 ) -> list[str]:
-    """Return a text as lines of at most ``width`` columns.
+    """Return a text as lines of at most ``width`` columns, by default the output width.
 
     The first line begins with ``first``, the others with ``rest``, by default as many spaces. A
     word longer than a line stays whole, so that a path can be copied, unless ``break_words``. An
     empty text is one line.
     """
     lines = textwrap.wrap(
-        text, width, initial_indent=first,
+        text, width or _width.get(), initial_indent=first,
         subsequent_indent=" " * len(first) if rest is None else rest,
         break_long_words=break_words, break_on_hyphens=False,
     )  # fmt: skip

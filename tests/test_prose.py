@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from streams.prose import clipped, counted, listed, meant, percent, wrapped
+from streams.prose import clipped, counted, listed, meant, percent, wrapped, wrapping_at
 
 
 def test_a_folded_text_hangs_below_its_first_line() -> None:
@@ -61,3 +61,11 @@ def test_what_somebody_wrote_is_cut() -> None:
 def test_the_nearest_name_may_be_meant() -> None:
     assert meant("adress", ["aliases", "address"]) == "Did you mean 'address'?"
     assert meant("adress", ["port"]) == ""
+
+
+def test_the_output_width_is_the_readers_meanwhile() -> None:
+    text = "x " * 60
+    with wrapping_at(20):
+        assert max(map(len, wrapped(text))) == 19
+        assert max(map(len, wrapped(text, width=10))) == 9
+    assert max(map(len, wrapped(text))) == 99

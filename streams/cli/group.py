@@ -11,7 +11,6 @@ import errno
 import importlib
 import io
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
+from streams.cli.text.terminal import coloured, folded, text_width
 from streams.errors import HoplineError
 
 INTERRUPTED = 130
@@ -33,6 +33,13 @@ class LazyGroup(click.Group):
         """Take click's arguments, and the table of commands."""
         super().__init__(*args, **extra)
         self.entries = COMMANDS if entries is None else entries
+
+    def make_context(
+        self, info_name: str | None, args: list[str], *parent: click.Context | None, **extra: Any
+    ) -> click.Context:
+        """Make the context, with the width and the colour of all commands below it."""
+        extra = {"max_content_width": text_width(), "color": coloured(), **extra}
+        return super().make_context(info_name, args, *parent, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the table's order."""
@@ -81,8 +88,10 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; every expected failure ends in a sentence and an exit code."""
+        from streams.prose import WIDTH, wrapping_at  # the list of commands does without
+
         _show_what_there_is()
-        with _worded(ctx):
+        with _worded(ctx), wrapping_at(text_width() or WIDTH):
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed reader is detected here, not at exit
             return result
@@ -141,22 +150,8 @@ def _fail(ctx: click.Context, sentence: str, code: int) -> None:
     from streams.cli.text.values import lines  # imported only on failure
 
     # The sentence may contain foreign text.
-    click.echo(_folded(lines(f"hopline: {sentence}")), err=True)
+    click.echo(folded(lines(f"hopline: {sentence}"), text_width(sys.stderr)), err=True)
     ctx.exit(code)
-
-
-def _folded(text: str) -> str:
-    """Wrap lines to the terminal's width; scripts get them unwrapped."""
-    if not sys.stderr.isatty():
-        return text
-    from streams.prose import wrapped  # imported only on failure
-
-    width = shutil.get_terminal_size().columns
-    lines = (
-        wrapped(line.lstrip(), " " * (len(line) - len(line.lstrip())), "  ", width=width)
-        for line in text.splitlines()
-    )
-    return "\n".join(row for rows in lines for row in rows)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 
 from streams.cli import main
 from streams.cli.commands import COMMANDS, EXTRAS, Entry
-from streams.cli.group import LazyGroup, _folded
+from streams.cli.group import LazyGroup
+from streams.cli.text.terminal import folded, text_width
 from streams.errors import InputError, SurroundingsError, UsageError
 
 Invoke = Callable[[Callable[[], object]], Result]
@@ -136,10 +137,10 @@ def test_a_failure_is_folded_to_the_terminal(
 ) -> None:
     """Remedies that list names are long; what a script reads has each on one line."""
     text = f"hopline: No such place.\n  It has: {', '.join(['Instance'] * 30)}."
-    assert _folded(text) == text
+    assert folded(text, text_width(sys.stderr)) == text
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    first, *remedy = _folded(text).splitlines()
+    first, *remedy = folded(text, text_width(sys.stderr)).splitlines()
     assert first == "hopline: No such place." and len(remedy) > 4
     assert all(len(line) <= 60 and line.startswith("  ") for line in remedy)
 

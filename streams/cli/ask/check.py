@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -23,10 +22,11 @@ from streams.cli.group import version
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.topology import ensure_something, find_folder
+from streams.cli.text.terminal import BAD, CARE, show
 from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
 
 _BAD_NEWS = 1
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+_COLOURS = {Severity.ERROR: BAD, Severity.WARNING: CARE, Severity.INFO: "blue"}
 
 
 @click.command()
@@ -90,8 +90,7 @@ def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
 
 def _print(report: Report, format_: str, folder: Path) -> None:
     if format_ == "text":
-        # click removes colours if stdout is not a terminal; NO_COLOR must be checked here.
-        click.echo(report_text(report, _paint, documentation_url()), nl=False, color=_colour())
+        show(report_text(report, _paint, documentation_url()))
         return
     result = report.to_json()
     if format_ == "sarif":
@@ -99,10 +98,6 @@ def _print(report: Report, format_: str, folder: Path) -> None:
         base = here if folder.resolve().is_relative_to(here) else folder.resolve()
         result = report_sarif(report, CHECKS, base, version(), documentation_url())
     click.echo(json.dumps(result, indent=2, ensure_ascii=False))
-
-
-def _colour() -> bool | None:
-    return False if os.environ.get("NO_COLOR") else None
 
 
 def _paint(severity: Severity, text: str) -> str:

@@ -12,6 +12,7 @@ from streams.analysis.diagnose import diagnose as diagnose_snapshot
 from streams.analysis.diagnose import diagnoses_text
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.terminal import show
 from streams.topology import Topology
 from streams.topology.snapshot import csv_script, json_script, load_snapshot
 
@@ -63,5 +64,5 @@ def diagnose(
     if format_ == "json":
         click.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
     else:
-        click.echo(diagnoses_text(found), nl=False)
+        show(diagnoses_text(found))
     ctx.exit(0 if found.good else _BAD_NEWS)

@@ -14,6 +14,7 @@ from streams.analysis.diff import compare_topologies, difference_text, remove
 from streams.analysis.estate import Estate
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.terminal import BAD, CARE, ENDINGS, show
 from streams.errors import UsageError
 from streams.topology import Topology
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from streams.capture.judge import Judge, Tally
 
 _BAD_NEWS = 1
+_WORDS = {r"^STOPS(?=  )": BAD, r"^(?:MOVES|LESS REDUNDANT)(?=  )": CARE, **ENDINGS}
 _SPARK_LOG = Path(".hopline/diff/spark.log")
 _UNJUDGED = {
     "unknown_sender": "from a sender that neither topology has",
@@ -92,7 +94,7 @@ def diff(
         answer = {**difference.to_json(), **capture}
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
-        click.echo(difference_text(difference), nl=False)
+        show(difference_text(difference), _WORDS)
         if tally is not None:
             click.echo(f"\n{_captured(tally)}")
     agreed = tally is None or not tally.elsewhere

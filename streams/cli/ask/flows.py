@@ -11,6 +11,7 @@ import click
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument, ensure_something
+from streams.cli.text.terminal import ENDINGS, show
 from streams.errors import UsageError
 from streams.topology import Topology
 
@@ -60,5 +61,9 @@ def flows(
             "No flow matches --from and --to.",
             "Quote patterns ('Server*/*'); without any, hopline flows lists all flows.",
         )
-    click.echo(_FORMATS[format_](survey), nl=False)
+    text = _FORMATS[format_](survey)
+    if format_ == "text":
+        show(text, ENDINGS)
+    else:
+        click.echo(text, nl=False)
     ctx.exit(0 if survey.good else _BAD_NEWS)

@@ -11,6 +11,7 @@ import click
 from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.options.answer import format_option
 from streams.cli.options.output_folder import ensure_usable
+from streams.cli.text.terminal import show
 from streams.cli.unenforced import report_unenforced
 from streams.topology import load_with_notes
 from streams.topology.importing import (
@@ -67,5 +68,5 @@ def import_(
     if format_ == "json":
         click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:
-        click.echo(report_text(report), nl=False)
+        show(report_text(report))
     ctx.exit(0 if report.good else _BAD_NEWS)

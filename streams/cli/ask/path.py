@@ -13,6 +13,7 @@ from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
 from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
+from streams.cli.text.terminal import ENDINGS, show
 from streams.topology import Topology
 
 _BAD_NEWS = 1
@@ -74,5 +75,9 @@ def path(
     paths = find_paths(
         topology, place, to, time.time(), broker=broker, conversation=conversation, limit=limit
     )
-    click.echo(_FORMATS[format_](paths), nl=False)
+    text = _FORMATS[format_](paths)
+    if format_ == "text":
+        show(text, ENDINGS)
+    else:
+        click.echo(text, nl=False)
     ctx.exit(0 if paths.good else _BAD_NEWS)

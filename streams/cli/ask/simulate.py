@@ -14,6 +14,7 @@ from streams.cli.ask.explore import run_exploration
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.together import together
+from streams.cli.text.terminal import show
 from streams.resources import topologies_dir
 from streams.simulator import MILLISECOND, Simulation, read_scenario, result_text
 from streams.simulator.diagram import Choice, diagram_of
@@ -133,7 +134,7 @@ def simulate(
     if given.format_ == "json":
         click.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
     else:
-        click.echo(result_text(result), nl=False)
+        show(result_text(result))
     ctx.exit(0 if result.good else _BAD_NEWS)
 
 

@@ -12,7 +12,8 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import PlaceText
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.text.table import table
-from streams.cli.text.values import columns, instant
+from streams.cli.text.terminal import table_width
+from streams.cli.text.values import instant
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
 from streams.live.views.places import Asked, Row, View, places_of
@@ -77,7 +78,7 @@ def query(
     if format_ == "json":
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=_body))
     else:
-        for line in table(rows, shown, columns()):
+        for line in table(rows, shown, table_width()):
             click.echo(line)
 
 

@@ -39,6 +39,7 @@ from streams.cli.options.settings import config_option, properties_option, setti
 from streams.cli.options.shared import cluster_of
 from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.terminal import show
 from streams.errors import InputError
 from streams.kafka import Cluster
 from streams.topology import Topology
@@ -284,9 +285,9 @@ def _show(
     if outcome.broken:
         _report(outcome.broken)
     for line in outcome_text(rerun, work, outcome):
-        click.echo(line)
+        show(line)
     if found is not None:
-        click.echo(compared_text(found))
+        show(compared_text(found))
 
 
 def _report(line: str) -> None:

@@ -16,6 +16,7 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.topology import hash_option
+from streams.cli.text.terminal import BAD, CARE, show
 from streams.cli.text.values import one_line
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
@@ -23,6 +24,7 @@ from streams.live.trace import Leg, Probe, Tracer, Verdict, walk_all
 from streams.prose import counted
 
 _BAD_NEWS = 1
+_WORDS = {r"(?<=\d )lost$": BAD, r"(?<=\d )by another path\b": CARE}
 
 
 @click.command()
@@ -74,9 +76,9 @@ def trace(
     if format_ == "json":
         click.echo(json.dumps({"from": str(place), "to": to, "probes": [*map(_json, probes)]}))
     else:
-        click.echo(f"{place} -> {to}: {_summary(probes)}")
+        show(f"{place} -> {to}: {_summary(probes)}", _WORDS)
         for line in _lines(probes):
-            click.echo(one_line(line))
+            show(one_line(line))
     if any(probe.verdict is not Verdict.OK for probe in probes):
         ctx.exit(_BAD_NEWS)
 

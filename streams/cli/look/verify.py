@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
-from streams.cli.look.verify_text import verified_text
+from streams.cli.look.verify_text import WORDS, verified_text
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.settings import credentials
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.together import together
+from streams.cli.text.terminal import show
 from streams.cli.text.values import lines
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
@@ -141,7 +142,7 @@ def verify(
         }
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
-        click.echo(lines(verified_text(verified)))
+        show(lines(verified_text(verified)), WORDS)
     for each in verified.hung:
         click.echo(f"hopline: {each}\n  {each.remedy}", err=True)
     if not verified.account.ledger.balanced:

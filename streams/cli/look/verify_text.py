@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from streams.cli.text.terminal import BAD, GOOD, Words
 from streams.cli.text.values import instant
 from streams.errors import text_of
 from streams.report import DISCARDED, WAITING, Fate, Fault, Ledger, Missing
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 _NAME = 24
 SHOWN = 20
 """Exceptions in the text; JSON has all that were kept."""
+WORDS: Words = {
+    rf"(?<=^  )(?:{'|'.join(fault.name.lower() for fault in Fault)})(?= +[0-9a-f]{{8}}-)": BAD,
+    rf"(?<=\d )(?:{'|'.join(fault.value for fault in Fault)})(?=$|, \d)": BAD,
+    r"(?<=^verdict {17})nothing lost": GOOD,
+}
+"""The exceptions, and the verdict."""
 
 
 def verified_text(verified: Verified) -> str:

@@ -23,7 +23,8 @@ from streams.cli.options.topology import find_folder
 from streams.cli.run.agents import refuse_agents
 from streams.cli.run.apply import refuse_broken
 from streams.cli.run.remote_text import remote_json, remote_lines
-from streams.cli.run.up_text import status_lines, statuses_json
+from streams.cli.run.up_text import STATES, status_lines, statuses_json
+from streams.cli.text.terminal import show
 from streams.cli.text.values import one_line
 from streams.errors import UsageError
 from streams.live import (
@@ -185,7 +186,7 @@ def status(
             click.echo(json.dumps(remote_json(remote)))
         else:
             for line in remote_lines(remote):
-                click.echo(one_line(line))
+                show(one_line(line), STATES)
         ctx.exit(0 if remote.health is Health.RUNNING else 1)
     if ctx.get_parameter_source("prefix") is ParameterSource.COMMANDLINE:
         raise UsageError("--prefix is of a cluster, and none is named.", "Add --bootstrap.")
@@ -198,7 +199,7 @@ def status(
             if name:
                 click.echo(f"cluster {name}")
             for line in status_lines(folder.part(name) if name else folder, status_):
-                click.echo(one_line(line))
+                show(one_line(line), STATES)
     ctx.exit(0 if worst(found.values()) is Health.RUNNING else 1)
 
 

@@ -6,12 +6,20 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from streams.cli.text.terminal import BAD, CARE, GOOD, Words
 from streams.cli.text.values import utc
 from streams.live import CatalogStatus, Lag, Status, UpFolder, WorkerStatus, worst
 from streams.live.remote import RemoteStatus
 from streams.prose import counted
 
 _MOST_LAGS = 10
+STATES: Words = {
+    r"^running(?=: )|\brunning(?=, process \d)": GOOD,
+    r"^starting(?=: )|\bnot ready\b": CARE,
+    r"^(?:broken|stopped)(?=: )|\bgone(?=, process \d)|\bno heartbeat(?= for \d)": BAD,
+    r"(?<=^  )(?:hung|held back|no worker)(?=  )": BAD,
+}
+"""Of the system and of its workers."""
 
 
 def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:

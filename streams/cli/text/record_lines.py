@@ -8,7 +8,8 @@ from collections.abc import Callable
 import click
 
 from streams.cli.text.records import what, where
-from streams.cli.text.values import clock, columns, day, middle, one_line, shorten
+from streams.cli.text.terminal import table_width
+from streams.cli.text.values import clock, day, middle, one_line, shorten
 from streams.prose import wrapped
 from streams.wire.describe import Description
 
@@ -23,7 +24,7 @@ def json_lines(record: Description) -> None:
 
 def lines() -> Callable[[Description], None]:
     """Return a function that prints a record as one line: time, place, dialog, content."""
-    width, days = columns(), _Days()
+    width, days = table_width(), _Days()
 
     def show(record: Description) -> None:
         days.turn(record["at"])
@@ -51,7 +52,7 @@ def _short(kind: str, record: Description) -> str:
 
 def story() -> Callable[[Description], None]:
     """Return a function that prints the records of one dialog as a story, wrapped."""
-    width, days, titled = columns(), _Days(), [False]
+    width, days, titled = table_width(), _Days(), [False]
 
     def show(record: Description) -> None:
         if not titled[0]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,11 +34,6 @@ def instant(at: int | None) -> str | None:
 def utc(at: float) -> str:
     """Return epoch seconds as ``2026-11-03T12:03:04+00:00``."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def columns() -> int:
-    """Return the line width: the terminal's, or 100 columns without one."""
-    return max(60, shutil.get_terminal_size((100, 24)).columns)
 
 
 def one_line(text: str) -> str:

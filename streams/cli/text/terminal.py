@@ -1,0 +1,88 @@
+"""The terminal: how wide text is, and where it has colour. Nothing else decides that."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+import click
+
+NARROWEST, WIDEST = 60, 160
+"""Columns: a line of records needs the first; sentences longer than the second are hard to read."""
+BAD, CARE, GOOD = "red", "yellow", "green"
+
+Words = Mapping[str, str]
+"""Regular expressions of words, each with the colour of what it matches."""
+
+ENDINGS: Words = {
+    r"\b(?:DROPPED|UNKNOWN)(?= at )|\bUNKNOWN(?=: )|\bLOOP(?=: )|\bNOT ACKNOWLEDGED\b": BAD,
+    r"\bDELAYED(?= at )": CARE,
+    r"(?<=: )broken(?=$|, \d)": BAD,
+    r"(?<=: )hazard(?=$|, \d)": CARE,
+    r"(?<=: )ok(?=$|, \d)": GOOD,
+}
+"""How paths end, and the verdict of a flow."""
+_RESET = "\x1b[0m"
+_GAP = re.compile(r"\S  +(?=\S)")
+
+
+def table_width() -> int:
+    """Return the columns for tables and records: the terminal's, or 100 without one."""
+    return max(NARROWEST, shutil.get_terminal_size((100, 24)).columns)
+
+
+def text_width(stream: TextIO | None = None) -> int | None:
+    """Return the columns for sentences; None if stdout, or ``stream``, is no terminal.
+
+    A script gets the same text at any time, so only a terminal's width counts.
+    """
+    if not (stream or sys.stdout).isatty():
+        return None
+    return min(WIDEST, table_width())
+
+
+def coloured() -> bool | None:
+    """Return click's ``color``: False if the user wants none, None if only terminals have it."""
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
+
+
+def show(text: str, words: Words | None = None) -> None:
+    """Print text for people: folded to the terminal, with coloured words."""
+    click.echo(painted(folded(text.removesuffix("\n"), text_width()), words or {}))
+
+
+def painted(text: str, words: Words) -> str:
+    """Return a text with coloured words; click removes the colour where none is wanted."""
+    for pattern, colour in words.items():
+        text = re.sub(pattern, click.style(r"\g<0>", fg=colour, bold=True), text, flags=re.M)
+    return text
+
+
+def folded(text: str, width: int | None) -> str:
+    """Return a text whose lines are no longer than ``width``, unless a word is; None: as it is.
+
+    A line continues below its second column if it has columns, else two spaces further in. Its
+    first word may have a colour.
+    """
+    if width is None:
+        return text
+    return "\n".join(row for line in text.split("\n") for row in _rows(line, width))
+
+
+def _rows(line: str, width: int) -> list[str]:
+    plain = click.unstyle(line)
+    if len(plain) <= width:
+        return [line]
+    from streams.prose import wrapped  # --help does without
+
+    begin = len(plain) - len(plain.lstrip())
+    gap = _GAP.search(plain)
+    hang = gap.end() if gap and gap.end() <= width // 2 else begin + 2
+    first, *rest = wrapped(plain.lstrip(), plain[:begin], " " * hang, width=width)
+    styled = line[: line.rfind(_RESET) + len(_RESET)] if _RESET in line else ""
+    return [styled + first[len(click.unstyle(styled)) :], *rest]
