@@ -9,6 +9,7 @@ from enum import Enum
 class Section(Enum):
     """A heading of ``hopline --help``, in its order."""
 
+    START = "Start here (demo and up need Java)"
     ASK = "Ask (needs neither Kafka nor Java)"
     RUN = "Run"
     DIALOGS = "Dialogs"
@@ -26,28 +27,35 @@ class Entry:
 
     target: str
     help: str
+    start: bool = False
 
     @property
     def section(self) -> Section:
-        """Return the heading: the folder of the command's module has its name."""
+        """Return the heading: the first, or that of the folder of the command's module."""
+        if self.start:
+            return Section.START
         folder = self.target.removeprefix("streams.cli.").partition(".")[0]
         return Section[folder.upper()]
 
 
 COMMANDS: dict[str, Entry] = {
-    "explain": Entry(
-        "streams.cli.ask.explain:explain", "Explain a routing decision, rule by rule."
+    "demo": Entry("streams.cli.run.demo:demo", "Run the main job on this machine.", start=True),
+    "import": Entry(
+        "streams.cli.ask.import_:import_", "Convert T-SQL scripts into a topology.", start=True
     ),
-    "import": Entry("streams.cli.ask.import_:import_", "Convert T-SQL scripts into a topology."),
-    "path": Entry("streams.cli.ask.path:path", "Show all paths of a message, there and back."),
-    "check": Entry("streams.cli.ask.check:check", "Find errors in a topology."),
+    "explain": Entry(
+        "streams.cli.ask.explain:explain", "Explain a routing decision, rule by rule.", start=True
+    ),
+    "path": Entry(
+        "streams.cli.ask.path:path", "Show all paths of a message, there and back.", start=True
+    ),
+    "check": Entry("streams.cli.ask.check:check", "Find errors in a topology.", start=True),
+    "up": Entry("streams.cli.run.up:up", "Run a topology on this machine.", start=True),
     "flows": Entry("streams.cli.ask.flows:flows", "List flows and single points of failure."),
     "diff": Entry("streams.cli.ask.diff:diff", "Show the effect of a change or failure."),
     "diagnose": Entry("streams.cli.ask.diagnose:diagnose", "Explain stuck messages on SQL Server."),
     "simulate": Entry("streams.cli.ask.simulate:simulate", "Run a scenario on a virtual clock."),
     "export": Entry("streams.cli.ask.export:export", "Print a topology as T-SQL."),
-    "demo": Entry("streams.cli.run.demo:demo", "Run the main job on this machine."),
-    "up": Entry("streams.cli.run.up:up", "Run a topology on this machine."),
     "down": Entry("streams.cli.run.up:down", "Stop what `hopline up` has started."),
     "status": Entry("streams.cli.run.up:status", "Show workers, of `up` or any cluster."),
     "apply": Entry("streams.cli.run.apply:apply", "Write a topology into a cluster's catalog."),
@@ -89,6 +97,8 @@ COMMANDS: dict[str, Entry] = {
     "completion": Entry(
         "streams.cli.other.completion:completion", "Print a shell's completion script."
     ),
+    "help": Entry("streams.cli.other.help:help_", "Show the help of a command."),
+    "version": Entry("streams.cli.other.version:version", "Print the version."),
 }
 
 EXTRAS = {

@@ -157,8 +157,13 @@ def _fail(ctx: click.Context, sentence: str, code: int) -> None:
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    click.echo(f"hopline {version()}")
+    click.echo(version_text())
     ctx.exit()
+
+
+def version_text() -> str:
+    """Return what ``hopline --version`` prints."""
+    return f"hopline {version()}"
 
 
 def version() -> str:

@@ -66,6 +66,53 @@ def test_help_lists_every_command_under_its_heading() -> None:
         assert f"{entry.section.value}:" in text
 
 
+def test_help_begins_with_the_commands_to_begin_with() -> None:
+    text = CliRunner().invoke(main, ["--help"]).output
+    first, second, *_ = text.partition("Options:")[2].split("\n\n")[1:]
+    names = [line.split()[0] for line in first.splitlines()]
+    assert names == ["Start", "demo", "import", "explain", "path", "check", "up"]
+    assert second.startswith("Ask ")
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+    assert all(listed.count(name) == 1 for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [(), ("explain",), ("capture",), ("capture", "import")])
+def test_help_shows_what_the_option_shows(words: tuple[str, ...]) -> None:
+    asked, named = hopline(*words, "--help"), hopline("help", *words)
+    assert (named.returncode, named.stdout) == (0, asked.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("expalin",), "No such command 'expalin'. Did you mean 'explain'?"),
+        (("capture", "none"), "No such command 'none'."),
+        (("explain", "it"), "`hopline explain` has no commands, so there is no 'it'."),
+    ],
+)
+def test_help_of_an_unknown_command_is_wrong_use(words: tuple[str, ...], told: str) -> None:
+    result = CliRunner().invoke(main, ["help", *words], prog_name="hopline")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("hopline ver", ["verify", "version"]),
+        ("hopline help fl", ["flows"]),
+        ("hopline help capture ", ["import", "slice"]),
+        ("hopline help explain ", []),
+        ("hopline help none ", []),
+    ],
+)
+def test_names_of_commands_are_completed(words: str, names: list[str]) -> None:
+    shell = {"_HOPLINE_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    given = hopline(env={**os.environ, **shell, "COMP_CWORD": str(words.count(" "))})
+    found = [line.removeprefix("plain,") for line in given.stdout.split()]
+    assert (found, given.stderr) == (names, "")
+
+
 def test_help_imports_no_command_and_no_client_library() -> None:
     code = (
         "import sys; from streams.cli import main\n"
@@ -80,6 +127,7 @@ def test_help_imports_no_command_and_no_client_library() -> None:
 
 def test_version_is_the_distributions() -> None:
     assert hopline("--version").stdout == f"hopline {metadata.version('hopline')}\n"
+    assert hopline("version").stdout == hopline("--version").stdout
 
 
 def test_no_arguments_shows_the_help() -> None:

@@ -49,7 +49,7 @@ class MadeUpTrafficOptions:
 
 
 @generate.command("traffic", short_help="A capture of applications that place orders.")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
 @click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
 @click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
@@ -129,6 +129,7 @@ def traffic(
 @generate.command("estate", short_help="A topology of a made-up company.")
 @click.option(
     "--output",
+    "-o",
     required=True,
     type=click.Path(path_type=Path),
     help="Folder to write the topology to.",

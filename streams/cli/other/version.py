@@ -1,0 +1,13 @@
+"""``hopline version``: the same as ``hopline --version``."""
+
+from __future__ import annotations
+
+import click
+
+from streams.cli.group import version_text
+
+
+@click.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(version_text())
