@@ -89,7 +89,7 @@ replay: setup
 	HOPLINE_REPLAY=$(or $(MESSAGES),100000) $(BIN)/pytest -n0 tests/cli/test_replay_again.py
 
 demo: setup
-	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage) $(if $(filter-out 0,$(KEEP)),--keep)
+	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage) $(if $(filter-out 0,$(KEEP)),--keep-running)
 
 bench: setup
 	@$(BIN)/python -m bench --rounds $(or $(ROUNDS),5)

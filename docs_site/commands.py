@@ -64,7 +64,10 @@ def _index() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command has `--help`. Exit codes: 0 fine, 1 bad news, 2 wrong use or unreadable",
+        "Every command has `--help`; `hopline help COMMAND` prints the same. `-o` is `--output`,",
+        "`-f` is `--format` and `-b` is `--bootstrap` in every command.",
+        "",
+        "Exit codes: 0 fine, 1 bad news, 2 wrong use or unreadable",
         "input, 3 Kafka or another service is unavailable or broken, 130 interrupted.",
         "",
     ]

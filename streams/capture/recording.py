@@ -29,6 +29,8 @@ from streams.wire.place import place_of
 NOT_UNASKED = ("presence", "metric", "reading")
 """Not traffic: heartbeats, metrics, reading positions; captured only on request."""
 _OPEN = 60.0
+_NAMED = {"--from": "--since", "--to": "--until"}
+"""Options that manifests have under a former name, so that older recordings can go on."""
 """Seconds that an open transaction is waited for."""
 
 
@@ -133,16 +135,16 @@ def begin(
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
     highs = _highs(cluster, topics)
-    begins = _at(cluster, since, read_begins(cluster, topics), highs, "--from")
+    begins = _at(cluster, since, read_begins(cluster, topics), highs, "--since")
     for place, offset in begins.items():
         if offset > highs[place]:
             raise UsageError(
                 f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}.",
-                "Give a smaller one with --from.",
+                "Give a smaller one with --since.",
             )
     ends = None
     if not follow:
-        ends = _at(cluster, until, highs, highs, "--to")
+        ends = _at(cluster, until, highs, highs, "--until")
         ends = {place: min(end, highs[place]) for place, end in ends.items()}
         await_committed(cluster, ends, _OPEN)
     upto = None if ends is None else nested(ends)
@@ -164,8 +166,8 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
         before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
         if before != now:
             raise UsageError(
-                f"The folder's capture was started with {name} {before or '(nothing)'}, "
-                f"not with {now or '(nothing)'}.",
+                f"The folder's capture was started with {_NAMED.get(name, name)} "
+                f"{before or '(nothing)'}, not with {now or '(nothing)'}.",
                 "Repeat the same options to continue, or choose another folder.",
             )
     for topic, found in known.topics.items():

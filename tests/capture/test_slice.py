@@ -214,8 +214,8 @@ def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--from", "noon"), "is not a time; write it like 2026-11-03T12:03:04"),
-        (("--from", "2027"), "is not a time; write it like 2026-11-03T12:03:04"),
+        (("--since", "noon"), "is not a time; write it like 2026-11-03T12:03:04"),
+        (("--since", "2027"), "is not a time; write it like 2026-11-03T12:03:04"),
         (("--rename-service", "Store"), "'Store' renames nothing"),
         (("--drop-header", "sb-command"), "Without the header sb-command the record"),
         (("--mask", "Customer"), "'Customer' is not a masking rule"),

@@ -198,19 +198,19 @@ def test_from_and_to_by_offset_and_time(tmp_path: Path, kafka: str, unique: str)
         short = {topic: "cmd", other: "out"}
         return {f"{short[t]}{p}": (of[0].offset, of[-1].offset) for (t, p), of in found.items()}
 
-    assert spans("--from", "@7") == {"cmd0": (7, 9), "cmd1": (7, 9), "out0": (7, 9)}
-    assert spans("--from", f"{topic}/1@4", "--to", f"{topic}@6") == {
+    assert spans("--since", "@7") == {"cmd0": (7, 9), "cmd1": (7, 9), "out0": (7, 9)}
+    assert spans("--since", f"{topic}/1@4", "--until", f"{topic}@6") == {
         "cmd0": (0, 5), "cmd1": (4, 5), "out0": (0, 9),
     }  # fmt: skip
     assert spans(
-        "--from", "2026-01-05T08:00:03Z", "--to", "2026-01-05T08:00:05.500Z"
+        "--since", "2026-01-05T08:00:03Z", "--until", "2026-01-05T08:00:05.500Z"
     ) == dict.fromkeys(("cmd0", "cmd1", "out0"), (3, 5))
     for words, complaint in (
-        (("--from", "@11"), "has no offset 11 yet: it ends at 10"),
-        (("--from", "nothing@1"), "--from names nothing, which is not recorded"),
-        (("--from", "soon"), "neither a time"),
-        (("--to", "2999-01-01"), "--to is in the future"),
-        (("--to", "@1", "--follow"), "--follow and --to exclude"),
+        (("--since", "@11"), "has no offset 11 yet: it ends at 10"),
+        (("--since", "nothing@1"), "--since names nothing, which is not recorded"),
+        (("--since", "soon"), "neither a time"),
+        (("--until", "2999-01-01"), "--until is in the future"),
+        (("--until", "@1", "--follow"), "--follow and --until exclude"),
     ):
         code, _, err = capture(cluster, tmp_path / "none", *words)
         assert (code, complaint in err) == (2, True), err
@@ -225,12 +225,12 @@ def test_what_was_trimmed_before_it_could_be_read_is_counted(
     cluster, topic = made(kafka, unique)
     fill(cluster, topic, 100)
     trim(cluster, {(topic, 0): 70})
-    answer = captured(cluster, tmp_path / "c", "--from", f"{topic}@20", exits=1)
+    answer = captured(cluster, tmp_path / "c", "--since", f"{topic}@20", exits=1)
     assert answer["gaps"] == [{"topic": topic, "partition": 0, "begin": 20, "end": 70}]
     assert [r.offset for r in CaptureReader(tmp_path / "c")] == list(range(70, 100))
     assert read_manifest(tmp_path / "c").gaps == (Gap(topic, 0, 20, 70),)
     trim(cluster, {(topic, 0): 100})
-    code, out, err = capture(cluster, tmp_path / "d", "--from", "@0")
+    code, out, err = capture(cluster, tmp_path / "d", "--since", "@0")
     assert code == 1
     assert "offsets 0 to 99 were deleted before they were read: at most 100 records lost" in out
     assert out.count("offsets 0") == err.count("offsets 0") == 1
@@ -304,11 +304,11 @@ def test_following_ends_with_a_signal_and_completes(
 def test_following_notices_topics_that_come_into_being(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
-    """From their beginnings, what --from leaves out of others; whoever is killed goes on, too."""
+    """From their beginnings, what --since leaves out of others; whoever is killed goes on, too."""
     cluster, first = made(kafka, unique)
     queue, other = cluster.topics.queue("ServerA", "A", "Q"), cluster.topics.cmd("ServerB")
     later, folder = cluster.topics.queue("ServerA", "A", "Later"), tmp_path / "c"
-    words = "--from", "@10", "--instance", "ServerA"
+    words = "--since", "@10", "--instance", "ServerA"
     fill(cluster, first, 12)
 
     def appear(topic: str, kind: str, partitions: int) -> None:
@@ -364,11 +364,11 @@ def test_only_the_same_goes_on(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique)
     fill(cluster, topic, 10)
     folder = tmp_path / "c"
-    captured(cluster, folder, "--from", "@3")
+    captured(cluster, folder, "--since", "@3")
     interrupted(folder)
-    code, _, err = capture(cluster, folder, "--from", "@2")
+    code, _, err = capture(cluster, folder, "--since", "@2")
     assert code == 2
-    assert "was started with --from @3, not with @2" in err
+    assert "was started with --since @3, not with @2" in err
     before = topic_id(cluster, topic)
     admin = cluster.admin()  # while it is held, the answer can come
     for future in admin.delete_topics([topic]).values():
@@ -380,7 +380,7 @@ def test_only_the_same_goes_on(tmp_path: Path, kafka: str, unique: str) -> None:
 
     eventually(again, "a new topic")
     fill(cluster, topic, 10)
-    code, _, err = capture(cluster, folder, "--from", "@3")
+    code, _, err = capture(cluster, folder, "--since", "@3")
     assert code == 2
     assert "was recreated" in err
     (tmp_path / "d").mkdir()

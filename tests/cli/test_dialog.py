@@ -83,7 +83,7 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
 def test_dialogs_of_one_group_are_received_together(system: System) -> None:
     """Those that were begun with its id, and those that were begun beside one of them."""
     group = uuid.uuid4()
-    first = begin(system, "--group-id", group)
+    first = begin(system, "--conversation-group", group)
     related, alone = begin(system, "--related", first), begin(system)
     for dialog in (first, alone, related):
         on = ("--at", A, "--conversation", dialog)
@@ -119,7 +119,7 @@ def test_a_timer_and_a_move(system: System) -> None:
     dialog, group = begin(system), uuid.uuid4()
     on = ("--at", A, "--conversation", dialog)
     assert hopline("timer", *on, 3600, system=system) == (0, "", "")
-    assert hopline("move", *on, "--group-id", group, system=system) == (0, "", "")
+    assert hopline("move", *on, "--conversation-group", group, system=system) == (0, "", "")
     states = ("query", "sys.conversation_endpoints", "--at", A, "--format", "json")
     rows = json.loads(hopline(*states, system=system)[1])
     [row] = [row for row in rows if row["conversation_id"] == dialog]
@@ -199,7 +199,18 @@ def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: Syste
         (("send", "--at", A, "--conversation", "DIALOG", "--file", "BIG"), 8459),
         (("end", "--at", A, "--conversation", uuid.uuid4()), 8426),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 1), 8426),
-        (("move", "--at", A, "--conversation", uuid.uuid4(), "--group-id", uuid.uuid4()), 8426),
+        (
+            (
+                "move",
+                "--at",
+                A,
+                "--conversation",
+                uuid.uuid4(),
+                "--conversation-group",
+                uuid.uuid4(),
+            ),
+            8426,
+        ),
         (("begin", "--at", A, *SERVICES, "--related", uuid.uuid4()), 8426),
         (("end", "--at", B, "--conversation", "DIALOG"), 8426),
     ],
@@ -235,11 +246,23 @@ def test_a_refused_statement_ends_with_its_number(
         (("end", "--at", A, "--conversation", uuid.uuid4(), "--error", 0, "x"), "0 is not in"),
         (("receive", "--at", A, "--queue", "Initiator", "--group", "g"), "Did you mean"),
         (
-            ("begin", "--at", A, *SERVICES, "--related", uuid.uuid4(), "--group-id", uuid.uuid4()),
-            "--related and --group-id exclude each other",
+            (
+                "begin",
+                "--at",
+                A,
+                *SERVICES,
+                "--related",
+                uuid.uuid4(),
+                "--conversation-group",
+                uuid.uuid4(),
+            ),
+            "--related and --conversation-group exclude each other",
         ),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 0), "0 is not in the range"),
-        (("move", "--at", A, "--conversation", uuid.uuid4()), "Missing option '--group-id'"),
+        (
+            ("move", "--at", A, "--conversation", uuid.uuid4()),
+            "Missing option '--conversation-group'",
+        ),
         ((*RECEIVE, "--next-group", "--limit", 1), "--next-group excludes"),
         ((*RECEIVE, "--target"), "--target needs --conversation"),
         (

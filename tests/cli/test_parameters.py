@@ -38,7 +38,7 @@ def refused(result: Result, message: str) -> None:
         ("send", "--conversation", ID, "x"),
         ("end", "--conversation", ID),
         ("timer", "--conversation", ID, "3"),
-        ("move", "--conversation", ID, "--group-id", ID),
+        ("move", "--conversation", ID, "--conversation-group", ID),
         ("receive", "--queue", "Q", "--group", "g"),
         ("sql", "DROP ROUTE R"),
         ("queue", "on", "Q"),

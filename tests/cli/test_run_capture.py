@@ -61,7 +61,7 @@ def test_the_file_extension_selects_the_format(tmp_path: Path) -> None:
         ("a.svg", svg_text(diagram)),
     ):
         file = tmp_path / name
-        done = hopline("simulate", TWO, "--diagram", file, "--dialog", "d", "--to", "500ms")
+        done = hopline("simulate", TWO, "--diagram", file, "--dialog", "d", "--until", "500ms")
         assert (done.exit_code, done.stdout) == (0, plain.stdout)
         assert file.read_bytes() == text.encode()
 
@@ -73,7 +73,7 @@ def test_the_file_extension_selects_the_format(tmp_path: Path) -> None:
         (["--diagram", "nowhere/a.svg"], "nowhere/a.svg: No such file or directory"),
         (["--capture", "nowhere/a.avro"], "nowhere/a.avro: the file cannot be written"),
         (["--diagram", "a.svg", "--dialog", "e"], "There is no dialog 'e' in this run"),
-        (["--to", "5s"], "--dialog, --from and --to need --diagram"),
+        (["--until", "5s"], "--dialog, --since and --until need --diagram"),
     ],
 )
 def test_wrong_use_is_reported(

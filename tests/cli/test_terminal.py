@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,13 @@ from pathlib import Path
 import click
 import pytest
 
+from streams.cli.look.verify_text import WORDS as FAULTS
+from streams.cli.run.up_text import STATES
 from streams.cli.text.terminal import (
     ENDINGS,
     NARROWEST,
     WIDEST,
+    Words,
     coloured,
     folded,
     painted,
@@ -137,6 +141,23 @@ def test_a_word_has_colour_and_no_line(text: str) -> None:
     shown = painted(text, ENDINGS)
     assert click.unstyle(shown) == text
     assert shown != text and not shown.startswith("\x1b")
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "coloured"),
+    [
+        ("verdict                 nothing lost, 3 undecided", FAULTS, ["nothing lost"]),
+        ("verdict                 1 lost, 2 out of order", FAULTS, ["lost", "out of order"]),
+        ("  lost       4ddf8b15-835d-5100-954c-21bedd064fa6  target's 0", FAULTS, ["lost"]),
+        ("  note: nothing lost by lost routes", FAULTS, []),
+        ("running: hub at 127.0.0.1:9092, prefix ssb.", STATES, ["running"]),
+        ("  forwarder  gone, process 7, since then", STATES, ["gone"]),
+        ("  endpoint   ServerA, not ready, heartbeat 1.0 s ago", STATES, ["not ready"]),
+        ("  no worker  forwarder of broken, partition 0", STATES, ["no worker"]),
+    ],
+)
+def test_a_verdict_and_a_state_have_colour(line: str, words: Words, coloured: list[str]) -> None:
+    assert re.findall(r"\x1b\[3\dm\x1b\[1m(.*?)\x1b\[0m", painted(line, words)) == coloured
 
 
 def test_a_path_names_no_word_by_accident() -> None:

@@ -97,7 +97,7 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "yesterday"], "is not a time"),
+        (["--since", "yesterday"], "is not a time"),
         (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
         (
             [

@@ -47,7 +47,7 @@ def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) 
     Asked to, it leaves its system running with a dashboard, until it is told to stop.
     """
     data = ("--data", str(tmp_path / "demo"))
-    with start(*data, "--sabotage", "--speed", "4", "--keep") as demo:
+    with start(*data, "--sabotage", "--speed", "4", "--keep-running") as demo:
         output, _ = demo.communicate()
     try:
         assert demo.returncode == 1, output

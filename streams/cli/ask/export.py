@@ -27,6 +27,7 @@ from streams.topology.export import (
 @click.option("--at", metavar="INSTANCE[/DATABASE]", help="Instance or database to print.")
 @click.option(
     "--output",
+    "-o",
     type=click.Path(path_type=Path),
     help="Write a folder instead: one script for each instance, and a topology.yaml.",
 )

@@ -30,6 +30,7 @@ _BAD_NEWS = 1
 )
 @click.option(
     "--output",
+    "-o",
     required=True,
     type=click.Path(path_type=Path),
     help="Folder to write the topology to.",

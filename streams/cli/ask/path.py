@@ -44,6 +44,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
 @hash_option(default="all")
 @click.option(
     "--limit",
+    metavar="N",
     default=LIMIT,
     show_default=True,
     type=click.IntRange(min=0),

@@ -13,6 +13,7 @@ from streams.cli.ask.diagram_file import DiagramFile, write_diagram
 from streams.cli.ask.explore import run_exploration
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
+from streams.cli.options.renamed import RenamedOption
 from streams.cli.options.together import together
 from streams.cli.text.terminal import show
 from streams.resources import topologies_dir
@@ -68,8 +69,14 @@ class SimulateOptions:
     help="Write a sequence diagram: .svg, or Mermaid: .mmd, .md.",
 )
 @click.option("--dialog", metavar="NAME|ID", help="With --diagram: only this dialog, such as d/3.")
-@click.option("--from", "first", type=DURATION, metavar="TIME", help="With --diagram: start time.")
-@click.option("--to", "last", type=DURATION, metavar="TIME", help="With --diagram: end time.")
+@click.option(
+    "--since", "first", cls=RenamedOption, former="--from", type=DURATION, metavar="TIME",
+    help="With --diagram: start time.",
+)  # fmt: skip
+@click.option(
+    "--until", "last", cls=RenamedOption, former="--to", type=DURATION, metavar="TIME",
+    help="With --diagram: end time.",
+)  # fmt: skip
 @click.option(
     "--capture",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -85,11 +92,13 @@ class SimulateOptions:
 )
 @click.option(
     "--processes",
+    metavar="N",
     type=click.IntRange(min=1),
     help="With --explore: number of processes. [default: number of cores]",
 )
 @click.option(
     "--output",
+    "-o",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("explored"),
     show_default=True,
@@ -112,7 +121,7 @@ def simulate(
         raise click.UsageError("Give either a scenario file or --explore N.")
     choice = Choice(given.dialog, _virtual(given.first), _virtual(given.last))
     if given.diagram is None and choice != Choice():
-        raise click.UsageError("--dialog, --from and --to need --diagram FILE.")
+        raise click.UsageError("--dialog, --since and --until need --diagram FILE.")
     if given.count is not None:
         if given.diagram or given.capture:
             raise click.UsageError("--explore excludes --diagram and --capture.")

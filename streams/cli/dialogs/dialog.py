@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from streams.cli.options.parameters import BROKER_ID, SERVICE
+from streams.cli.options.renamed import RenamedOption
 from streams.cli.options.statement import (
     answered,
     at_option,
@@ -63,7 +64,10 @@ class BeginOptions:
     help="Join the conversation group of this conversation.",
 )
 @click.option(
-    "--group-id",
+    "--conversation-group",
+    "group_id",
+    cls=RenamedOption,
+    former="--group-id",
     type=ConversationId(),
     metavar="ID",
     help="Conversation group to join or create. [default: a new one]",
@@ -79,10 +83,10 @@ def begin(
     refused, the command prints SQL Server's error number, and the exit code is 1.
 
     One application at a time receives the messages of a conversation group. Give related
-    dialogs the same --group-id, or name one of them with --related.
+    dialogs the same --conversation-group, or name one of them with --related.
     """
     if given.related is not None and given.group_id is not None:
-        raise click.UsageError("--related and --group-id exclude each other.")
+        raise click.UsageError("--related and --conversation-group exclude each other.")
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
     home, database = home_at(cluster, given.at)
     beside = None if given.related is None else Conversation(home, database, given.related)
@@ -213,7 +217,10 @@ def timer(
 @conversation_option
 @target_option
 @click.option(
-    "--group-id",
+    "--conversation-group",
+    "group_id",
+    cls=RenamedOption,
+    former="--group-id",
     required=True,
     type=ConversationId(),
     metavar="ID",

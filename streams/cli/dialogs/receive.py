@@ -53,9 +53,12 @@ class ReceiveOptions:
     "--group", required=True, metavar="NAME", help="Consumer group; each group gets a message once."
 )
 @begin_option
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after this many messages."
+)
 @click.option(
     "--top",
+    metavar="N",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),

@@ -77,18 +77,18 @@ class TrafficOptions:
 )
 @click.option("--to", required=True, type=SERVICE, help="Target service.")
 @click.option(
-    "--rate", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
+    "--rate", metavar="N", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
     help="Messages per second, over all dialogs.",
 )  # fmt: skip
 @click.option(
     "--duration", default="10s", show_default=True, type=DURATION, help="Duration of the load."
 )
 @click.option(
-    "--dialogs", default=100, show_default=True, type=click.IntRange(min=1),
+    "--dialogs", metavar="N", default=100, show_default=True, type=click.IntRange(min=1),
     help="Number of dialogs open at a time.",
 )  # fmt: skip
 @click.option(
-    "--length", default=10, show_default=True, type=click.IntRange(min=1),
+    "--length", metavar="N", default=10, show_default=True, type=click.IntRange(min=1),
     help="Messages per dialog; then it ends and another begins.",
 )  # fmt: skip
 @click.option(

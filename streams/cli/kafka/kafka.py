@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.options.answer import format_option
 from streams.cli.text.values import utc
 from streams.embedded import (
     KAFKA_VERSION,
@@ -34,17 +35,6 @@ def _data_option(function: _F) -> _F:
     )(function)
 
 
-def _format_option(function: _F) -> _F:
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Output format.",
-    )(function)
-
-
 @click.group()
 def kafka() -> None:
     """Run a local Kafka broker on loopback, without a container image.
@@ -57,18 +47,19 @@ def kafka() -> None:
 @kafka.command(short_help="Start the broker, leave it running.")
 @click.option(
     "--port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,
     help="Port to listen on; 0 selects a free port.",
 )
 @_data_option
-@_format_option
-def start(port: int, data: Path | None, form: str) -> None:
+@format_option()
+def start(port: int, data: Path | None, format_: str) -> None:
     """Start the broker in the background, and print its bootstrap address."""
     broker = _broker(data, port)
     running = broker.start()
-    if form == "json":
+    if format_ == "json":
         click.echo(json.dumps(_description(broker)))
         return
     click.echo(
@@ -81,12 +72,12 @@ def start(port: int, data: Path | None, form: str) -> None:
 
 @kafka.command(short_help="Stop the broker.")
 @_data_option
-@_format_option
-def stop(data: Path | None, form: str) -> None:
+@format_option()
+def stop(data: Path | None, format_: str) -> None:
     """Stop the broker, and keep its data. Succeeds if no broker runs."""
     broker = _broker(data)
     stopped = broker.stop()
-    if form == "json":
+    if format_ == "json":
         click.echo(json.dumps({**_description(broker), "stopped": stopped}))
     elif stopped:
         click.echo(f"The broker on {broker.data.path} has stopped.")
@@ -96,13 +87,13 @@ def stop(data: Path | None, form: str) -> None:
 
 @kafka.command(short_help="Say how the broker is.")
 @_data_option
-@_format_option
+@format_option()
 @click.pass_context
-def status(ctx: click.Context, data: Path | None, form: str) -> None:
+def status(ctx: click.Context, data: Path | None, format_: str) -> None:
     """Show the broker's state; exit code 0 if it runs and answers, else 1."""
     broker = _broker(data)
     description = _description(broker)
-    if form == "json":
+    if format_ == "json":
         click.echo(json.dumps(description))
     else:
         for name, value in description.items():

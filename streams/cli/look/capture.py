@@ -15,6 +15,7 @@ from streams.cli.look.capture_record import Order, run, show
 from streams.cli.look.capture_slice import slice_
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parts import clusters_of_parts, part_option
+from streams.cli.options.renamed import RenamedOption
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
@@ -46,7 +47,9 @@ class CaptureOptions:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="Output folder."
+)
 @click.option(
     "--topology", metavar="TOPOLOGY", help="Record the topics of this topology, and its name."
 )
@@ -59,14 +62,14 @@ class CaptureOptions:
     help="Only topics with these names, such as 'cmd.*'.",
 )  # fmt: skip
 @click.option(
-    "--from", "since", multiple=True, type=POINT, metavar=_POINT,
+    "--since", cls=RenamedOption, former="--from", multiple=True, type=POINT, metavar=_POINT,
     help="Start position. May be repeated.  [default: where the logs begin]",
 )  # fmt: skip
 @click.option(
-    "--to", "until", multiple=True, type=POINT, metavar=_POINT,
+    "--until", cls=RenamedOption, former="--to", multiple=True, type=POINT, metavar=_POINT,
     help="End position (exclusive).  [default: where the logs end now]",
 )  # fmt: skip
-@click.option("--follow", is_flag=True, help="Keep printing new records until interrupted.")
+@click.option("--follow", is_flag=True, help="Keep recording new records until interrupted.")
 @click.option(
     "--part-size", default=256, show_default=True, type=click.IntRange(min=1), metavar="MB",
     help="Size at which a new file begins, before compression.",
@@ -90,7 +93,7 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
 
     \b
       hopline capture --output friday
-      hopline capture --from 2026-01-05T08:00 --to 2026-01-05T09:00 --output morning
+      hopline capture --since 2026-01-05T08:00 --until 2026-01-05T09:00 -o morning
       hopline capture --topic 'cmd.*' --follow --output commands
 
     The exit code is 1 if records were deleted before they could be read. `hopline generate
@@ -106,7 +109,7 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     if given.output is None:
         raise UsageError("--output is missing.", "Give the folder to write: --output DIR.")
     if given.follow and given.until:
-        raise UsageError("--follow and --to exclude each other.", "Leave one out.")
+        raise UsageError("--follow and --until exclude each other.", "Leave one out.")
     if given.chosen is not None and given.topology is None:
         raise UsageError("--cluster needs --topology.", "Give --topology too.")
     loaded = (
@@ -125,7 +128,7 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     if given.topology is not None:
         needed = frozenset(spec.name for spec in specs_of(part.topology, cluster.topics))
     name = "" if given.topology is None else Path(given.topology).resolve().name
-    words = {
+    words = {  # names as manifests have them
         "--topology": name,
         "--cluster": given.chosen or "",
         "--prefix": cluster.topics.prefix,

@@ -73,7 +73,7 @@ class ImportOptions:
 
 @click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
 @click.argument("sources", nargs=-1, required=True, metavar="[INSTANCE=]FILE|FOLDER ...")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @click.option(
     "--conversation", metavar="COLUMN", help="Of a log: column that identifies the dialog."
 )
@@ -124,9 +124,10 @@ def import_(
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro
-      hopline capture import shop.csv --conversation order_id --time at --body payload \\
-        --from-service InitiatorService --to-service TargetService --topology combined \\
-        --contract //hopline/OrderContract --message-type //hopline/Order --output shop.avro
+      hopline capture import shop.csv --output shop.avro --topology combined \\
+        --conversation order_id --time at --body payload \\
+        --from-service InitiatorService --to-service TargetService \\
+        --contract //hopline/OrderContract --message-type //hopline/Order
     """
     log = _log(given)
     known = (

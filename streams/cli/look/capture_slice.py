@@ -19,6 +19,7 @@ from streams.capture.where import condition_of
 from streams.cli.options.answer import format_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.parameters import SERVICE, Finite
+from streams.cli.options.renamed import RenamedOption
 from streams.cli.options.together import together
 from streams.errors import UsageError
 from streams.prose import counted, listed
@@ -52,9 +53,15 @@ class SliceOptions:
 
 @click.command("slice", short_help="A part of a capture, without what must not travel.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Output file.")
-@click.option("--from", "begin", type=INSTANT, help="Only records at or after this time.")
-@click.option("--to", "end", type=INSTANT, help="Only records before this time.")
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
+@click.option(
+    "--since", "begin", cls=RenamedOption, former="--from", type=INSTANT, metavar="TIME",
+    help="Only records at or after this time.",
+)  # fmt: skip
+@click.option(
+    "--until", "end", cls=RenamedOption, former="--to", type=INSTANT, metavar="TIME",
+    help="Only records before this time.",
+)  # fmt: skip
 @click.option("--conversation", "ids", multiple=True, metavar="ID", help="Only these dialogs.")
 @click.option(
     "--service",
@@ -65,7 +72,7 @@ class SliceOptions:
 )
 @click.option("--instance", "instances", multiple=True, help="Only records of these instances.")
 @click.option(
-    "--percent", type=Finite(0, 100), default=100.0, show_default=True,
+    "--percent", metavar="N", type=Finite(0, 100), default=100.0, show_default=True,
     help="Percentage of dialogs to keep, always the same ones for a seed.",
 )  # fmt: skip
 @click.option(
@@ -113,7 +120,8 @@ def slice_(
 
     \b
       hopline capture slice friday.avro --percent 5 --output sample.avro
-      hopline capture slice friday.avro --from 2026-01-05T09:00Z --to 2026-01-05T10:00Z --whole \\
+      hopline capture slice friday.avro \\
+        --since 2026-01-05T09:00Z --until 2026-01-05T10:00Z --whole \\
         --mask '//hopline/Order=//Customer' --mask '//hopline/Order=~[0-9]{16}' \\
         --allow-header traceparent --output test.avro
     """

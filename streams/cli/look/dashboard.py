@@ -40,6 +40,7 @@ _DEFAULT = DashboardConfig()
 )
 @click.option(
     "--port",
+    metavar="PORT",
     default=_DEFAULT.port,
     show_default=True,
     type=click.IntRange(0, 65535),
@@ -87,7 +88,8 @@ def dashboard(
     alone.
 
     \b
-    hopline dashboard --store sqlite:///.hopline/demo/monitor.sqlite --topology combined
+    hopline dashboard --topology combined \\
+        --store sqlite:///.hopline/demo/monitor.sqlite
     """
     config = DashboardConfig(
         store=store,

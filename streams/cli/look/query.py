@@ -59,8 +59,9 @@ def query(
 
     \b
     hopline query sys.routes --at ServerA
-    hopline query "SELECT state_desc, COUNT(*) FROM sys.conversation_endpoints GROUP BY state_desc"
-    hopline query "SELECT TOP 5 message_body FROM dbo.TargetQueue" --at ServerB/DatabaseB
+    hopline query "SELECT state_desc, COUNT(*) FROM sys.conversation_endpoints \\
+        GROUP BY state_desc"
+    hopline query --at ServerB/DatabaseB "SELECT TOP 5 * FROM dbo.TargetQueue"
 
     SQLite runs a SELECT on copies of the views; it cannot change anything. A queue shows the
     messages that its reading group has not received, or all messages if the topology names no

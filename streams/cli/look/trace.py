@@ -39,7 +39,12 @@ _WORDS = {r"(?<=\d )lost$": BAD, r"(?<=\d )by another path\b": CARE}
 @click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG would name.")
 @hash_option(default="random")
 @click.option(
-    "--count", default=5, show_default=True, type=click.IntRange(min=1), help="Number of probes."
+    "--count",
+    metavar="N",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Number of probes.",
 )
 @timeout_option(10.0, "Seconds to wait for Kafka and for a probe.")
 @format_option()

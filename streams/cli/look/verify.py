@@ -13,6 +13,7 @@ import click
 from streams.cli.look.verify_text import WORDS, verified_text
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.instant import INSTANT
+from streams.cli.options.renamed import RenamedOption
 from streams.cli.options.settings import credentials
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.together import together
@@ -54,14 +55,22 @@ class VerifyOptions:
 
 @click.command()
 @click.option(
-    "--from",
+    "--since",
     "first",
+    cls=RenamedOption,
+    former="--from",
     type=INSTANT,
     metavar="TIME",
     help="Only messages issued at or after this time.",
 )
 @click.option(
-    "--to", "end", type=INSTANT, metavar="TIME", help="Only messages issued before this time."
+    "--until",
+    "end",
+    cls=RenamedOption,
+    former="--to",
+    type=INSTANT,
+    metavar="TIME",
+    help="Only messages issued before this time.",
 )
 @click.option("--job", metavar="ID", help="Only dialogs of this replay. [default: all]")
 @click.option("--live", is_flag=True, help="Only dialogs that no replay has sent.")
@@ -115,7 +124,7 @@ def verify(
 
     \b
     hopline verify --bootstrap localhost:9092
-    hopline verify --from 2026-11-03T12:00 --to 2026-11-03T13:00 --format json
+    hopline verify --since 2026-11-03T12:00 --until 2026-11-03T13:00 --format json
 
     The exit code is 1 if there is any exception, and 3 if a hung transaction hides the newest
     events: the ledger then covers everything that can be read. docs/verify.md describes the

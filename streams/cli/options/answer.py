@@ -18,7 +18,7 @@ def format_option(
     """Add ``--format``; the first one is the default; the parameter is ``format_``."""
     names = list(formats)
     return click.option(
-        "--format", "format_", default=names[0], show_default=True, type=click.Choice(names),
+        "--format", "-f", "format_", default=names[0], show_default=True, type=click.Choice(names),
         help=help,
     )  # fmt: skip
 

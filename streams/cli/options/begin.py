@@ -18,7 +18,7 @@ def begin_option(command: F) -> F:
         "--from",
         "begin",
         multiple=True,
-        metavar="WHERE",
+        metavar="POSITION",
         help="Start position in partitions without a committed offset: beginning, end, OFFSET or "
         "PARTITION:OFFSET (may be repeated).",
     )(command)

@@ -52,6 +52,7 @@ _TYPES: Mapping[str, click.ParamType] = {
     "worker.answer_within": SECONDS,
 }
 """Settings with a validating parameter type."""
+_SHORT: Mapping[str, tuple[str, ...]] = {"bootstrap": ("-b",), "worker.verbose": ("-v",)}
 _NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
 _REPLICATION = "hopline.replication"
@@ -116,6 +117,7 @@ def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Ca
         kind = {"metavar": setting.metavar or None, "type": _TYPES.get(setting.key)}
     return click.option(
         f"{setting.flag}/--no-{setting.name}" if "is_flag" in kind else setting.flag,
+        *_SHORT.get(setting.key, ()),
         cls=SettingOption,
         setting=setting,
         default=default,

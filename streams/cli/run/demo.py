@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from streams.cli.options.parameters import Finite
+from streams.cli.options.renamed import RenamedOption
 from streams.demo import DATA, Options, Stage, run, stop
 
 _EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each other
@@ -24,11 +25,16 @@ _EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each 
 )
 @click.option("--sabotage", is_flag=True, help="Hide one delivered record from the verification.")
 @click.option(
-    "--speed", default=2.0, show_default=True, type=Finite(min=0, min_open=True),
+    "--speed", metavar="N", default=2.0, show_default=True, type=Finite(min=0, min_open=True),
     help="Replay speed; 2 is twice as fast.",
 )  # fmt: skip
-@click.option("--keep", is_flag=True, help="Keep the system running afterwards, with a dashboard.")
-@click.option("--stop", "ends", is_flag=True, help="Stop a system that --keep has left running.")
+@click.option(
+    "--keep-running", "keep", cls=RenamedOption, former="--keep", is_flag=True,
+    help="Leave the system running afterwards, with a dashboard.",
+)  # fmt: skip
+@click.option(
+    "--stop", "ends", is_flag=True, help="Stop a system that --keep-running has left running."
+)
 @click.pass_context
 def demo(
     ctx: click.Context, data: Path, sabotage: bool, speed: float, keep: bool, ends: bool

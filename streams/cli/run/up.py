@@ -59,12 +59,14 @@ def _common(command: F) -> F:
 @click.argument("topology", metavar="TOPOLOGY")
 @click.option(
     "--bootstrap",
+    "-b",
     metavar="HOST:PORT",
     help="Use this Kafka cluster instead of starting one.",
 )
 @prefix_option
 @click.option(
     "--port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=9092,
     show_default=True,

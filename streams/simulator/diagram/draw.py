@@ -33,5 +33,5 @@ def _rest(rows: Sequence[DiagramRow]) -> str:
     others = sum(row.count for row in rows if not row.shape.is_copy)
     return (
         f"... {copies:,} more copies and {others:,} other events from {seconds(rows[0].at)} s on: "
-        "--dialog, --from and --to show them"
+        "--dialog, --since and --until show them"
     )

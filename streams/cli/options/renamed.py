@@ -1,0 +1,28 @@
+"""An option with a better name than before; its former name works for ever, and is in no help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+class RenamedOption(click.Option):
+    """An option that the parser knows by a former name too.
+
+    Help, errors, completion and the documentation show ``opts``, which does not have it.
+    """
+
+    def __init__(self, *args: Any, former: str, **extra: Any) -> None:
+        """Take click's arguments, and the former name: ``--group-id``."""
+        super().__init__(*args, **extra)
+        self.former = former
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Register all names; click takes them from ``opts``."""
+        shown = self.opts
+        self.opts = [*shown, self.former]
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.opts = shown
