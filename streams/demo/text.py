@@ -15,7 +15,7 @@ from streams.topology import Topology
 
 DATA = Path(".hopline/demo")
 """The default folder of a demo."""
-_WIDTH = 88
+_WIDTH = 78
 _NAME = 28
 
 

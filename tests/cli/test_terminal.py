@@ -14,6 +14,7 @@ import pytest
 
 from streams.cli.look.verify_text import WORDS as FAULTS
 from streams.cli.run.up_text import STATES
+from streams.cli.text.table import table
 from streams.cli.text.terminal import (
     ENDINGS,
     NARROWEST,
@@ -90,6 +91,16 @@ def test_the_width_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table_width() == 300  # columns that do not fit are left out
 
 
+def test_a_table_names_the_columns_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script gets the rows only."""
+    columns = ("name", "service", "address")
+    rows = [{"name": "R", "service": "S" * 20, "address": "T"}]
+    assert list(table(rows, columns, 20))[-1] == "(1 row)"
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert list(table(rows, columns, 20))[-1] == "(1 row; no room for service)"
+    assert list(table(rows, columns, 80))[-1] == "(1 row)"
+
+
 @pytest.mark.parametrize("words", [CHECK, PATH])
 def test_a_terminal_gets_colour_unless_it_is_unwanted(words: tuple[str, ...]) -> None:
     assert "\x1b[31m" in on_terminal(80, *words)
@@ -149,6 +160,7 @@ def test_a_word_has_colour_and_no_line(text: str) -> None:
         ("verdict                 nothing lost, 3 undecided", FAULTS, ["nothing lost"]),
         ("verdict                 1 lost, 2 out of order", FAULTS, ["lost", "out of order"]),
         ("  lost       4ddf8b15-835d-5100-954c-21bedd064fa6  target's 0", FAULTS, ["lost"]),
+        ("  verdict                     nothing lost", FAULTS, ["nothing lost"]),
         ("  note: nothing lost by lost routes", FAULTS, []),
         ("running: hub at 127.0.0.1:9092, prefix ssb.", STATES, ["running"]),
         ("  forwarder  gone, process 7, since then", STATES, ["gone"]),

@@ -12,7 +12,7 @@ from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import PlaceText
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.text.table import table
-from streams.cli.text.terminal import table_width
+from streams.cli.text.terminal import show, table_width
 from streams.cli.text.values import instant
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
@@ -79,8 +79,10 @@ def query(
     if format_ == "json":
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=_body))
     else:
-        for line in table(rows, shown, table_width()):
+        *lines, count = table(rows, shown, table_width())
+        for line in lines:
             click.echo(line)
+        show(count)
 
 
 def _view(asked: Asked, view: View) -> list[Row]:

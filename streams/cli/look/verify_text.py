@@ -21,9 +21,9 @@ SHOWN = 20
 WORDS: Words = {
     rf"(?<=^  )(?:{'|'.join(fault.name.lower() for fault in Fault)})(?= +[0-9a-f]{{8}}-)": BAD,
     rf"(?<=\d )(?:{'|'.join(fault.value for fault in Fault)})(?=$|, \d)": BAD,
-    r"(?<=^verdict {17})nothing lost": GOOD,
+    r"(?<=^verdict {17})nothing lost|(?<=^  verdict {21})nothing lost": GOOD,
 }
-"""The exceptions, and the verdict."""
+"""The exceptions, and the verdict, in the text of `hopline demo` too."""
 
 
 def verified_text(verified: Verified) -> str:

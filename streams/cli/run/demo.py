@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
+from streams.cli.look.verify_text import WORDS
 from streams.cli.options.parameters import Finite
 from streams.cli.options.renamed import RenamedOption
+from streams.cli.text.terminal import painted
 from streams.demo import DATA, Options, Stage, run, stop
 
 _EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each other
@@ -58,4 +60,7 @@ def demo(
             click.echo(line, err=True)
             reported_at = time.monotonic()
 
-    ctx.exit(run(Stage(Options(data, sabotage, speed, keep), click.echo, progress)))
+    def say(text: str) -> None:
+        click.echo(painted(text, WORDS))  # not folded: it has commands to copy
+
+    ctx.exit(run(Stage(Options(data, sabotage, speed, keep), say, progress)))

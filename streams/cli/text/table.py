@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from streams.cli.text.terminal import text_width
 from streams.cli.text.values import body_text, shorten, type_text
 from streams.live.views.places import Row
 from streams.prose import counted
@@ -15,7 +16,7 @@ _WIDEST = 36
 
 
 def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with the first columns that fit."""
+    """Yield the lines of a table with the columns that fit; on a terminal, name the others."""
     if not rows:
         yield "(no rows)"
         return
@@ -30,7 +31,9 @@ def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[s
     yield _GAP.join("-" * sizes[name] for name in shown)
     for row in cells:
         yield _GAP.join(row[name].ljust(sizes[name]) for name in shown).rstrip()
-    yield f"({counted(len(rows), 'row')})"
+    left = [name for name in columns if name not in shown] if text_width() else []
+    more = f"; no room for {', '.join(left)}" if left else ""
+    yield f"({counted(len(rows), 'row')}{more})"
 
 
 def _cell(name: str, value: Any) -> str:
