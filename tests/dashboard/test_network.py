@@ -9,6 +9,7 @@ import pytest
 from streams.dashboard.model.answer import senders_of, services_of, where_to
 from streams.dashboard.network import Network, network_of
 from streams.errors import HoplineError, SurroundingsError
+from streams.prose import wrapping_at
 from streams.resources import topologies_dir
 from streams.topology import Topology
 
@@ -46,6 +47,14 @@ def test_the_path_of_a_message_is_shown_with_links(combined: Network) -> None:
     nowhere = where_to(questions, "ServerA/DatabaseA", "NoSuchService")
     assert (nowhere.verdict, nowhere.tone) == ("broken", "bad")
     assert "no database 'X'" in where_to(questions, "ServerA/X", "TargetService").refused
+
+
+def test_a_pages_text_has_no_terminals_width(combined: Network) -> None:
+    assert combined.known is not None
+    asked = (combined.known.questions, "ServerA/DatabaseA", "TargetService")
+    with wrapping_at(60):
+        narrow = where_to(*asked)
+    assert narrow == where_to(*asked)
 
 
 def test_a_changed_folder_is_read_again(tmp_path: Path) -> None:

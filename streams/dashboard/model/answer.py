@@ -10,6 +10,7 @@ from streams.analysis import Paths, PathVerdict, Questions, path_text
 from streams.analysis.paths.path_graph import MessagePath
 from streams.dashboard.model.placing import Pair
 from streams.errors import HoplineError
+from streams.prose import WIDTH, wrapping_at
 
 _LISTED = 20
 
@@ -40,7 +41,9 @@ def where_to(questions: Questions, sender: str, to: str) -> Where:
         return Where(refused=f"{error.message} {error.remedy}".strip())
     there = frozenset(_links(outcome.way for outcome in paths.outcomes))
     back = frozenset(_links(outcome.back for outcome in paths.outcomes if outcome.back))
-    return Where(paths.verdict.value, path_text(paths), there, back, frozenset(_instances(paths)))
+    with wrapping_at(WIDTH):  # not at that of the terminal where the dashboard was started
+        text = path_text(paths)
+    return Where(paths.verdict.value, text, there, back, frozenset(_instances(paths)))
 
 
 def _links(paths: Iterable[MessagePath]) -> Iterator[Pair]:
