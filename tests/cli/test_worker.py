@@ -72,7 +72,7 @@ def test_the_help_has_every_option_once_and_those_of_agents_apart() -> None:
     text = CliRunner().invoke(main, ["worker", "agents", "--help"]).output
     headings = dict(re.findall(r"^(\w.*):\n((?: .*\n)+)", text, re.MULTILINE))
     flags = {
-        heading: re.findall(r"^  (?:-h, )?(--[\w-]+)", headings[heading], re.M)
+        heading: re.findall(r"^  (?:-\w, )?(--[\w-]+)", headings[heading], re.M)
         for heading in headings
     }
     assert flags["Agents"] == ["--topology", "--agent", "--service", "--from"]
