@@ -45,6 +45,7 @@ _TAKEN = 8
 _FETCHED: Mapping[str, Any] = {
     "max_partition_fetch_bytes": 65_536,
     "queued_max_messages_kbytes": 16_384,
+    "enable_partition_eof": True,
 }
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _REPORTED = 100
@@ -138,6 +139,14 @@ class ReadAhead:
         if self._over is not None:
             raise self._over
 
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether all committed records are read, or no more fit: nothing to wait for.
+
+        A member without partitions, of which others have all, has nothing to read either.
+        """
+        return self._is_dealt and all(p.at_end or p.paused for p in self.partitions.values())
+
     def _is_held(self) -> bool:
         """Tell whether a received message is neither committed nor rolled back."""
         return any(p.queue.holds(HOLDER) for p in self.partitions.values())
@@ -204,12 +213,16 @@ class ReadAhead:
     def _take(self, message: Message) -> HoplineError | None:
         """Buffer a record that was read; return an error that does not belong to a record."""
         error = message.error()
-        if error is not None:
+        is_end = error is not None and error.code() == KafkaError._PARTITION_EOF
+        if error is not None and not is_end:
             return self._failure(error)
         number, order = message.partition(), message.offset()
         assert number is not None and order is not None
         partition = self.partitions.get(number)
         if partition is None:  # another member of the group owns it now
+            return None
+        partition.at_end = is_end
+        if is_end:
             return None
         try:
             headers = headers_of(message)
@@ -291,6 +304,7 @@ class ReadAhead:
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
         """Drop read-ahead of partitions that another member will read again."""
+        self._is_dealt = False  # until the group has assigned the partitions anew
         for partition in partitions:
             gone = self.partitions.pop(partition.partition, None)
             self.bereft = self.bereft or (gone is not None and gone.queue.holds(HOLDER))

@@ -65,7 +65,7 @@ class Exchange(Statements):
 
     def receive(
         self,
-        timeout: float,
+        timeout: float | None,
         top: int = 500,
         *,
         conversation: Conversation | None = None,
@@ -74,7 +74,7 @@ class Exchange(Statements):
         """Receive like :meth:`Receiver.receive`."""
         return self._receiver.receive(timeout, top, conversation=conversation, group=group)
 
-    def get_conversation_group(self, timeout: float) -> uuid.UUID | None:
+    def get_conversation_group(self, timeout: float | None) -> uuid.UUID | None:
         """Lock a group like :meth:`Receiver.get_conversation_group`."""
         return self._receiver.get_conversation_group(timeout)
 

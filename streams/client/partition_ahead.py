@@ -30,7 +30,8 @@ def most_bytes(partitions: int) -> int:
 class Ahead:
     """The read-ahead of one partition; ``stored`` is the progress that Kafka has.
 
-    ``frames`` are messages that Kafka does not know as received, ``size`` their bytes.
+    ``frames`` are messages that Kafka does not know as received, ``size`` their bytes. ``at_end``:
+    every committed record was read.
     """
 
     queue: ReadyQueue
@@ -38,6 +39,7 @@ class Ahead:
     frames: dict[int, Frame] = field(default_factory=dict)
     size: int = 0
     paused: bool = False
+    at_end: bool = False
 
     def put(self, row: ReadyRow, frame: Frame) -> None:
         """Buffer a message, unless it was received before."""

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeVar
 
 from streams.client.ahead import ReadAhead
@@ -111,7 +112,7 @@ class Receiver:
 
     def receive(
         self,
-        timeout: float,
+        timeout: float | None,
         top: int = 500,
         *,
         conversation: Conversation | None = None,
@@ -120,14 +121,15 @@ class Receiver:
         """Return up to ``top`` messages of the conversation group with the most urgent message.
 
         ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
-        ``timeout`` seconds for a message. Raises StatementError if the queue is disabled (9617),
-        and MalformedError on a record that is not a queue message (only the endpoint worker writes
-        a queue): that record counts as received.
+        ``timeout`` seconds for a message; with ``None`` until all committed messages are read.
+        Raises StatementError if the queue is disabled (9617), and MalformedError on a record that
+        is not a queue message (only the endpoint worker writes a queue): that record counts as
+        received.
         """
         side = None if conversation is None else (conversation.id, conversation.is_initiator)
         return self._awaited(timeout, lambda: self._choose(top, side, group))
 
-    def get_conversation_group(self, timeout: float) -> uuid.UUID | None:
+    def get_conversation_group(self, timeout: float | None) -> uuid.UUID | None:
         """GET CONVERSATION GROUP: lock the most urgent group with messages, without receiving.
 
         Each call locks another group until the transaction ends; then :meth:`receive` from it.
@@ -181,9 +183,10 @@ class Receiver:
 
     # --- choosing --------------------------------------------------------------------------------
 
-    def _awaited(self, timeout: float, look: Callable[[], Found]) -> Found:
-        """Read ahead until a lookup succeeds or the time is over."""
-        deadline, left = time.monotonic() + timeout, 0.0
+    def _awaited(self, timeout: float | None, look: Callable[[], Found]) -> Found:
+        """Read ahead until a lookup succeeds, or until the time is over or the queue read."""
+        deadline = inf if timeout is None else time.monotonic() + timeout
+        left = 0.0
         while True:
             self._ahead.read(left)
             self._follow_settings()
@@ -193,7 +196,7 @@ class Receiver:
             if self._ahead.broken:
                 raise self._ahead.broken.pop(0)
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 or (timeout is None and self._ahead.is_complete):
                 return found
 
     def _choose(self, top: int, side: Side | None, group: uuid.UUID | None) -> tuple[Received, ...]:

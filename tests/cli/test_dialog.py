@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streams.client import LARGEST_BODY
+from streams.kafka import read_positions
 from tests import command
 from tests.running import System, eventually, running
 
@@ -162,10 +165,29 @@ def test_cleanup_forgets_at_once(system: System) -> None:
     assert err.startswith("hopline: 8429: ")
 
 
-def test_receive_of_an_empty_queue_is_nothing(system: System) -> None:
-    args = ("--at", A, "--queue", "InitiatorQueue", "--group", "nobody-else", "--timeout", 0.1)
-    code, _, err = hopline("receive", *args, system=system)
-    assert (code, err) == (0, "")
+@pytest.mark.parametrize("more", [("--timeout", 0.1), (), ("--next-group",)])
+def test_receive_of_an_empty_queue_is_nothing(
+    system: System, more: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.cli.dialogs.receive._WAIT", 3_600.0)  # it would not return
+    args = ("--at", A, "--queue", "InitiatorQueue", "--group", "empty", "--from", "end", *more)
+    assert hopline("receive", *args, system=system) == (0, "", "")
+
+
+def test_receive_waits_for_a_number_of_messages(system: System) -> None:
+    """The message that --limit asks for is sent after the end of the queue was read."""
+    args = ("--at", B, "--queue", "TargetQueue", "--group", "waiting", "--from", "end")
+    words = (sys.executable, "-m", "streams", "receive", *args, "--limit", "1", *system.options)
+    topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
+    dialog = begin(system)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as waiting:
+        eventually(
+            lambda: read_positions(system.cluster, "waiting").get((topic, 0), -1) >= 0,
+            "the group has its start position",
+        )
+        assert hopline("send", "--at", A, "--conversation", dialog, "late", system=system)[0] == 0
+        assert waiting.communicate()[0] == f'{dialog}     0  DEFAULT "late"\n'
+    assert waiting.returncode == 0
 
 
 def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: System) -> None:

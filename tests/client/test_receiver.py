@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from streams.client import Client, Conversation, Received, Receiver, StatementError, ahead
-from streams.client.partition_ahead import READ_AHEAD_BYTES
+from streams.client.partition_ahead import READ_AHEAD, READ_AHEAD_BYTES
 from streams.errors import SurroundingsError
 from streams.kafka import (
     FencedError,
@@ -54,6 +54,8 @@ QUEUES = (
     "Silent",
     "Passing",
     "Large",
+    "Whole",
+    "Full",
 )
 TOPOLOGY = """
 instances:
@@ -215,6 +217,34 @@ def test_get_conversation_group(system: System) -> None:
         assert receiver.get_conversation_group(0) == groups[0]
         receiver.rollback()
         assert bodies(take(receiver)) == [b"b"]
+
+
+def test_without_a_timeout_receive_returns_at_the_end_of_the_queue(system: System) -> None:
+    """The end of what is committed: it does not wait for a transaction that is open."""
+    topic = system.cluster.topics.queue(*AT, "Whole")
+    put(system, "Whole", (1, "a", 5), (2, "b", 5))
+    producer = system.cluster.producer(transactional_id=f"{topic}.open")
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, key=b"?", value=b"not committed")
+    producer.flush(30)
+    with reading(system, "Whole") as receiver:
+        assert bodies(receiver.receive(None) + receiver.receive(None)) == [b"a", b"b"]
+        assert receiver.receive(None) == ()
+        assert receiver.receive(None, group=uuid.UUID(int=1)) == ()
+        assert receiver.get_conversation_group(None) is None
+        receiver.commit()
+    with reading(system, "Whole") as receiver:
+        assert receiver.receive(None) == ()  # though a record and a marker are behind its position
+    producer.abort_transaction(30)
+
+
+def test_without_a_timeout_receive_returns_if_no_more_is_read_ahead(system: System) -> None:
+    """WHERE searches the read-ahead: what is not in it is not waited for."""
+    put(system, "Full", *((1, "a", 5) for _ in range(READ_AHEAD + 100)), (2, "b", 5))
+    with reading(system, "Full") as receiver:
+        assert receiver.receive(None, group=uuid.UUID(int=2)) == ()
+        assert len(receiver.receive(None, 1_000)) >= READ_AHEAD
 
 
 def test_what_comes_later_is_waited_for_though_something_else_is_there(system: System) -> None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import click
 
 from streams.analysis.places import unknown
-from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.answer import format_option
 from streams.cli.options.begin import begin_of, begin_option
+from streams.cli.options.parameters import SECONDS
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import at_option, database_at, reached, target_option
 from streams.cli.options.together import together
@@ -23,6 +24,10 @@ from streams.wire import MalformedError
 from streams.wire.plain import body_of
 
 _BAD_NEWS = 1
+_WAIT = 10.0
+"""Seconds to wait for the rest of the messages that --limit asks for."""
+_WAIT_FOR_KAFKA = 10.0
+"""Seconds to wait for Kafka, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class ReceiveOptions:
     target: bool
     conversation_group: uuid.UUID | None
     next_group: bool
-    timeout: float
+    timeout: float | None
     end_when_ended: bool
     format_: str
     bootstrap: str
@@ -79,7 +84,11 @@ class ReceiveOptions:
     is_flag=True,
     help="GET CONVERSATION GROUP: print the id of the next group, and receive nothing.",
 )
-@timeout_option(10.0, "Seconds to wait for the next message.")
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    help="Seconds to wait for the next message (WAITFOR). [default: 10 with --limit, else none]",
+)
 @click.option(
     "--end-when-ended",
     is_flag=True,
@@ -93,7 +102,10 @@ def receive(
     ctx: click.Context,
     given: ReceiveOptions,
 ) -> None:
-    """RECEIVE: print the messages of a queue until no more arrive.
+    """RECEIVE: print the messages of a queue.
+
+    The command returns as soon as it has read all committed messages of the queue. With --limit
+    or --timeout it waits for more, like WAITFOR (RECEIVE ...).
 
     Printed messages are committed for the group and are not received again. Bodies are printed
     completely: as text if they are UTF-8, else as hexadecimal digits. The conversation group
@@ -113,7 +125,8 @@ def receive(
     if given.target and given.conversation is None:
         raise click.UsageError("--target needs --conversation.")
     start = begin_of(given.begin)
-    cluster = reached(given.bootstrap, given.prefix, max(given.timeout, 5.0))
+    wait = _WAIT if given.timeout is None and given.limit is not None else given.timeout
+    cluster = reached(given.bootstrap, given.prefix, max(wait or 0.0, _WAIT_FOR_KAFKA))
     instance, database = database_at(cluster, given.at)
     name, home = _queue(instance, database, given.queue), home_of(instance.name, database)
     side = None
@@ -121,7 +134,7 @@ def receive(
         side = Conversation(home, database.name, given.conversation, not given.target)
     if given.next_group:
         with Receiver(cluster, home, database.name, name, given.group, begin=start) as receiver:
-            _show_group(receiver.get_conversation_group(given.timeout), given.format_)
+            _show_group(receiver.get_conversation_group(wait), given.format_)
         return
     broken = 0
     with (
@@ -132,7 +145,7 @@ def receive(
         while left is None or left > 0:
             try:
                 received = receiver.receive(
-                    given.timeout,
+                    wait,
                     given.top if left is None else min(given.top, left),
                     conversation=side,
                     group=given.conversation_group,
