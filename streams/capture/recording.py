@@ -148,7 +148,7 @@ def begin(
         ends = {place: min(end, highs[place]) for place, end in ends.items()}
         await_committed(cluster, ends, _OPEN)
     upto = None if ends is None else nested(ends)
-    return Recording(cluster_id(cluster), dict(asked), ids, nested(begins), upto)
+    return Recording(cluster.id(), dict(asked), ids, nested(begins), upto)
 
 
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
@@ -191,11 +191,6 @@ def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> R
     return replace(
         recording, topics={**recording.topics, **ids}, begins={**recording.begins, **begins}
     )
-
-
-def cluster_id(cluster: Cluster) -> str:
-    """Return a cluster's id."""
-    return str(cluster.admin().list_topics(timeout=30).cluster_id)
 
 
 def flat(positions: Positions) -> Offsets:

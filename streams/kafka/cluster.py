@@ -132,6 +132,10 @@ class Cluster:
         """Create an administration client."""
         return AdminClient(self._common())
 
+    def id(self) -> str:
+        """Return the cluster's id, which all its brokers report."""
+        return str(self.admin().list_topics(timeout=30).cluster_id)
+
     def wait(self, timeout: float, tell: Callable[[str], None] = log.warning) -> None:
         """Return when the cluster responds; raise SurroundingsError after ``timeout`` seconds."""
         admin = self.admin()

@@ -31,6 +31,7 @@ from streams.kafka import Cluster, Message, create, read_all
 from streams.protocol.frames import Command
 from streams.wire import Topics, decode_command
 from streams.wire.specs import TopicSpec
+from tests.terminal import at_terminal
 
 SMALL = Traffic(dialogs=20, messages=200, duration=1_000)
 
@@ -89,6 +90,23 @@ def test_every_command_arrives_as_it_was_in_the_order_of_its_dialog(
     for key, rows in captured.items():
         assert commands(arrived[key]) == commands(rows)
     assert len({message.partition() for message in messages}) == 3
+
+
+@pytest.mark.parametrize("raw", [(), ("--raw",)])
+def test_at_a_terminal_it_asks_before_it_sends(
+    tmp_path: Path, kafka: str, unique: str, raw: tuple[str, ...]
+) -> None:
+    path = tmp_path / "t.avro"
+    write_traffic(path, SMALL)
+    cluster, topic = made(kafka, unique, partitions=3)
+    words = ("replay", path, "--bootstrap", kafka, "--prefix", unique, *raw)
+    code, shown = at_terminal(*words, typed="n\n")
+    what = "restore 240 records into topics 1" if raw else (
+        "send 240 commands of 20 dialogs with their original ids to 1"
+    )  # fmt: skip
+    where = f"Kafka at {kafka}, cluster id {cluster.id()}:\n"
+    assert f"{where}  {what}: {topic}\nContinue? [y/N]: Nothing was changed.\n" in shown
+    assert (code, list(read_all(cluster, topic))) == (1, [])
 
 
 def test_what_is_no_command_of_ours_arrives_byte_for_byte(
@@ -188,6 +206,8 @@ def test_an_interrupt_ends_with_what_was_sent(tmp_path: Path, kafka: str, unique
         text=True,
     )
     assert process.stderr is not None
+    assert process.stderr.readline().startswith(f"Kafka at {kafka}, cluster id ")
+    assert process.stderr.readline().startswith("  send 240 commands ")
     assert "records" in process.stderr.readline(), "the replay has begun"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import fnmatch
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.values import one_line
 from streams.errors import UsageError
-from streams.kafka import create_acls, set_passwords
+from streams.kafka import Cluster, create_acls, set_passwords
 from streams.live.parts import Part, parts_of
 from streams.settings import Sourced, read_secret
 from streams.topology import Topology
@@ -54,6 +55,7 @@ _HEAD = """\
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="With --apply: create SCRAM-SHA-512 logins; FOLDER/USER has the password.",
 )
+@yes_option
 @timeout_option()
 @format_option()
 @cluster_options
@@ -75,7 +77,7 @@ def acl(
     the topology's agents, apply, monitor, verify and other readers, and the forwarders of other
     clusters. The text output consists of kafka-acls.sh commands. Without --apply the command
     does not connect to Kafka. --apply creates the ACLs (this needs the right Alter on the
-    cluster) and removes none.
+    cluster) and removes none. At a terminal it asks for confirmation.
 
     \b
     hopline acl hub --role 'forwarder.*'
@@ -108,11 +110,12 @@ def acl(
     known = {} if passwords is None else _passwords(passwords, found)
     parts = clusters_of_parts(topology, chosen, bootstrap, prefix)
     clusters = {part.name: cluster for part, cluster in parts}
+    for cluster in clusters.values():
+        cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    confirm(*(_changes(clusters[each.part.name], each, known) for each in found))
     for each in found:
         cluster = clusters[each.part.name]
-        cluster.wait(timeout, lambda text: click.echo(text, err=True))
-        mine = {each.user(role).removeprefix("User:") for role in each.roles}
-        set_passwords(cluster, {user: text for user, text in known.items() if user in mine})
+        set_passwords(cluster, {user: known[user] for user in each.users if user in known})
         count = create_acls(cluster, [(each.user(r), g) for r in each.roles for g in r.grants])
         if format_ == "text":
             click.echo(f"{count} entries for {len(each.roles)} roles at {cluster.bootstrap}")
@@ -130,6 +133,18 @@ class _Found:
         """Return the Kafka principal of a role."""
         return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
 
+    @property
+    def users(self) -> set[str]:
+        """Return the names of their users."""
+        return {self.user(role).removeprefix("User:") for role in self.roles}
+
+
+def _changes(cluster: Cluster, each: _Found, known: Mapping[str, str]) -> Changes:
+    grants = sum(len(role.grants) for role in each.roles)
+    roles = step(f"create the ACLs of {grants:,} grants, for roles", [r.name for r in each.roles])
+    logins = step("set the passwords of users", sorted(each.users & known.keys()))
+    return Changes(cluster, (roles, logins))
+
 
 def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ...]:
     topics = Topics(part.stated.prefix or prefix)
@@ -142,7 +157,7 @@ def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ..
 
 def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
     """Return the passwords of users with a file in the folder; raises UsageError."""
-    users = {each.user(role).removeprefix("User:") for each in found for role in each.roles}
+    users = {user for each in found for user in each.users}
     files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
              if (folder / user).is_file()}  # fmt: skip
     if not files:

@@ -31,8 +31,10 @@ from streams.cli.look.replay_text import (
     outcome_json,
     outcome_text,
     progress_text,
+    sent,
 )
 from streams.cli.options.answer import format_option
+from streams.cli.options.confirm import Changes, confirm, yes_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.parameters import TOPIC_PREFIX, WithUnit
 from streams.cli.options.settings import config_option, properties_option, setting_option
@@ -96,6 +98,7 @@ class ReplayOptions:
     help="Restore all records in their order, at other offsets, into empty topics.",
 )
 @click.option("--dry-run", is_flag=True, help="Predict the result, and produce nothing.")
+@yes_option
 @click.option(
     "--job",
     metavar="ID",
@@ -194,6 +197,7 @@ def replay(
     cluster.wait(given.timeout / 1000, _report)
     topics = _topics(rerun)
     demand_topics(cluster, topics, given.timeout / 1000)
+    confirm(Changes(cluster, tuple(sent(rerun, topics))))
     work = Job(
         cluster,
         naming.job,

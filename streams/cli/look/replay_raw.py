@@ -11,6 +11,7 @@ import click
 from streams.capture.container import CaptureReader
 from streams.capture.job import Job
 from streams.capture.raw import PutBack, RawPlan, demand_room, plan_raw, put_back
+from streams.cli.options.confirm import Changes, confirm, step
 from streams.errors import InputError
 from streams.kafka import Cluster
 from streams.prose import counted, listed
@@ -43,6 +44,11 @@ def replay_raw(
         demand_room(cluster, plan, resumed=False)
         _show(plan, None, "", format_)
         return 0
+    confirm(
+        Changes(
+            cluster, (step(f"restore {plan.records:,} records into topics", sorted(plan.topics)),)
+        )
+    )
     name = job or plan.name.replace(" ", "-")
     anchor = min(plan.topics)
     now = time.time_ns() // 1_000_000

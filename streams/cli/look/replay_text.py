@@ -12,6 +12,7 @@ from streams.capture.job import Job
 from streams.capture.judge import Standing
 from streams.capture.replay import LATE, Progress, Replayed
 from streams.capture.rerun import Rerun
+from streams.cli.options.confirm import step
 from streams.errors import text_of
 
 SHOWN = 10
@@ -57,6 +58,13 @@ def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]
     lines += [f"  {n:>12,}  {' or '.join(at) or 'nowhere'}" for at, n in ranked]
     lines += [f"  {n:>12,}  not known: {_STANDINGS[s]}" for s, n in forecast.unjudged.items()]
     return "\n".join(lines)
+
+
+def sent(rerun: Rerun, topics: Sequence[str]) -> Iterator[str]:
+    """Yield what a replay is about to send, for the confirmation."""
+    ids = "new ids" if rerun.naming.new else "their original ids"
+    dialogs = rerun.found.dialogs * rerun.naming.loops
+    yield step(f"send {rerun.commands:,} commands of {dialogs:,} dialogs with {ids} to", topics)
 
 
 def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> dict[str, Any]:

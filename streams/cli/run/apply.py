@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import click
 
 from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.topology import TopologyArgument
@@ -44,6 +45,7 @@ class _Planned:
 @click.option("--prune", is_flag=True, help="Also remove objects that the topology does not have.")
 @click.option("--force", is_flag=True, help="Apply the plan even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@yes_option
 @timeout_option()
 @format_option()
 @cluster_options
@@ -63,11 +65,11 @@ def apply(
     """Create the topics of TOPOLOGY and write its objects into the catalog, in one transaction.
 
     Running workers use a new version within a second. Without --prune nothing is removed. The
-    command prints the plan first. If the plan would break open dialogs (their service or
-    database would be gone, or they could not reach their other side), the command changes
-    nothing unless --force is given, and the exit code is 1. The exit code is also 1 if topics
-    have too few replicas, which only an operator can change; everything else is done in that
-    case.
+    command prints the plan first, and at a terminal it asks for confirmation. If the plan would
+    break open dialogs (their service or database would be gone, or they could not reach their
+    other side), the command changes nothing unless --force is given, and the exit code is 1. The
+    exit code is also 1 if topics have too few replicas, which only an operator can change;
+    everything else is done in that case.
 
     If the instances name different clusters, each cluster gets its own share, at the address of
     the topology or the settings. The plans of all clusters are made before anything is changed.
@@ -82,6 +84,7 @@ def apply(
     count = sum(len(each.broken) for each in planned)
     refused = bool(count) and not force
     if not dry_run and not refused:
+        confirm(*map(_changes, planned))
         planned = [_do(each, prune=prune, verbose=format_ == "text") for each in planned]
     for each in planned:
         for finding in filter(None, (*each.plan.findings, each.plan.warning)):
@@ -107,6 +110,13 @@ def _plan(
     return _Planned(part, cluster, plan, list(broken))
 
 
+def _changes(each: _Planned) -> Changes:
+    rows = list(_rows(each.plan))
+    marks = {"create": "+", "change": "~", "remove": "-"}
+    steps = (step(verb, [what for m, what in rows if m == mark]) for verb, mark in marks.items())
+    return Changes(each.cluster, tuple(steps))
+
+
 def _do(each: _Planned, *, prune: bool, verbose: bool) -> _Planned:
     done = deploy(each.cluster, each.part.topology, prune=prune)
     if verbose:
@@ -116,16 +126,9 @@ def _do(each: _Planned, *, prune: bool, verbose: bool) -> _Planned:
 
 
 def _show(each: _Planned) -> None:
-    plan, broken, rows = each.plan, each.broken, []
+    broken, rows = each.broken, list(_rows(each.plan))
     if each.part.name:
         click.echo(f"cluster {each.part.name} at {each.cluster.bootstrap}")
-    for topic in plan.topics:
-        missing = topic.removesuffix(" does not exist")
-        rows.append(("+" if missing != topic else "~", f"topic {missing}"))
-    change = plan.change
-    rows += [("+", k) for k in change.added]
-    rows += [("~", k) for k in change.changed]
-    rows += [("-", k) for k in change.removed]
     for mark, what in rows:
         click.echo(f"  {mark} {what}")
     if not rows:
@@ -136,6 +139,16 @@ def _show(each: _Planned) -> None:
         click.echo(f"  ! {one.conversation} ({side}, {where}): {one.why}")
     if len(broken) > _MOST:
         click.echo(f"  ! and {len(broken) - _MOST} more")
+
+
+def _rows(plan: Deployment) -> Iterator[tuple[str, str]]:
+    """Yield topics and objects, each with its mark."""
+    for topic in plan.topics:
+        missing = topic.removesuffix(" does not exist")
+        yield "+" if missing != topic else "~", f"topic {missing}"
+    yield from (("+", key) for key in plan.change.added)
+    yield from (("~", key) for key in plan.change.changed)
+    yield from (("-", key) for key in plan.change.removed)
 
 
 def _as_json(planned: Sequence[_Planned]) -> dict[str, object]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import Changes, confirm, yes_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
 from streams.live.admin.failover import Moved, move_role
@@ -20,6 +21,7 @@ _BAD_NEWS = 1
 @click.option(
     "--to", required=True, metavar="INSTANCE", help="Instance that becomes the principal."
 )
+@yes_option
 @timeout_option(help="Seconds to wait until the new principal reports its role.")
 @format_option()
 @cluster_options
@@ -39,19 +41,28 @@ def failover(
     its own topics, and nothing is copied. The old principal cannot commit any more, whether it
     is stopped, disconnected or killed, and is the mirror when it returns. Senders over a
     mirrored route wait until the new principal reports its role; listeners lead to it at once.
+    At a terminal the command asks for confirmation.
 
     Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
 
     \b
     hopline failover Orders --to Partner2
     """
-    moved = move_role(reached(bootstrap, prefix, timeout), pair, to, timeout)
+    cluster = reached(bootstrap, prefix, timeout)
+    moved = move_role(
+        cluster, pair, to, timeout, lambda plan: confirm(Changes(cluster, (_planned(plan),)))
+    )
     if format_ == "json":
         click.echo(json.dumps(asdict(moved)))
     else:
         _show(moved, timeout)
     if not moved.claimed:
         ctx.exit(_BAD_NEWS)
+
+
+def _planned(plan: Moved) -> str:
+    before = f", in place of {plan.before}" if plan.before else ""
+    return f"make {plan.now} the principal of {plan.pair}{before}"
 
 
 def _show(moved: Moved, timeout: float) -> None:

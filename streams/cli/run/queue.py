@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import yes_option
 from streams.cli.options.parameters import IN_DATABASE
 from streams.cli.options.shared import cluster_options
 from streams.cli.run.sql import sql
@@ -17,6 +18,7 @@ from streams.topology.export.quoting import bracket, split_name
 @click.argument("status", type=click.Choice(["on", "off"]))
 @click.argument("name")
 @click.option("--at", required=True, type=IN_DATABASE, help="Instance and database of the queue.")
+@yes_option
 @timeout_option()
 @format_option()
 @cluster_options

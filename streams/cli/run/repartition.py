@@ -8,9 +8,12 @@ from dataclasses import asdict
 import click
 
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import Changes, confirm, yes_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
+from streams.live.admin.repartition import Repartitioned
 from streams.live.admin.repartition import repartition as give_more
+from streams.prose import listed
 
 
 @click.command()
@@ -23,6 +26,7 @@ from streams.live.admin.repartition import repartition as give_more
     metavar="NAME",
     help="Do not wait for uncommitted work of this application's agents.",
 )
+@yes_option
 @timeout_option()
 @format_option()
 @cluster_options
@@ -40,7 +44,7 @@ def repartition(
     An offline operation: stop all senders to the instance, let its workers apply everything,
     then stop them too. Dialogs stay open, and messages for other instances keep waiting: each
     dialog moves to its new partition with the messages that it still needs. Kafka can only add
-    partitions, not remove them.
+    partitions, not remove them. At a terminal the command asks for confirmation.
 
     Agents must have committed their answers. Exclude an agent that no longer exists with
     --ignore-application; if it does exist, its last statements take effect twice.
@@ -53,7 +57,10 @@ def repartition(
     hopline repartition SQL1 4
     """
     cluster = reached(bootstrap, prefix, timeout)
-    done = give_more(cluster, instance, count, lambda text: click.echo(text, err=True), ignored)
+    done = give_more(
+        cluster, instance, count, lambda text: click.echo(text, err=True), ignored,
+        lambda plan: confirm(Changes(cluster, (_planned(plan),))),
+    )  # fmt: skip
     if format_ == "json":
         click.echo(json.dumps(asdict(done)))
         return
@@ -61,3 +68,10 @@ def repartition(
         click.echo(f"{home}: {done.before} > {done.partitions} partitions")
     click.echo(f"{done.moved:,} dialogs moved, catalog version {done.version}")
     click.echo(f"Set it in the topology too: partitions: {done.partitions}")
+
+
+def _planned(plan: Repartitioned) -> str:
+    return (
+        f"change the partitions of {listed(plan.homes)} from {plan.before} to {plan.partitions}; "
+        "Kafka cannot remove them again"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from streams.cli.options.answer import timeout_option
+from streams.cli.options.confirm import Changes, confirm, yes_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
 from streams.live.admin.skip import skip_statement
@@ -12,6 +13,7 @@ from streams.live.admin.skip import skip_statement
 
 @click.command()
 @click.argument("place")
+@yes_option
 @timeout_option()
 @cluster_options
 def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
@@ -20,12 +22,15 @@ def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     A statement with an unknown schema blocks its partition, because the statement must not be
     lost. Usually another version has written it, and `hopline apply` of that version makes it
     readable. If no version can read it, this command lets the worker skip
-    it within a second and report it as event 161.
+    it within a second and report it as event 161. At a terminal it asks for confirmation.
 
     The worker's log and the alert HoplineStatementHeldBack report the place.
 
     \b
     hopline skip cmd.ServerA/0@6140
     """
-    version = skip_statement(reached(bootstrap, prefix, timeout), place)
+    cluster = reached(bootstrap, prefix, timeout)
+    version = skip_statement(
+        cluster, place, lambda found: confirm(Changes(cluster, (f"give up the statement {found}",)))
+    )
     click.echo(f"{place} will be skipped from catalog version {version} on")

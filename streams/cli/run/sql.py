@@ -10,10 +10,12 @@ from pathlib import Path
 import click
 
 from streams.cli.options.answer import format_option, timeout_option
+from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parameters import IN_DATABASE
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.unenforced import report_unenforced
 from streams.errors import UsageError
+from streams.kafka import Cluster
 from streams.live.admin.statements import (
     Planned,
     Script,
@@ -38,6 +40,7 @@ _BAD_NEWS = 1
     help="Read the statements from this file.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
+@yes_option
 @timeout_option()
 @format_option()
 @cluster_options
@@ -57,8 +60,8 @@ def sql(
 
     TEXT contains the statements; without it they are read from --file or from standard input.
     Either all statements take effect or none: a statement that the engine would refuse (TA-20)
-    changes nothing, and the exit code is 1. Workers use the change within a second. For SELECT,
-    use `hopline query`.
+    changes nothing, and the exit code is 1. At a terminal the command shows the changes and asks
+    for confirmation. Workers use them within a second. For SELECT, use `hopline query`.
     """
     script = _script(text, at, file)
     cluster = cluster_of(bootstrap, prefix)
@@ -69,6 +72,7 @@ def sql(
         _show(planned)
     version = planned.change.base
     if not (planned.refused or dry_run):
+        confirm(_changes(cluster, planned))
         version = publish_script(cluster, planned)
     if format_ == "json":
         click.echo(json.dumps(_as_json(planned, version), indent=2))
@@ -111,6 +115,18 @@ def _show(planned: Planned) -> None:
         click.echo("nothing to do: the catalog keeps no certificates, permissions or procedures")
     elif not planned.change:
         click.echo("nothing to do")
+
+
+def _changes(cluster: Cluster, planned: Planned) -> Changes:
+    change, topics = planned.change, [f"topic {spec.name}" for spec in planned.topics]
+    return Changes(
+        cluster,
+        (
+            step("create", [*topics, *change.added]),
+            step("change", change.changed),
+            step("remove", change.removed),
+        ),
+    )
 
 
 def _finding(finding: Finding) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -40,9 +40,16 @@ class Moved:
     claimed: bool = False
 
 
-def move_role(cluster: Cluster, pair: str, to: str, timeout: float) -> Moved:
+def move_role(
+    cluster: Cluster,
+    pair: str,
+    to: str,
+    timeout: float,
+    approve: Callable[[Moved], None] = lambda _: None,
+) -> Moved:
     """Make an instance the principal of a pair; return when it reports so, or after ``timeout`` s.
 
+    ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
     Raises UsageError for an unknown pair, for an instance that is no partner or already the
     principal, and SurroundingsError if another writer changes the catalog at the same time.
     """
@@ -56,10 +63,11 @@ def move_role(cluster: Cluster, pair: str, to: str, timeout: float) -> Moved:
             f"Choose another partner: {', '.join(_others(found, target))}.",
         )
     wanted = failover(live, found.name, target.name)
+    had = None if before is None else before.name
+    plan = Moved(found.name, had, target.name, found.epoch + 1, state.version)
+    approve(plan)
     with _presence(cluster) as consumer:
-        version = publish(cluster, wanted, change_for(state, wanted))
-        had = None if before is None else before.name
-        moved = Moved(found.name, had, target.name, found.epoch + 1, version)
+        moved = replace(plan, version=publish(cluster, wanted, change_for(state, wanted)))
         return replace(moved, claimed=_claims(consumer, moved, found, target, timeout))
 
 

@@ -62,10 +62,16 @@ class Repartitioned:
 
 
 def repartition(
-    cluster: Cluster, name: str, count: int, report: Reporter, ignored: Collection[str] = ()
+    cluster: Cluster,
+    name: str,
+    count: int,
+    report: Reporter,
+    ignored: Collection[str] = (),
+    approve: Callable[[Repartitioned], None] = lambda _: None,
 ) -> Repartitioned:
     """Set the number of partitions of an instance, or of a mirrored pair with its partners.
 
+    ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
     Agents of ``ignored`` applications need not have committed: if one is still running, its last
     statements are applied a second time. Raises UsageError for an unknown name and for fewer
     partitions, which Kafka does not support, and SurroundingsError if a worker runs, if records are
@@ -85,13 +91,15 @@ def repartition(
     for home in homes:
         with _owning(cluster, home):
             _demand_applied(cluster, home)
+    plan = Repartitioned(homes, before, count, 0, state.version)
+    approve(plan)
     grow(cluster, grown, count)
     moved = sum(_move(cluster, live, home, count, report, ignored) for home in homes)
     changed = {host: replace(live.instances[host], partitions=count) for host in hosts}
     wanted = replace(live, instances={**live.instances, **changed})
     change = change_for(state, wanted)
     version = publish(cluster, wanted, change) if change else change.base
-    return Repartitioned(homes, before, count, moved, version)
+    return replace(plan, moved=moved, version=version)
 
 
 def together(live: Topology, name: str) -> tuple[list[str], tuple[str, ...]]:

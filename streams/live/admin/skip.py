@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from streams.errors import UsageError
 from streams.kafka import Cluster, order_skip, partitions_of, read_catalog
@@ -15,10 +16,13 @@ _PLACE = re.compile(
 _LOG_HINT = "The worker's log names it: 'cmd.ServerA/0@6140: Command: unknown fingerprint ...'."
 
 
-def skip_statement(cluster: Cluster, place: str) -> int:
+def skip_statement(
+    cluster: Cluster, place: str, approve: Callable[[str], None] = lambda _: None
+) -> int:
     """Skip the statement at a place (cmd.INSTANCE/PARTITION@OFFSET).
 
-    Returns the version of the catalog with the order. Raises UsageError for an invalid place, or if
+    ``approve`` gets the place before anything is changed, and may raise an exception. Returns the
+    version of the catalog with the order. Raises UsageError for an invalid place, or if
     the record can be decoded: only undecodable ones are held back.
     """
     found = _PLACE.fullmatch(place)
@@ -38,4 +42,6 @@ def skip_statement(cluster: Cluster, place: str) -> int:
         first = find_unreadable(cluster, topic, partition, offset)
     if first is None or first[0] != offset:
         raise UsageError(f"Nothing is held back at {place}.", _LOG_HINT)
-    return order_skip(cluster, f"{topic.removeprefix(prefix)}/{partition}@{offset}")
+    exact = f"{topic.removeprefix(prefix)}/{partition}@{offset}"
+    approve(exact)
+    return order_skip(cluster, exact)

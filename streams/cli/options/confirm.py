@@ -1,0 +1,72 @@
+"""Show what a command will change, and ask: the option ``--yes``, and the only question.
+
+Only at a terminal: scripts are neither asked nor refused (docs/decisions/0039).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from streams.cli.text.values import one_line
+from streams.kafka import Cluster
+from streams.prose import listed
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DECLINED = 1
+_YES = "hopline.yes"
+_NAMED = 3
+"""Names that a step lists; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a command will do in a cluster, a line for each step; empty ones are left out."""
+
+    cluster: Cluster
+    steps: tuple[str, ...]
+
+
+def yes_option(command: F) -> F:
+    """Add ``--yes``, which :func:`confirm` obeys."""
+    return click.option(
+        "--yes", "-y", is_flag=True, expose_value=False, callback=_remember,
+        help="Do not ask for confirmation.",
+    )(command)  # fmt: skip
+
+
+def step(verb: str, names: Iterable[str]) -> str:
+    """Return a step with the number of its objects and the first names; empty without any."""
+    known = list(names)
+    return f"{verb} {len(known):,}: {listed(known, _NAMED)}" if known else ""
+
+
+def confirm(*planned: Changes) -> None:
+    """Print each cluster with its changes on stderr; at a terminal, ask whether to go on.
+
+    If the answer is no, the command ends with exit code 1. Without changes nothing is printed.
+    """
+    ctx = click.get_current_context()
+    changing = [each for each in planned if any(each.steps)]
+    for each in changing:
+        where = f"Kafka at {each.cluster.bootstrap}, cluster id {each.cluster.id()}"
+        for line in (f"{where}:", *(f"  {text}" for text in each.steps if text)):
+            click.echo(one_line(line), err=True)
+    if not changing or ctx.meta.get(_YES) or not _is_at_terminal():
+        return
+    if not click.confirm("Continue?", err=True):
+        click.echo("Nothing was changed.", err=True)
+        ctx.exit(DECLINED)
+
+
+def _is_at_terminal() -> bool:
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[_YES] = value
