@@ -118,6 +118,15 @@ def test_dialogs_of_one_group_are_received_together(system: System) -> None:
     assert received(2, "--conversation", alone, "--top", 9) == both
 
 
+def test_an_unknown_target_service_is_warned_of(system: System) -> None:
+    """Service Broker allows it: the dialog begins all the same."""
+    for to, hint in (("targetService", " Did you mean 'TargetService'?"), ("Zzz", "")):
+        words = ("begin", "--at", A, "--from", "InitiatorService", "--to", to)
+        code, out, err = hopline(*words, system=system)
+        assert (code, err) == (0, f"hopline: no database has a service '{to}'.{hint}\n")
+        uuid.UUID(out.strip())
+
+
 def test_a_timer_and_a_move(system: System) -> None:
     dialog, group = begin(system), uuid.uuid4()
     on = ("--at", A, "--conversation", dialog)

@@ -80,7 +80,8 @@ def begin(
     """BEGIN DIALOG: print the conversation id of a new dialog.
 
     BEGIN DIALOG sends nothing over the network; the first SEND does. If the statement is
-    refused, the command prints SQL Server's error number, and the exit code is 1.
+    refused, the command prints SQL Server's error number, and the exit code is 1. A target service
+    that the catalog does not know is no error, but the command warns.
 
     One application at a time receives the messages of a conversation group. Give related
     dialogs the same --conversation-group, or name one of them with --related.
@@ -88,7 +89,7 @@ def begin(
     if given.related is not None and given.group_id is not None:
         raise click.UsageError("--related and --conversation-group exclude each other.")
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
-    home, database = home_at(cluster, given.at)
+    home, database = home_at(cluster, given.at, given.to_service)
     beside = None if given.related is None else Conversation(home, database, given.related)
     with Client(cluster, timeout=given.timeout) as client:
         made = client.new_id(beside)

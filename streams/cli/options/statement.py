@@ -14,11 +14,12 @@ from streams.analysis import find_at
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import IN_DATABASE
 from streams.cli.options.shared import cluster_of, cluster_options
-from streams.cli.options.topology import ConversationId
+from streams.cli.options.topology import ConversationId, doubt_service
 from streams.client import StatementError
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
-from streams.topology import Database, Instance, home_of
+from streams.live.admin.statements import live_topology
+from streams.topology import Database, Instance, Topology, home_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,9 +53,10 @@ def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
 
 def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     """Find the database in the catalog, so that a typo does not wait for a result."""
-    topology = read_catalog(cluster).topology
-    if topology is None:
-        raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+    return _database_in(live_topology(read_catalog(cluster)), at)
+
+
+def _database_in(topology: Topology, at: str) -> tuple[Instance, Database]:
     instance, database = find_at(topology, at)
     if database is None:
         raise UsageError(
@@ -64,9 +66,15 @@ def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     return instance, database
 
 
-def home_at(cluster: Cluster, at: str) -> tuple[str, str]:
-    """Return the home of a statement: the instance or its mirrored pair; and the database."""
-    instance, database = database_at(cluster, at)
+def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]:
+    """Return the home of a statement: the instance or its mirrored pair; and the database.
+
+    Warns if the catalog does not know the service ``to``: a dialog may begin to any name.
+    """
+    topology = live_topology(read_catalog(cluster))
+    instance, database = _database_in(topology, at)
+    if to is not None:
+        doubt_service(topology, to, always=True)
     return home_of(instance.name, database), database.name
 
 

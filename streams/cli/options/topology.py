@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from streams.analysis.places import unknown
+from streams.cli.text.values import one_line
 from streams.errors import UsageError
 from streams.prose import meant
 from streams.resources import topologies_dir
@@ -65,17 +66,22 @@ def find_folder(text: str) -> Path:
     return shipped[path.name]
 
 
-def doubt_service(topology: Topology, name: str) -> None:
-    """Suggest a service on stderr for a name that no database has."""
+def doubt_service(topology: Topology, name: str, *, always: bool = False) -> None:
+    """Suggest a similar service on stderr for a name that no database and no route has.
+
+    ``always``: warn also if no name is similar.
+    """
     names = {
-        service
+        known
         for instance in topology.instances.values()
-        for database in instance.databases.values()
-        for service in database.services
+        for database in (*instance.databases.values(), instance.msdb)
+        for known in (*database.services, *(route.service for route in database.routes))
+        if known is not None
     }
     near = "" if name in names else meant(name, sorted(names))
-    if near:
-        click.echo(f"hopline: no database has a service '{name}'. {near}", err=True)
+    if near or (always and name not in names):
+        warning = f"hopline: no database has a service '{name}'. {near}"
+        click.echo(one_line(warning.rstrip()), err=True)
 
 
 class ConversationId(click.ParamType):
