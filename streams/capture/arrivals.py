@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from streams.capture.record import Header
 from streams.errors import CopyOutcome, copy_outcome
+from streams.errors.refusals import Refusal, refusal_in
 from streams.protocol.frames import Flag, Message
 from streams.wire import MalformedError, Topics
 from streams.wire.describe import RawRecord
 from streams.wire.dialog_records import EventRecord, QueuedRecord, dialog_record
 from streams.wire.place import place_of
 
-__all__ = ["Arrived", "CopyEvent", "read_arrivals"]
+__all__ = ["Arrived", "CopyEvent", "Found", "RefusedStatement", "read_arrivals"]
 
 _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 
@@ -43,9 +44,22 @@ class CopyEvent(NamedTuple):
     at: int
 
 
+class RefusedStatement(NamedTuple):
+    """A statement of a dialog that its endpoint worker has refused."""
+
+    conversation: str
+    error: int
+    at: int
+    refusal: Refusal
+
+
+Found = Arrived | CopyEvent | RefusedStatement
+"""The content of a record that counts for a replay."""
+
+
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
-) -> Iterator[Arrived | CopyEvent]:
+) -> Iterator[Found]:
     """Yield the content of a record; nothing if it is neither in a queue nor such an event."""
     place = place_of(topic, topics)
     if place is None:
@@ -60,6 +74,9 @@ def read_arrivals(
                 what, about = copy_outcome(event), str(event["conversation"]).lower()
                 if what is not None:
                     yield CopyEvent(about, what, event["error"], event["at"])
+                refusal = refusal_in(event)
+                if refusal is not None:
+                    yield RefusedStatement(about, event["error"], event["at"], refusal)
     except MalformedError:
         return
 

@@ -38,6 +38,9 @@ def close(
     with Ledger() as ledger:
         for side in sides_of(rerun.reader, rerun.naming, topology, began / 1000):
             ledger.expect(side)
+        for original in rerun.dialogs():
+            for loop in range(rerun.naming.loops):
+                ledger.add_dialog(original, rerun.naming.of(original, loop))
         if rerun.found.skipped:  # otherwise it has only commands
             for record in rerun.reader:
                 for found in read_arrivals(record.topic, record.headers, record.value, own):

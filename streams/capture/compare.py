@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from streams.capture.arrivals import Arrived, CopyEvent
+from streams.capture.arrivals import Arrived, CopyEvent, Found, RefusedStatement
 from streams.capture.forecast import Side
 from streams.errors import CopyOutcome
+from streams.errors.refusals import Refusals
 
 __all__ = ["Comparison", "Differing", "Latency", "Ledger"]
 
@@ -88,7 +89,8 @@ class Comparison:
     ``neither``. ``foretold`` counts them by the prediction of the routing core (``as``, ``other``,
     ``unknown``). ``original``: the capture has the outcome of its run, without which there are no
     outcomes. ``twice`` messages are in a queue twice. ``copies`` and ``copies_before`` are events
-    by subject and error number. ``trimmed`` are queues that may have had more.
+    by subject and error number; ``refused`` and ``refused_before`` statements. ``trimmed`` are
+    queues that may have had more.
     """
 
     messages: int
@@ -105,6 +107,8 @@ class Comparison:
     dialogs: tuple[Differing, ...] = ()
     settled: bool = True
     trimmed: tuple[str, ...] = ()
+    refused: Refusals = field(default_factory=Refusals)
+    refused_before: Refusals = field(default_factory=Refusals)
 
     @property
     def differences(self) -> int:
@@ -132,6 +136,7 @@ class Ledger:
     _copies: tuple[Counter[tuple[CopyOutcome, int]], Counter[tuple[CopyOutcome, int]]] = field(
         default_factory=lambda: (Counter(), Counter())
     )
+    _refusals: tuple[Refusals, Refusals] = field(default_factory=lambda: (Refusals(), Refusals()))
     _original_arrived: bool = False
 
     def __enter__(self) -> Ledger:
@@ -153,21 +158,26 @@ class Ledger:
             return
         self.wanted += side.messages if side.places != () else 0
         places = None if side.places is None else json.dumps(side.places)
-        n = self._replayed.get(side.replayed)
-        if n is None:
-            n = self._replayed[side.replayed] = len(self._replayed)
-            o = self._original.setdefault(side.original, len(self._original))
-            self._keep("dialog", (n, o, side.original, side.replayed))
+        n = self.add_dialog(side.original, side.replayed)
         self._keep("side", (n, side.from_initiator, side.messages, places))
 
-    def was(self, found: Arrived | CopyEvent) -> None:
+    def add_dialog(self, original: str, replayed: str) -> int:
+        """Add a dialog, also one without messages, of which statements may be refused."""
+        n = self._replayed.get(replayed)
+        if n is None:
+            n = self._replayed[replayed] = len(self._replayed)
+            o = self._original.setdefault(original, len(self._original))
+            self._keep("dialog", (n, o, original, replayed))
+        return n
+
+    def was(self, found: Found) -> None:
         """Add an arrival or event of the original run, from the capture."""
         known = self._original.get(found.conversation)
         if known is not None:
             self._take("was", known, found)
             self._original_arrived |= isinstance(found, Arrived)
 
-    def is_now(self, found: Arrived | CopyEvent, began: int) -> None:
+    def is_now(self, found: Found, began: int) -> None:
         """Add one from Kafka; those before ``began`` (epoch milliseconds) are not the job's."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
@@ -175,7 +185,10 @@ class Ledger:
             self._take("now", known, found)
             self.arrived += isinstance(found, Arrived)
 
-    def _take(self, table: str, number: int, found: Arrived | CopyEvent) -> None:
+    def _take(self, table: str, number: int, found: Found) -> None:
+        if isinstance(found, RefusedStatement):
+            self._refusals[table == "now"].note(found.error, found.refusal)
+            return
         if isinstance(found, CopyEvent):
             self._copies[table == "now"][found.what, found.error] += 1
             return
@@ -219,7 +232,8 @@ class Ledger:
             self._counted(_FORETOLD), self._latency("now"), self._latency("was"),
             self._twice("now1", "now"), self._twice("was1", "was"),
             _by_error(self._copies[True]), _by_error(self._copies[False]),
-            self._differing() if was else (), settled, trimmed,
+            self._differing() if was else (), settled, trimmed, self._refusals[True],
+            self._refusals[False],
         )  # fmt: skip
 
     def _one(self, question: str, *values: Any) -> tuple[Any, ...]:

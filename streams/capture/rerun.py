@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.capture.container import CaptureReader
 from streams.capture.forecast import Naming
 from streams.capture.manifest import digest
+from streams.capture.record import Record
 from streams.capture.restate import Restatement
 from streams.capture.schedule import Contents, Due, demand_time, looped, plan
 from streams.kafka import Outgoing
+from streams.wire import MalformedError
+from streams.wire.records import conversation_of
 
 __all__ = ["Rerun"]
 
@@ -62,6 +66,16 @@ class Rerun:
             speed=self.speed,
             rate=self.rate,
         )
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of one loop in the order in which they are sent, not restated."""
+        return (due.record for due in self._made())
+
+    def dialogs(self) -> Iterator[str]:
+        """Yield the original id of each dialog with a readable key."""
+        for key in {record.key for record in self.records()}:
+            with suppress(MalformedError):
+                yield str(conversation_of(key))
 
     def restate(self, due: Due, now: int) -> Outgoing:
         """Return the record to produce, at ``now`` (epoch milliseconds)."""

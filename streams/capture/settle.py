@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from streams.capture.arrivals import Arrived, CopyEvent, read_arrivals
+from streams.capture.arrivals import Found, read_arrivals
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -47,7 +47,7 @@ def trimmed(cluster: Cluster, began: int) -> tuple[str, ...]:
 def settle(
     cluster: Cluster,
     began: int,
-    take: Callable[[Arrived | CopyEvent], None],
+    take: Callable[[Found], None],
     complete: Callable[[], bool],
     *,
     quiet: float,
@@ -109,7 +109,7 @@ def _read(consumer: Consumer) -> Iterator[Message]:
             raise KafkaException(error)
 
 
-def _arrivals_of(message: Message, cluster: Cluster) -> Iterator[Arrived | CopyEvent]:
+def _arrivals_of(message: Message, cluster: Cluster) -> Iterator[Found]:
     value = message.value()
     with suppress(MalformedError):
         raw = value.encode() if isinstance(value, str) else value

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from streams.errors.refusals import Refusals
 from streams.prose import counted
 from streams.report.begins import Begins
 from streams.report.contradictions import Contradiction
@@ -21,7 +22,6 @@ from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.ledger import Fault, Ledger
 from streams.report.parts import Part, is_dialog, is_shared
 from streams.report.reasons import DISCARDED, WAITING, Fate
-from streams.report.refusals import Refusals
 
 _FAULTS = list(Fault)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from streams.errors.refusals import Refusal, Refusals
 from streams.protocol import Dialog
 from streams.report.balance import balance
 from streams.report.begins import Begins
@@ -30,7 +31,6 @@ from streams.report.parts import (
     Shared,
 )
 from streams.report.reasons import Endings
-from streams.report.refusals import Refusal, Refusals
 from streams.report.sites import Sites
 from streams.routing import broker_key
 from streams.wire import MalformedError

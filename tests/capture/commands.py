@@ -19,15 +19,15 @@ IssuedCommand = tuple[str, Command]
 def begin(conversation: int, at: str = "ServerA", **more: Any) -> IssuedCommand:
     """Return a BEGIN from ServerA's InitiatorService to TargetService by default."""
     fields = {"from_service": "InitiatorService", "to_service": "TargetService"} | more
-    return at, _command(conversation, CommandKind.BEGIN, fields)
+    return at, command(conversation, CommandKind.BEGIN, fields)
 
 
 def send(conversation: int, at: str = "ServerA", **more: Any) -> IssuedCommand:
     """Return a SEND, by the initiator in DatabaseA by default."""
-    return at, _command(conversation, CommandKind.SEND, {"body": b"x"} | more)
+    return at, command(conversation, CommandKind.SEND, {"body": b"x"} | more)
 
 
-def _command(conversation: int, kind: CommandKind, fields: dict[str, Any]) -> Command:
+def command(conversation: int, kind: CommandKind, fields: dict[str, Any]) -> Command:
     where = {"database": "DatabaseA"} | fields
     return Command(uuid.UUID(int=conversation), uuid.UUID(int=0), kind, **where)
 
@@ -35,8 +35,8 @@ def _command(conversation: int, kind: CommandKind, fields: dict[str, Any]) -> Co
 def records(issued: Iterable[IssuedCommand], prefix: str = "ssb.") -> list[Record]:
     """Return commands as they stand on their topics."""
     found = []
-    for offset, (instance, command) in enumerate(issued):
-        key, value, headers = command_record(command)
+    for offset, (instance, statement) in enumerate(issued):
+        key, value, headers = command_record(statement)
         found.append(
             Record(
                 Topics(prefix).cmd(instance), 0, offset, 1_000 + offset,

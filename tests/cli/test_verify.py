@@ -16,11 +16,11 @@ from bench.verify import capture
 from streams.capture import CaptureReader, CaptureWriter
 from streams.cli.group import main
 from streams.cli.look.verify_text import verified_text
+from streams.errors.refusals import Refusal
 from streams.kafka import Hung
 from streams.live.verify import Verified
 from streams.report import Fate, Fault, Missing
 from streams.report.account import Account
-from streams.report.refusals import Refusal
 from tests.monitor.records import SHORT_RUN
 
 DIALOG = uuid.UUID("6f1c0000-0000-4000-8000-000000000001")

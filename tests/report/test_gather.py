@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from streams.errors import EventKind, Number
+from streams.errors.refusals import Refusal
 from streams.protocol import DIALOG_TIMER, ERROR, Cause, Command, CommandKind, Source
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.report import ALWAYS, Fate, Fault, Span
@@ -20,7 +21,6 @@ from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter
 from streams.report.gather import Gatherer
 from streams.report.parts import Part
 from streams.report.record_reader import Record, RecordReader
-from streams.report.refusals import Refusal
 from streams.report.sites import Sites
 from streams.wire import encode_event
 from streams.wire.job import JOB, renewed, tag_of

@@ -13,7 +13,9 @@ from streams.capture.judge import Standing
 from streams.capture.replay import LATE, Progress, Replayed
 from streams.capture.rerun import Rerun
 from streams.cli.options.confirm import step
+from streams.cli.text.refusals import refused_lines
 from streams.errors import text_of
+from streams.errors.refusals import Refusals
 
 SHOWN = 10
 """The number of changed dialogs in the text; JSON has more."""
@@ -36,7 +38,9 @@ _STANDINGS = {
 # --- Before --------------------------------------------------------------------------------------
 
 
-def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> str:
+def forecast_text(
+    rerun: Rerun, forecast: Forecast | None, topics: Sequence[str], refused: Refusals | None
+) -> str:
     """Return what a replay would produce, where, and the predicted outcome."""
     found, loops = rerun.found, rerun.naming.loops
     lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
@@ -57,6 +61,10 @@ def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]
     ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"  {n:>12,}  {' or '.join(at) or 'nowhere'}" for at, n in ranked]
     lines += [f"  {n:>12,}  not known: {_STANDINGS[s]}" for s, n in forecast.unjudged.items()]
+    if refused:
+        each = " in each loop" if loops > 1 else ""
+        lines.append(f"Statements that the endpoint workers will refuse{each}: {refused.total:,}")
+        lines += [f"  {line}" for line in refused_lines(refused)]
     return "\n".join(lines)
 
 
@@ -67,7 +75,9 @@ def sent(rerun: Rerun, topics: Sequence[str]) -> Iterator[str]:
     yield step(f"send {rerun.commands:,} commands of {dialogs:,} dialogs with {ids} to", topics)
 
 
-def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> dict[str, Any]:
+def forecast_json(
+    rerun: Rerun, forecast: Forecast | None, topics: Sequence[str], refused: Refusals | None
+) -> dict[str, Any]:
     """Return the same for scripts."""
     found, naming = rerun.found, rerun.naming
     answer: dict[str, Any] = {
@@ -85,6 +95,7 @@ def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]
         ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
         answer["messages"] = forecast.messages
         answer["forecast"] = [{"at": list(at), "messages": n} for at, n in ranked]
+        answer["refused"] = {} if refused is None else refused.to_json()
         answer["unjudged"] = {s.name.lower(): n for s, n in forecast.unjudged.items()}
     return answer
 
@@ -159,7 +170,14 @@ def outcome_json(
     rerun: Rerun, work: Job, outcome: Replayed, found: Comparison | None
 ) -> dict[str, Any]:
     """Return all of it for scripts."""
-    compared = None if found is None else {**asdict(found), "differences": found.differences}
+    compared = None
+    if found is not None:
+        compared = {
+            **asdict(found),
+            "differences": found.differences,
+            "refused": found.refused.to_json(),
+            "refused_before": found.refused_before.to_json(),
+        }
     return {
         "file": str(rerun.reader.path),
         "job": work.name,
@@ -194,6 +212,12 @@ def compared_text(found: Comparison) -> str:
     if found.original:
         lines.append(_row("  captured", _latency(found.latency_before)))
     lines.append(_row("in a queue twice", f"{found.twice:,}{_beside(found, found.twice_before)}"))
+    for name, refusals in (
+        ("refused", found.refused),
+        ("  captured", found.refused_before),
+    ):
+        for n, line in enumerate(refused_lines(refusals)):
+            lines.append(_row("" if n else name, line))
     for what in ("removed", "dropped", "delayed"):
         now, then = found.copies.get(what, {}), found.copies_before.get(what, {})
         if now or then:

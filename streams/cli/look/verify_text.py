@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from streams.cli.text.refusals import refused_lines
 from streams.cli.text.terminal import BAD, GOOD, Words
 from streams.cli.text.values import instant
 from streams.errors import text_of
 from streams.report import DISCARDED, WAITING, Fate, Fault, Ledger, Missing
-from streams.report.refusals import Refusals
 
 if TYPE_CHECKING:
     from streams.live.verify import Verified
@@ -49,19 +49,12 @@ def verified_text(verified: Verified) -> str:
         _row("copies removed", _list(removed)),
         _row("copies dropped", _numbers(account.drops)),
         _row("delayed", _numbers(account.delays)),
-        _row("statements refused", _list(_refused(account.refusals))),
+        _row("statements refused", _list(refused_lines(account.refusals))),
         _row("dialogs locked", _list(f"{p} {n:,}" for p, n in sorted(ledger.locked.items()))),
     ]
     lines += [f"  {line}" for line in _exceptions(account.exceptions, ledger.faults.total())]
     lines += [f"  {note}" for note in verified.notes]
     return "\n".join([*lines, _row("verdict", ledger.verdict)])
-
-
-def _refused(refusals: Refusals) -> Iterator[str]:
-    for number, count, first in refusals:
-        side = "initiator" if first.from_initiator else "target"
-        yield f"{count:,} x {number}, {text_of(number)}"
-        yield f"  first {instant(first.at)}, {first.conversation}, {side}, {first.place}"
 
 
 def _exceptions(listed: Sequence[tuple[Fault, Missing]], total: int) -> list[str]:
