@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from streams.cli import main
 from streams.topology import load
+from tests.command import hopline
 
 
 def run(*args: object) -> tuple[int, str, str]:
@@ -52,6 +53,45 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
     assert run(tmp_path, "--output", tmp_path / "out")[0] == 0
     assert (tmp_path / "out" / "I.sql").read_bytes().startswith(b"\xef\xbb\xbf")
     assert "Aufträge" in load(tmp_path / "out", 0.0).instances["I"].databases["D"].queues
+
+
+@pytest.mark.parametrize("name", ["two_brokers", "high_availability", "mirrored"])
+def test_the_live_catalog_returns_to_a_folder(
+    name: str, tmp_path: Path, kafka: str, unique: str
+) -> None:
+    """With what `hopline sql` has changed: applying the folder finds nothing to do."""
+    where = ("--bootstrap", kafka, "--prefix", unique)
+    statements = (
+        "CREATE QUEUE [New Queue]; CREATE MESSAGE TYPE T VALIDATION = EMPTY; "
+        "CREATE CONTRACT C (T SENT BY ANY); CREATE SERVICE S ON QUEUE [New Queue] (C); "
+        "CREATE ROUTE R WITH SERVICE_NAME = 'S', ADDRESS = 'tcp://elsewhere:4022'"
+    )
+    assert hopline("apply", name, *where)[0] == 0
+    assert hopline("sql", "--at", "ServerA/DatabaseA", statements, *where)[0] == 0
+    if name == "mirrored":  # no worker runs, so nobody reports the new role
+        assert hopline("failover", "Orders", "--to", "Partner2", "--timeout", 0.1, *where)[0] == 1
+    folder = tmp_path / "back"
+    code, out, err = hopline("export", "--live", "--output", folder, *where)
+    assert (code, err) == (0, ""), err
+    assert f"{folder}: " in out
+    code, out, err = hopline("apply", folder, "--prune", "--dry-run", *where)
+    assert (code, out) == (0, "nothing to do\n"), out
+    code, out, _ = hopline("export", "--live", "--at", "ServerA/DatabaseA", *where)
+    assert code == 0 and "[New Queue]" in out and "CREATE ROUTE [R]" in out
+
+
+def test_a_share_of_several_clusters_is_not_exported(kafka: str, unique: str) -> None:
+    where = ("--bootstrap", kafka, "--prefix", unique)
+    code, _, err = hopline("apply", "two_clusters", "--cluster", "buyer", *where)
+    assert code == 0, err
+    code, _, err = hopline("export", "--live", "--output", "x", *where)
+    assert code == 2 and "only one cluster's share" in err
+
+
+@pytest.mark.parametrize("words", [(), ("combined", "--live")])
+def test_either_a_folder_or_the_catalog(words: tuple[str, ...]) -> None:
+    code, out, err = run(*words, "--at", "ServerA")
+    assert (code, out) == (2, "") and "Give either TOPOLOGY or --live." in err
 
 
 @pytest.mark.parametrize(

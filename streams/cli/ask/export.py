@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from streams.analysis import find_at
+from streams.cli.options.answer import timeout_option
 from streams.cli.options.output_folder import output_folder, write_text
+from streams.cli.options.settings import config_option, properties_option, setting_option
 from streams.cli.options.topology import TopologyArgument
 from streams.errors import UsageError
 from streams.topology import Topology
@@ -20,10 +22,15 @@ from streams.topology.export import (
     export_folder,
     instance_script,
 )
+from streams.topology.load import FILE
+from streams.topology.yaml_file import write_document
 
 
 @click.command()
-@click.argument("topology", type=TopologyArgument())
+@click.argument("topology", type=TopologyArgument(), required=False)
+@click.option(
+    "--live", is_flag=True, help="Export the catalog of the running system instead of TOPOLOGY."
+)
 @click.option("--at", metavar="INSTANCE[/DATABASE]", help="Instance or database to print.")
 @click.option(
     "--output",
@@ -32,7 +39,21 @@ from streams.topology.export import (
     help="Write a folder instead: one script for each instance, and a topology.yaml.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-def export(topology: Topology, at: str | None, output: Path | None, force: bool) -> None:
+@timeout_option()
+@setting_option("", "bootstrap")
+@setting_option("", "prefix")
+@properties_option
+@config_option
+def export(
+    topology: Topology | None,
+    live: bool,
+    at: str | None,
+    output: Path | None,
+    force: bool,
+    timeout: float,
+    bootstrap: str,
+    prefix: str,
+) -> None:
     """Print a topology as T-SQL for SQL Server, or for import.
 
     TOPOLOGY is a folder or the name of a shipped topology. The script for --at DATABASE expects
@@ -40,7 +61,14 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     lifetime of a route; it starts again when the script runs. Properties that T-SQL cannot
     express (broker ids, addresses, mirrored pairs) become comments and are reported on stderr;
     --output writes them to topology.yaml.
+
+    --live exports the catalog, with the changes of `hopline sql`. Its --output is one
+    topology.yaml without scripts, which `hopline apply` finds equal to the catalog. The catalog
+    has no clusters, agents, expectations, certificates, permissions and procedures.
     """
+    if (topology is None) != live:
+        raise UsageError("Give either TOPOLOGY or --live.", "--live needs a running Kafka.")
+    topology = topology or _live(bootstrap, prefix, timeout)
     if (at is None) == (output is None):
         raise UsageError("Give either --at or --output.", "--at prints T-SQL, --output writes it.")
     if at is not None:
@@ -49,6 +77,11 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
         _report(script.left)
         return
     assert output is not None, "one of them is given"
+    if live:
+        output_folder(output, force=force)
+        write_text(output / FILE, write_document(topology))
+        click.echo(f"{output}: {FILE}")
+        return
     folder = export_folder(topology, time.time())
     output_folder(output, force=force)
     for name, text in folder.files.items():
@@ -56,6 +89,21 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     _report(folder.lost)
     scripts = len(topology.instances)
     click.echo(f"{output}: {scripts:,} script{'s' * (scripts != 1)} and topology.yaml")
+
+
+def _live(bootstrap: str, prefix: str, timeout: float) -> Topology:
+    """Return the topology of the catalog; the other exports need no Kafka client."""
+    from streams.cli.options.statement import reached
+    from streams.kafka import read_catalog
+    from streams.live.admin.statements import live_topology
+
+    found = live_topology(read_catalog(reached(bootstrap, prefix, timeout)))
+    if found.neighbours or found.ingress:
+        raise UsageError(
+            "The catalog contains only one cluster's share of a topology of several clusters.",
+            "Change the topology's folder, and apply it.",
+        )
+    return found
 
 
 def _script(topology: Topology, at: str) -> Script:
