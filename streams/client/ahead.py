@@ -14,13 +14,13 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from streams.client.begin import Beginning, PositionLostError
+from streams.client.begin import Beginning
 from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
+from streams.client.read_errors import missing, permanent
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
     Cluster,
     ConsumerHealth,
-    FencedError,
     KafkaError,
     KafkaException,
     Message,
@@ -28,8 +28,6 @@ from streams.kafka import (
     TopicPartition,
     closed,
     headers_of,
-    is_fatal,
-    is_forbidden,
     note_of,
     while_coordinator_moves,
 )
@@ -245,27 +243,10 @@ class ReadAhead:
 
     def _failure(self, error: KafkaError) -> HoplineError | None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return SurroundingsError(
-                f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
-            )
-        if is_forbidden(error):
-            self._over = SurroundingsError(
-                f"{self.topic}: this user is not allowed to receive: {error.str()}.",
-                "`hopline acl TOPOLOGY` lists the rights and groups of each role. Grant them, "
-                "then create a new reader.",
-            )
-        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            self._over = PositionLostError(
-                f"{self.topic}: the group's committed offset is out of range: {error.str()}.",
-                "The topic was trimmed behind another group, or recreated. Create a new reader: "
-                "its error reports the offsets and the remedy.",
-            )
-        elif is_fatal(error):
-            self._over = FencedError(
-                f"{self.topic}: this member was removed from the group: {error.str()}.",
-                "Another process has its name, or it has not polled for too long: create a new "
-                "reader. Uncommitted messages are redelivered.",
-            )
+            return missing(self.topic)
+        over = permanent(self.topic, error)
+        if over is not None:
+            self._over = over
         elif error.code() not in self._told:  # may be transient: Kafka's client retries
             self._told.add(error.code())
             log.warning("%s: %s", self.topic, error.str())

@@ -11,7 +11,10 @@ import pytest
 from streams.cli import main
 from streams.cli.options.renamed import RenamedOption
 
-SHORT = {"--output": "-o", "--format": "-f", "--bootstrap": "-b", "--verbose": "-v", "--help": "-h"}
+SHORT = {
+    "--output": "-o", "--format": "-f", "--bootstrap": "-b", "--verbose": "-v", "--help": "-h",
+    "--yes": "-y",
+}  # fmt: skip
 """All short flags; a new one is for an option that means the same in every command."""
 
 WITHOUT_FORMAT = {
