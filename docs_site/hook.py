@@ -16,8 +16,10 @@ from docs_site.lists import widened
 from docs_site.page import DOCS, ROOT
 
 _STYLE = Path(__file__).with_name("site.css")
-_FOUND_FIRST = {"numbers.md"}
-"""Pages that a search for a number must show before pages that only mention it."""
+_FOUND_FIRST = {"numbers.md", "how_to.md"}
+"""Pages that a search must show before pages that only mention its words."""
+_FOUND_LAST = ("decisions/", "reference/python/", "changelog.md", "conformance.md")
+"""Pages that a search shows after all others."""
 _COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE)
 _PAGES = generated()
 _PLACES = places(_PAGES)
@@ -48,6 +50,8 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     path = page.file.src_uri
     if path in _FOUND_FIRST:
         page.meta["search"] = {"boost": 4}
+    elif path.startswith(_FOUND_LAST):
+        page.meta["search"] = {"boost": 0.3}
     text = rewritten(_COMMENT.sub("", markdown), _BASES.get(path, f"docs/{path}"), path, _PLACES)
     return widened(titled(text, path, _title))
 

@@ -88,6 +88,13 @@ def test_a_search_for_a_number_finds_its_page_first(made: dict[str, Page]) -> No
     assert "[error and event numbers](docs/numbers.md)" in made["index.md"].text
 
 
+def test_a_search_shows_background_pages_last(made: dict[str, Page]) -> None:
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    for prefix in hook._FOUND_LAST:
+        assert any(page.startswith(prefix) for page in {*pages, *made}), prefix
+    assert not any(page.startswith(hook._FOUND_LAST) for page in hook._FOUND_FIRST)
+
+
 def test_no_two_pages_have_one_path() -> None:
     pages = [page.path for page in contents.generated()]
     files = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from streams.cli import main
 from streams.cli.options.renamed import RenamedOption
@@ -121,3 +122,10 @@ def test_help_fits_80_columns_and_names_its_values(name: str) -> None:
     text = COMMANDS[name].get_help()
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert " RANGE" not in text
+
+
+def test_status_shows_no_variable_that_it_ignores() -> None:
+    """Without --bootstrap it shows what `hopline up` runs here, whatever the settings name."""
+    shown = CliRunner().invoke(main, ["status", "--help"])
+    assert shown.exit_code == 0
+    assert "env var: HOPLINE_BOOTSTRAP" not in " ".join(shown.output.split())

@@ -123,10 +123,8 @@ def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Ca
         default=default,
         show_default=unset or bool(default),
         envvar=setting.variable,
-        show_envvar=True,
         help=setting.says,
-        **kind,
-        **extra,
+        **{"show_envvar": True, **kind, **extra},
     )
 
 

@@ -161,7 +161,7 @@ def down(data: Path | None, format_: str) -> None:
 
 
 @click.command()
-@setting_option("", "bootstrap", "the system that `hopline up` runs here")
+@setting_option("", "bootstrap", "the system that `hopline up` runs here", show_envvar=False)
 @prefix_option
 @properties_option
 @config_option
@@ -175,8 +175,8 @@ def status(
 
     With --bootstrap: the system of any cluster, by the heartbeats of its workers and the
     partitions that Kafka has assigned to them. Every partition must have a live worker.
-    Without: the processes that `hopline up` runs on this machine; HOPLINE_BOOTSTRAP and the
-    settings file name no other one.
+    Without: the processes that `hopline up` runs on this machine. HOPLINE_BOOTSTRAP and
+    `bootstrap` in the settings file are ignored.
 
     Lag is the number of offsets of its topics that a worker has not passed.
     """
@@ -191,7 +191,7 @@ def status(
                 show(one_line(line), STATES)
         ctx.exit(0 if remote.health is Health.RUNNING else 1)
     if ctx.get_parameter_source("prefix") is ParameterSource.COMMANDLINE:
-        raise UsageError("--prefix is of a cluster, and none is named.", "Add --bootstrap.")
+        raise UsageError("--prefix needs a cluster.", "Add --bootstrap.")
     folder = _folder(data)
     found = find_statuses(folder, timeout)
     if format_ == "json":
