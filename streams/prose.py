@@ -36,7 +36,7 @@ def wrapped(
 
     The first line begins with ``first``, the others with ``rest``, by default as many spaces. A
     word longer than a line stays whole, so that a path can be copied, unless ``break_words``. An
-    empty text is one line.
+    empty string becomes one line.
     """
     lines = textwrap.wrap(
         text, width or _width.get(), initial_indent=first,

@@ -1,5 +1,5 @@
-"""What stands beside a committed offset of a queue: of which topic it is, and how often its message
-was rolled back. So neither a restart nor a topic that is made anew makes it mean something else.
+"""The metadata of a committed offset of a queue: the topic's id, and how often its message was
+rolled back. So the offset stays correct after a restart, and is not used for a recreated topic.
 """
 
 from __future__ import annotations

@@ -49,5 +49,5 @@ class Batch(NamedTuple):
 
 
 def batch_of(records: Iterable[Record]) -> Batch:
-    """Return records as columns; there must be at least one."""
+    """Return records as columns; requires at least one record."""
     return Batch(*zip(*map(_fields, records), strict=True))

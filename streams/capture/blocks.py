@@ -1,7 +1,7 @@
 """The blocks of an Avro object container, one at a time, skipping damaged ones.
 
 A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
-the 16 bytes of the sync marker in the header. So a reader that has lost the boundary looks for the
+the 16 bytes of the sync marker in the header. So a reader that finds a damaged block looks for the
 next marker.
 """
 

@@ -162,7 +162,7 @@ class Ledger:
         self._keep("side", (n, side.from_initiator, side.messages, places))
 
     def add_dialog(self, original: str, replayed: str) -> int:
-        """Add a dialog, also one without messages, of which statements may be refused."""
+        """Add a dialog, even without messages: its statements may be refused."""
         n = self._replayed.get(replayed)
         if n is None:
             n = self._replayed[replayed] = len(self._replayed)
@@ -178,7 +178,7 @@ class Ledger:
             self._original_arrived |= isinstance(found, Arrived)
 
     def is_now(self, found: Found, began: int) -> None:
-        """Add one from Kafka; those before ``began`` (epoch milliseconds) are not the job's."""
+        """Add one from Kafka; ignore those before ``began`` (epoch milliseconds)."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
         if known is not None and at >= began:

@@ -33,7 +33,7 @@ class Loss(NamedTuple):
 class CaptureReader:
     """Read a capture, any number of times: every iteration starts at the first record.
 
-    ``counts`` is None if the writer did not finish; such a file is read as far as it goes. Raises
+    ``counts`` is None if the writer did not finish; such a file is read up to its end. Raises
     InputError, here or while iterating, for anything that is not a complete capture. With
     ``salvage`` an iteration skips damage; ``losses`` and ``lost`` have what was skipped.
     """

@@ -1,8 +1,9 @@
 """Write a capture as a folder of containers with a manifest.
 
 A growing capture, such as one from Kafka, is split by size: a complete part is never changed, and
-the manifest is replaced, never rewritten in place. So after a crash the capture is what the
-manifest has, and ``positions`` is where to continue; a file that ends in ``.part`` is discarded.
+the manifest is replaced, never rewritten in place. So after a crash the capture consists of the
+parts in the manifest, and a writer continues at ``positions``; a file whose name ends in ``.part``
+is discarded.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class CaptureFolder:
     """Write a capture as a folder; a new part begins after ``split`` bytes of records.
 
     ``resume``: continue after a former writer; ``positions`` has the offsets. As a context manager
-    it completes the capture unless an exception occurs; complete parts stay. ``recording`` goes
-    into the manifest, ``codec`` is the compression of parts. Raises UsageError for a folder that is
-    not empty or not writable; InputError for an unreadable manifest.
+    it completes the capture unless an exception occurs; complete parts stay. ``recording`` is
+    written to the manifest, ``codec`` is the compression of parts. Raises UsageError for a folder
+    that is not empty or not writable; InputError for an unreadable manifest.
     """
 
     def __init__(
@@ -58,8 +59,7 @@ class CaptureFolder:
         self._split, self._codec = split, codec
         self._manifest = Manifest(metadata, recording=recording)
         self.positions: dict[str, dict[int, int]] = {}
-        """By topic and partition, the offset behind the last record that is in a complete part or
-        was written since."""
+        """The offset behind the last written record, by topic and partition."""
         self._writer: CaptureWriter | None = None
         self._lock: IO[bytes] | None = None
         if resume and (self.path / MANIFEST).exists():
@@ -137,7 +137,7 @@ class CaptureFolder:
         self._unlock()
 
     def leave(self) -> None:
-        """Leave the folder as it is; no effect on a complete one."""
+        """Close without completing the capture; no effect on a complete one."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.leave()

@@ -13,8 +13,8 @@ Kafka deletes offsets of a group without members after a week. So a job also has
 ``reading.<instance>``, written before its first batch and after its first offset: a job with that
 record but without an offset is rejected.
 
-The transactional id is the job's. A process that resumes a job aborts its predecessor's open
-transaction and fences it.
+The transactional id belongs to the job. A process that resumes a job aborts the open transaction of
+its predecessor and fences it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Job:
         self.name, self._plan, self._timeout = demand_name(name), plan, timeout
         self._cluster = cluster
         self._mark = TopicPartition(anchor, 0)
-        # In this order: first nobody else can commit any more, then Kafka has the final progress.
+        # In this order: first no other process can commit, then Kafka has the final progress.
         self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
         group = f"{cluster.topics.prefix}replay.{name}"

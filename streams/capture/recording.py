@@ -1,8 +1,9 @@
 """What to record of a cluster: topics, start and end offsets.
 
 Ends are taken in an order in which no effect lacks its cause: the endpoints' state first, then
-queues and other effects of commands, then commands, then events. So verifying a capture of a
-running system finds everything that its state has settled (``streams.report.snapshot``).
+queues and other effects of commands, then commands, then events. So a capture of a running system
+contains every record that `verify` needs to judge what the endpoints' state has settled
+(``streams.report.snapshot``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Follow the outcome of a replay, until everything has arrived or nothing new comes."""
+"""Follow the outcome of a replay until every message has arrived or nothing new arrives."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from types import FrameType
 
 @contextmanager
 def interruptible(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
-    """Request a stop on the first of some signals; a second one acts as usual.
+    """Request a stop on the first of these signals; a second signal has its default effect.
 
     Yields a function that tells whether a signal has arrived.
     """

@@ -63,8 +63,8 @@ class Answers:
         return consumer, end
 
     def _made(self) -> Consumer:
-        # Where retention has removed what would be read next, it goes on with the oldest that is
-        # left: the end might be behind an answer that somebody waits for.
+        # If retention has removed the next record, read on from the oldest one that is left: the
+        # end may be behind an answer that a caller waits for.
         return self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader",
             auto_offset_reset="earliest",

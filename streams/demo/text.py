@@ -107,7 +107,7 @@ def several_targets() -> str:
 
 def several_targets_report(ledger: Ledger, facts: Facts) -> str:
     """Explain what happened in the third act."""
-    locked = next(iter(ledger.locked), "nobody")
+    locked = next(iter(ledger.locked), "none")
     sides = {s.endpoint.place: s.state for s in facts.sides if not s.endpoint.is_initiator}
     refused = [place for place in sides if place != locked]
     endpoints = ", ".join(f"{place} ({state})" for place, state in sorted(sides.items()))
@@ -234,7 +234,7 @@ def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
 
 def _refusal(places: Sequence[str]) -> str:
     number = int(Number.ANOTHER_INSTANCE_ACKNOWLEDGED)
-    return f"{', '.join(places) or 'nobody'}: {number}, another instance acknowledged before"
+    return f"{', '.join(places) or 'none'}: {number}, another instance acknowledged before"
 
 
 def _second(delivered: Sequence[Delivered], locked: str) -> str:

@@ -46,7 +46,7 @@ class ConsumerHealth:
             raise SurroundingsError(
                 f"{_text(stalled)} has records that its client here no longer fetches "
                 "(librdkafka issue 4492).",
-                "Start this again: another client goes on.",
+                "Start this again: a new client continues.",
             )
 
     def finds(self, is_well: bool, consumer: Consumer) -> bool:
@@ -55,7 +55,7 @@ class ConsumerHealth:
             return True
         stalled = self._stalled.find(consumer)
         if stalled is not None:
-            log.warning("%s is not fetched any more: another client goes on", _text(stalled))
+            log.warning("%s is no longer fetched: a new client continues", _text(stalled))
         return stalled is not None
 
 

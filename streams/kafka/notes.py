@@ -21,12 +21,12 @@ class Noted(Protocol):
 
 
 def closed(note: str) -> str:
-    """Return a note as it is committed; an empty note is an empty text."""
+    """Return a note in its committed form; an empty note stays ""."""
     return note and note + _END
 
 
 def note_of(found: Noted) -> str:
-    """Return the note beside an offset; without one, an empty text.
+    """Return the note beside an offset; "" without one.
 
     A foreign note without an end mark is returned with what follows it.
     """

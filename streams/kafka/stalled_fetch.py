@@ -1,8 +1,8 @@
 """A partition that a consumer no longer fetches, although there are records to read.
 
-After leaders have changed several times within seconds, librdkafka may wait for good for an answer
-about a partition's leader epoch (issue 4492), without an error. The client answers everything else,
-and goes on with its other partitions. Only a new client reads on.
+After leaders have changed several times within seconds, librdkafka may wait forever for a response
+about a partition's leader epoch (issue 4492), without an error. The client works otherwise, and
+continues with its other partitions. Only a new client can read this one.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class StalledFetch:
                 continue
             try:
                 end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)[1]
-            except KafkaException:  # its leader is away: nobody could fetch it
+            except KafkaException:  # its leader is down: no client can fetch it
                 break
             if end <= offset:
                 self._fetched[place] = offset, now

@@ -70,7 +70,7 @@ def _lags(cluster: Cluster, topology: Topology) -> tuple[Lag, ...]:
         inputs = {"cmd": [topics.cmd(name)], "in": [topics.inbox(name)], "ack": [topics.ack(name)]}
         reads[name, "endpoint"] = inputs
         reads[name, "forwarder"] = {"out": [topics.out(name)]}
-        if name in topology.instances:  # what is for a pair comes to a partner
+        if name in topology.instances:  # frames for a pair are written to a partner's
             reads[name, "forwarder"]["txq"] = [topics.txq(name)]
     for each in topology.ingress:
         entrance = topics.ingress(each.gateway, each.cluster)

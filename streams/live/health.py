@@ -12,6 +12,5 @@ class Health(Enum):
     STARTING = "starting"
     """All processes are alive, but not every worker is ready."""
     BROKEN = "broken"
-    """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
-    is held back."""
+    """A process is dead, Kafka is silent, a transaction hangs, or a statement is held back."""
     STOPPED = "stopped"

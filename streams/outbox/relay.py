@@ -68,7 +68,7 @@ class Relay:
         self._too_large: Sequence[int] = ()
         self._mark = TopicPartition(cluster.topics.catalog, 0)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}outbox.{outbox.id}")
-        # In this order: first nobody else can commit any more, then the database has the batch in
+        # In this order: first no other process can commit, then the database has the batch in
         # flight.
         self._transactor = Transactor(cluster, f"outbox.{outbox.id}", timeout=timeout)
         unfinished = outbox.claim()

@@ -1,7 +1,7 @@
 """The result of `hopline verify`: dialogs are judged one by one, and summed.
 
-A sum is as large as what it lists, whatever the number of dialogs: the listed exceptions are
-limited, the counts are not.
+The size of a sum does not depend on the number of dialogs: the number of listed exceptions is
+limited, and counts are only numbers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Tell whether these are all shared statements that it has found."""
+        """Tell whether these are all the shared statements that were found."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property

@@ -1,9 +1,9 @@
-"""Logs that were trimmed: earlier records are missing rightly.
+"""Logs that were trimmed: their earlier records are legitimately missing.
 
-Of those messages neither delivery nor loss can be stated. So the account checks here before it
-reports a message as missing. It stays exact where the remaining records are proof enough: a queue's
-log has lost only its beginning, so of a dialog's messages those before the first remaining one may
-have been trimmed, and none between it and the last.
+Neither delivery nor loss of messages in those records is known. So the account uses this module
+before it reports a message as missing. It stays exact where the remaining records are proof enough:
+a queue's log has lost only its beginning, so of a dialog's messages those before the first
+remaining one may have been trimmed, and none between it and the last.
 """
 
 from __future__ import annotations

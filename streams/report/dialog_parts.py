@@ -1,4 +1,4 @@
-"""The parts of one dialog by their kinds, in whatever order they come."""
+"""The parts of one dialog by kind, added in any order."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DialogParts:
         )
 
     def _keep(self, part: Kept) -> None:
-        """Of the state records of an endpoint the latest counts."""
+        """Keep the latest state record of each endpoint."""
         key = part.home, part.database, part.is_initiator
         before = self.kept.get(key)
         if before is None or part.at >= before.at:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 class EndpointKey(NamedTuple):
     """One side of a conversation, at its ``instance/database``.
 
-    The place is part of it: with several targets one conversation has several target endpoints,
-    each with its own messages.
+    The place is part of its identity: with several targets, one conversation has several target
+    endpoints, each with its own messages.
     """
 
     place: str
@@ -65,8 +65,9 @@ class Side:
     ``peer`` is the place of the broker id that the endpoint is locked to, if any. Numbers below
     ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
     ``expired``: closed by the end of its lifetime. From ``deaf_from`` on it delivers none of the
-    other side's messages; those in ``parked`` wait for a queue that is off. It has ``sent`` so many
-    messages, including those of its end, and has ``received`` all below a number.
+    other side's messages; those in ``parked`` wait for a queue that is off. ``sent`` is the number
+    of its messages, including those of its end; it has received all of the other side's messages
+    below ``received``.
     """
 
     endpoint: EndpointKey
@@ -109,7 +110,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A message without a reason; ``place`` is its last known location, ``at`` when it was sent."""
+    """An unexplained message; ``place`` is its last known location, ``at`` when it was sent."""
 
     conversation: uuid.UUID
     from_initiator: bool
@@ -121,7 +122,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages sent from ``first`` on and before ``end``, epoch milliseconds.
+    """The messages sent at ``first`` or later and before ``end``, in epoch milliseconds.
 
     ``None`` is no limit.
     """

@@ -10,7 +10,7 @@
 Deliveries at rejected targets (several targets) are counted separately, and so are copies. Messages
 from a rejected target's application are accepted like any others, and end as discarded.
 
-An account is a sum: those of two sets of dialogs add up to that of both.
+Accounts are additive: the account of two disjoint sets of dialogs is the sum of their accounts.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class Ledger:
 
     @property
     def twice(self) -> list[Missing]:
-        """Return the messages that a queue has more than once."""
+        """Return the messages that are in a queue more than once."""
         return list(self._of(Fault.TWICE))
 
     @property
     def disordered(self) -> list[Missing]:
-        """Return the messages that are behind a later one."""
+        """Return the messages that were delivered after a later one."""
         return list(self._of(Fault.DISORDERED))
 
     @property

@@ -1,10 +1,10 @@
 """Collect the ledger's facts from Kafka: state, queues, commands and events, in one process.
 
-State is read first, then the queues, then the commands, then the events: so everything settled by a
-state is in the queues read, everything in them has its command, and every command seen by a state
-has its rejection, also while the workers run. If several workers write to one topic, an open
-transaction of one hides later commits of another: what is compared with the state is read to the
-high watermark, which waits for such transactions.
+State is read first, then the queues, then the commands, then the events. So, even while the workers
+run, the queues contain every message that a state has settled, every message in them has its
+command, and every rejected command that a state has processed has its event. If several workers
+write to one topic, an open transaction of one hides later commits of another: what is compared with
+the state is read to the high watermark, which waits for such transactions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _gathered(
 
 
 def begins_of(cluster: Cluster, topology: Topology) -> Begins:
-    """Return which logs were trimmed; call it last, because trimming goes on meanwhile."""
+    """Return which logs were trimmed; call it last, because workers trim logs meanwhile."""
     names = cluster.topics
     commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues(topology)}
@@ -121,7 +121,7 @@ def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, b
 def _add_state(
     cluster: Cluster, reader: RecordReader, home: str, by_dialog: _PartsByDialog
 ) -> Iterator[tuple[int, int]]:
-    """Add the parts in the state of a home's dialogs; yield how far commands are read."""
+    """Add the parts in the state of a home's dialogs; yield the positions of commands."""
     topic = cluster.topics.dialog(home)
     for partition, live in _state(cluster, home):
         read = live.get(POSITIONS_KEY)

@@ -1,8 +1,8 @@
-"""From records of topics to parts of dialogs: shared by one process and Spark.
+"""Convert records of topics to parts of dialogs: shared by one process and Spark.
 
-The only state between two records are an application's repetitions: so the records of a partition
-must be read in order. Partitions read in parallel each need their own reader, and
-:mod:`streams.report.gather` combines the results.
+The only state between records is the detection of an application's repeated statements, so the
+records of a partition must be read in order. Partitions read in parallel each need their own
+reader, and :mod:`streams.report.gather` combines the results.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ DialogPart = tuple[bytes, Part]
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
 ERROR_BEGIN, ERROR_HEAD = b"<Error ", 256
-"""How an Error's body begins, and how many bytes of it have its code: others may be cut off."""
+"""The start of an Error's body, and the number of bytes that include its code."""
 _NO_NAME = "\ufffd"
-"""What Java makes of bytes that are no UTF-8: a worker refuses a record with such a header."""
+"""Java's replacement of invalid UTF-8: a worker refuses a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 

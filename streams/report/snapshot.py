@@ -1,9 +1,10 @@
-"""Determine what to read of a cluster, so that nothing it is compared with is missing.
+"""Determine the offsets to read in a cluster, so that nothing needed for the comparison is missing.
 
 Ends are taken in the order in which :mod:`streams.report.read` reads: state, queues, commands,
 events. A reader up to these ends, in any order, finds everything that a state has settled. Reading
-stops at the last stable offset: an open transaction is waited for. One that stays open on `event`
-must not block the whole account: then the events before it are read, and it is noted.
+stops at the last stable offset: an open transaction is waited for. A transaction that stays open on
+`event` must not block the whole account: only the events before it are read, and the transaction is
+reported.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class Snapshot:
 
     @property
     def records(self) -> int:
-        """Return how many offsets there are to read: at least as many as records."""
+        """Return the number of offsets to read; there are at most as many records."""
         return sum(end - begin for begin, end in self.ranges.values())
 
     def of(self, beginning: str) -> Mapping[tuple[str, int], Range]:
-        """Return the ranges of the topics whose names begin so."""
+        """Return the ranges of the topics with this name prefix."""
         return {where: r for where, r in self.ranges.items() if where[0].startswith(beginning)}
 
 

@@ -73,7 +73,7 @@ class Facts:
     refused: Sequence[Trouble]
     """Copies that came from second targets (11224)."""
     refusing: Mapping[str, DialogSide]
-    """The initiators that refused them, by conversation."""
+    """The initiators that refused these messages, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
     """A few examples of each kind."""

@@ -29,7 +29,7 @@ def engine_for(
 ) -> Engine:
     """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
 
-    With ``create`` false an SQLite file that does not exist is a UsageError with this remedy.
+    With ``create`` false, raises UsageError with this remedy if the SQLite file is missing.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
@@ -43,8 +43,8 @@ def engine_for(
 def reading_engine_for(url: str) -> Engine:
     """Return an engine that only reads, for a database that may be temporarily unavailable.
 
-    Nothing is created: a missing SQLite file is a UsageError now, and an error of later
-    connections.
+    Creates nothing: raises UsageError if the SQLite file is missing now. If it is removed later,
+    connections fail.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
@@ -71,7 +71,7 @@ def shown(url: URL) -> str:
 
 
 def _without_password(text: str) -> str:
-    """Return an invalid address without what may be a password in it."""
+    """Return an invalid address without the part that may be a password."""
     before, at, host = text.rpartition("@")
     scheme, slashes, _ = before.partition("//")
     return f"{scheme if slashes else ''}{slashes}***@{host}" if at else text
@@ -116,9 +116,9 @@ def _prepare_file(address: URL, create: bool, remedy: str) -> None:
 def _set_up_sqlite(engine: Engine) -> None:
     """Start transactions explicitly, and let writers wait for each other.
 
-    A deferred transaction that reads first and then writes fails at once, without waiting, if
-    another one does the same; so every writer takes the lock at its start. There is no write-ahead
-    log: switching to it fails, also without waiting, if several processes open a new file.
+    If two deferred transactions both read first and then write, one fails at once, without waiting;
+    so every writer takes the lock at its start. There is no write-ahead log: switching to it fails,
+    also without waiting, if several processes open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")

@@ -125,9 +125,9 @@ def find_dialogs(
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Open dialogs of one kind at one instance with one transmission status.
+    """Open dialogs of one kind at one instance that share a transmission status.
 
-    ``since``: the oldest time of last progress of any of them.
+    ``since``: the earliest of their times of last progress.
     """
 
     instance: str
@@ -138,7 +138,7 @@ class Group:
 
 
 def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
-    """Return the open dialogs of each kind, by instance and status, in one query.
+    """Return the open dialogs of each kind but SLOW, by instance and status, in one query.
 
     SLOW is no kind of these.
     """
@@ -189,7 +189,7 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
 
 
 def lock_time(store: Store, start: int, end: int) -> LockTime:
-    """Return how long initiators had waited for the lock that they got in a window."""
+    """Return the times that initiators locked in a window had waited for the lock."""
     took = _D.locked_at - _D.begun_at
     mean = sa.func.avg(took)
     figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))

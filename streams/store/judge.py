@@ -116,12 +116,12 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
         number = group.status
         if number == Number.QUEUE_DISABLED or not group.messages:
             continue  # parked messages have their own alarm
-        why = f"{number}: {text_of(number)}" if number else "no acknowledgement comes back"
+        why = f"{number}: {text_of(number)}" if number else "no acknowledgement has arrived"
         yield Alarm(
             Severity.ERROR,
             AlarmKind.STUCK,
-            f"{counted(group.messages, 'message')} of {counted(group.sides, 'dialog')} get no "
-            f"further: {why}.",
+            f"{counted(group.messages, 'message')} of {counted(group.sides, 'dialog')} are "
+            f"stuck: {why}.",
             group.instance,
             REMEDIES.get(number, _LOOK),
             group.messages,

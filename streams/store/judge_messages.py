@@ -11,11 +11,11 @@ from streams.store.message_rows import Gap
 from streams.store.missing import Missing, Whereabouts
 
 _SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
-"""What waits has an alarm of its own dialog, and what was discarded was so for a reason."""
+"""Waiting messages have the alarm of their dialog, and discarded ones have a reason."""
 
 
 def missing(facts: Facts) -> Iterator[Alarm]:
-    """Return an alarm for each service and reason for which messages do not arrive."""
+    """Return one alarm per service and reason for messages that do not arrive."""
     groups: defaultdict[tuple[Whereabouts, str, str, str], list[Missing]] = defaultdict(list)
     for one in facts.missing:
         if one.whereabouts in _SEVERITIES:

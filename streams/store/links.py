@@ -1,4 +1,4 @@
-"""Links: figures of each ordered pair of instances of which one sends to the other."""
+"""Links: figures for each ordered pair of a sending and a receiving instance."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a window of time, and at its end.
+    """Figures of a link over a time window, and its state at the window's end.
 
     ``up`` tells whether the receiving instance sent heartbeats at the end (None: no samples),
     ``up_share`` in which part of the sampled time, ``seen_at`` when the last one arrived. ``count``
-    messages were delivered over it in the window, ``rate`` a second; p50, p95, p99 and max are
-    their milliseconds on it, None without any. ``held_copies`` and ``held_bytes`` (of bodies) are
-    what the sending instance buffers for all next hops that are down; reported for each such link.
-    ``routed``: its routes lead there.
+    messages were delivered over it in the window, ``rate`` per second; p50, p95, p99 and max are
+    their times on the link in milliseconds, None without messages. ``held_copies`` and
+    ``held_bytes`` (of bodies) are what the sending instance buffers for all next hops that are
+    down; reported for each such link. ``routed``: its routes lead there.
     """
 
     instance: str

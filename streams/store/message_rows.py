@@ -34,9 +34,9 @@ class MissingMessage:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message that arrived longer after its first transmission than the horizon.
+    """A message that arrived later than a horizon after its first transmission.
 
-    If it was missing, it no longer is. ``places`` are ``instance/database``.
+    It is no longer missing. ``places`` are ``instance/database``.
     """
 
     conversation: str
@@ -78,8 +78,9 @@ class Gap:
     """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
 
     Seen in a stretch of time, from ``first_at`` to ``last_at``: ``count`` messages have numbers
-    from ``first`` to ``last``, so at least ``missing`` are absent. None are if as many are
-    duplicated: that is a separate alarm, and cancels this one.
+    from ``first`` to ``last``, so at least ``missing`` are absent. If at least as many are
+    duplicated, ``missing`` is 0: duplicates have a separate alarm, and this row withdraws an
+    earlier one.
     """
 
     topic: str

@@ -48,7 +48,7 @@ class Missing:
 _REMEDIES: Mapping[Whereabouts, str] = {
     Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
     "--conversation'; the application must send the message again.",
-    Whereabouts.WAITING: "Nothing, if the cause goes away; 'hopline query "
+    Whereabouts.WAITING: "Nothing, if the cause is removed; 'hopline query "
     "sys.transmission_queue' shows the cause.",
     Whereabouts.DISCARDED: "Begin a new dialog and send the message again, if it is still needed.",
     Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it got; 'hopline verify' "

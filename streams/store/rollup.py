@@ -4,8 +4,8 @@ A day of 10 s windows is some hundred thousand histograms, and a page shows 120 
 figures are also stored by ten minutes. They are exact as well: histograms are added, nothing is
 averaged.
 
-Stretches are merged in time order, so that everything before the end of the last one is there, and
-everything later is in the windows alone. Writing an earlier window deletes the stretches that it
+Stretches are merged in time order: figures before the end of the last stretch are in stretches,
+later ones only in windows. Writing an earlier window deletes the stretches that it
 invalidates (:meth:`streams.store.Store.write`).
 """
 
@@ -95,7 +95,7 @@ def _beginning_in(
 
 
 def _next(store: Store) -> int | None:
-    """Return the start of the next stretch; None if nothing is to be done."""
+    """Return the start of the next stretch; None if there is none to merge."""
     columns = LATENCY.c
     first = (
         sa.select(columns.window_start, columns.window_end)

@@ -12,7 +12,7 @@ from streams.store.state_tables import SAMPLES
 from streams.store.store import Store
 
 STALE = 30_000
-"""A sample says nothing of an instant that is more milliseconds behind the last look at it."""
+"""Milliseconds after the last look for which a sample is still valid."""
 
 AnySample = TypeVar("AnySample", bound=Sample)
 

@@ -38,8 +38,8 @@ _SOME, _REFUSED = 500, 1_000
 class Situation:
     """Queries on a store about a cluster. Every call reads again.
 
-    Instants are epoch milliseconds; windows of time are [start, end). If ``at`` is None the answer
-    is of the last samples, whose time is :meth:`looked_at`.
+    Instants are epoch milliseconds; windows of time are [start, end). If ``at`` is None, the result
+    is that of the last samples; :meth:`looked_at` returns their time.
     """
 
     def __init__(self, store: Store) -> None:

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DialogSide:
-    """One side of a dialog, as its endpoint worker has last written it.
+    """One side of a dialog, in the state that its endpoint worker wrote last.
 
-    ``instance`` is after whom its topics are named: an instance, or a mirrored pair. ``state`` is
-    SO, SI, CO, DI, DO, ER or CD. Instants are when the state was committed: ``locked_at`` that of
-    the first record in which the initiator knows which broker answers (``far_broker``),
-    ``error_at`` of the first one in ER, ``progress_at`` of the first one with this state and these
-    three numbers (``sent``, ``acknowledged``: next to send, next to be acknowledged; ``received``:
-    next expected). ``ended_at``: the endpoint was closed; ``gone_at``: nothing is kept of it any
-    more. ``position`` is that of the record in its partition.
+    ``instance`` names its topics: an instance, or a mirrored pair. ``state`` is SO, SI, CO, DI, DO,
+    ER or CD. Instants are when the state was committed: ``locked_at`` that of the first record in
+    which the initiator knows which broker answers (``far_broker``), ``error_at`` of the first one
+    in ER, ``progress_at`` of the first one with this state and these three numbers (``sent``,
+    ``acknowledged``: next to send, next to be acknowledged; ``received``: next expected).
+    ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed. ``position`` is that
+    of the record in its partition.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
-    is off. ``waiting_since``: since when the oldest message has been the oldest one, so it is
-    at least as old. ``status`` is the number that the transmission queue shows, 0 for none.
+    is off. ``waiting_since``: when the oldest message became the oldest one; it is at least as old
+    as that. ``status`` is the number that the transmission queue shows, 0 for none.
     """
 
     instance: str

@@ -152,4 +152,4 @@ AGES: tuple[Column[Any], ...] = (
     DIALOGS.c.gone_at,
     TROUBLES.c.last_at,
 )
-"""The columns by which rows grow old and are removed; a dialog that is kept somewhere never is."""
+"""The columns that determine a row's age for removal; a dialog with state is never removed."""

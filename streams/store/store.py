@@ -25,9 +25,9 @@ from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, 
 class Store:
     """The figures of one monitor: of one cluster, one topic prefix, one window length.
 
-    Thread-safe. :meth:`write` is idempotent twice over: a batch that is marked as written is not
-    written again, and a figure never shrinks, so that a restarted monitor on trimmed topics does
-    not spoil complete windows.
+    Thread-safe. :meth:`write` is idempotent in two ways: it skips a batch that is marked as
+    written, and it never decreases a figure. So a restarted monitor on trimmed topics does not
+    damage complete windows.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -37,7 +37,7 @@ class Store:
     def open(cls, url: str, *, create: bool = True) -> Self:
         """Open the database at an SQLAlchemy URL and check its tables.
 
-        With ``create`` false a missing SQLite file is a UsageError.
+        With ``create`` false, raises UsageError if the SQLite file is missing.
         """
         store = cls(engine_for(url, create=create))
         with store._writing() as connection:
@@ -48,8 +48,8 @@ class Store:
     def look(cls, url: str) -> Self:
         """Open the database at an SQLAlchemy URL for reading: nothing is created, not even a table.
 
-        It may be temporarily unavailable: a call then raises SurroundingsError. A missing SQLite
-        file now is a UsageError.
+        It may be temporarily unavailable: a call then raises SurroundingsError. Raises UsageError
+        if the SQLite file is missing now.
         """
         return cls(reading_engine_for(url))
 
@@ -69,12 +69,12 @@ class Store:
         self.close()
 
     def claim(self, settings: Mapping[str, str]) -> None:
-        """Store the parameters of the figures; a store with different settings is a UsageError."""
+        """Store the parameters of the figures; raise UsageError if the store has others."""
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
             if known:
-                known.setdefault("form", "1")  # what it was before anybody noted it
+                known.setdefault("form", "1")  # the form of stores that do not state one
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -180,7 +180,7 @@ class Store:
         return self.select(kind, statement.order_by(*order))
 
     def reach(self, instants: Mapping[str, int]) -> None:
-        """Store up to when each query has read: everything before an instant (epoch ms).
+        """Store for each query the instant (epoch ms) before which it has read everything.
 
         Other queries are removed.
         """
@@ -191,7 +191,7 @@ class Store:
                 connection.execute(REACHED.insert(), rows)
 
     def as_of(self) -> int | None:
-        """Return up to when all queries have read; None if unknown."""
+        """Return the instant up to which all queries have read; None if unknown."""
         (row,) = self.ask(sa.select(sa.func.min(REACHED.c.at).label("at")))
         at: int | None = row["at"]
         return at

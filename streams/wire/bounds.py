@@ -2,8 +2,8 @@
 
 A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
 record. Either would be written again, into an event or to another instance, where it does not fit,
-so both are rejected on reading. The same holds for an expiry (a field ``...expires_at``) that
-overflows when a time to live is added.
+so both are rejected on reading. An expiry (a field ``...expires_at``) that overflows when a time to
+live is added is rejected, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ conversations.
 
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
-"""Returns the name of the first field that is out of bounds."""
+"""Return the name of the first field that is out of bounds."""
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:

@@ -52,7 +52,7 @@ def encode_command(command: Command) -> bytes:
 
 @lru_cache(_REMEMBERED)
 def _pack_repeated(said: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
-    """Encode the constant part of a statement, which is the same for most of one application's."""
+    """Encode the constant part of a statement, which most statements of an application share."""
     *names, lifetime, group, type_, error_code, error_text, cleanup = said
     related, timeout, also = rest
     return _pack_said(

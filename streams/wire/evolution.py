@@ -152,7 +152,7 @@ def _envelope_of(key: str, body: str) -> bytes | None:
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:
-    """Return the prefixes of all that may be written into a cluster with this announcement."""
+    """Return the prefixes of all frame parts that a cluster with this announcement can read."""
     places = range(0, len(raw), _FINGERPRINT)
     return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
 

@@ -1,9 +1,9 @@
 """The replay that a statement or dialog belongs to, which separates it from live traffic.
 
 Every command of a replay has the header ``sb-job``, the job's name. A dialog with a new id has the
-job in that id, and so in every record and metric with the dialog, whoever writes it: it is a
-version-8 GUID (RFC 9562: "vendor-specific"), which is used for nothing else here, and its last
-eight digits are the job's tag.
+job in that id, and so in every record and metric with the dialog, whichever process writes it. The
+id is a version-8 GUID (RFC 9562: "vendor-specific"), which is used for nothing else here, and its
+last eight digits are the job's tag.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from streams.dashboard.model.placing import HEIGHT, WIDTH, columns_of, neighbour
 from streams.store import Alarm, AlarmKind, HeartbeatSample, Link, QueueSample, Severity
 
 LINK = Link("A", "B", True, True, 1.0, 0, 600, 10.0, 1.0, 2.0, 3.0, 4.0, 0, 0)
-ALARM = Alarm(Severity.ERROR, AlarmKind.STUCK, "2 messages get no further.", "C/Db", "Look.")
+ALARM = Alarm(Severity.ERROR, AlarmKind.STUCK, "2 messages are stuck.", "C/Db", "Look.")
 
 
 def link(one: str, other: str, rate: float = 1.0, **changes: object) -> Link:

@@ -169,7 +169,7 @@ ERRORS = [
     ("a: [", None, None, "invalid YAML"),
     ("a: b: c", 1, 5, "invalid YAML"),
     ("instances:\n  A: {}\n  A: {}", 3, 3, "twice"),
-    ("instances:\n  A: {}\n  a: {}", 3, 3, "case only"),
+    ("instances:\n  A: {}\n  a: {}", 3, 3, "only in case"),
     ("instances:\n  A: {address: 4022}", 2, 16, "quotes"),
     ("instances:\n  A: {address: LOCAL}", 2, 16, "tcp://host:4022"),
     ("instances:\n  A: {aliases: ['tcp://x']}", 2, 17, "host name"),

@@ -93,7 +93,7 @@ ERRORS = [
     ("databases: {D: {procedures: {P: {begin: []}}}}", "Did you mean 'begins'?"),
     ("databases: {D: {procedures: {P: {ends: yes}}}}", "a whole number"),
     ("databases: {D: {procedures: {P: {begins: [{contract: [C]}]}}}}", "contract"),
-    ("databases: {D: {procedures: {P: {}, p: {}}}}", "case only"),
+    ("databases: {D: {procedures: {P: {}, p: {}}}}", "only in case"),
 ]
 
 

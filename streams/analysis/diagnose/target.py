@@ -65,7 +65,8 @@ def _denied(case: Case) -> Evidence | None:
             ]
             if all(g.denied for g in grants):
                 service = target.database.services.get(case.message.to_service)
-                none = f"nobody has SEND on {case.message.to_service} of {target}"
+                named = f"{case.message.to_service} of {target}"
+                none = f"no principal has the SEND permission on {named}"
                 return (placed(none, target.database.source if not service else service.source),)
     return status_of(case, (8494,))
 

@@ -19,8 +19,8 @@ _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"[^a-z0-9]+")
 _TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
-"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their number
-in a millisecond.
+"""The size from which a number is in nanoseconds, microseconds, milliseconds or seconds, and the
+number of these in a millisecond.
 """
 
 

@@ -13,7 +13,7 @@ from streams.protocol import Flag
 from streams.protocol.frames import CommandKind
 
 _KINDS, _OTHER = 200, "something else"
-"""How many kinds are reported: a file may be full of unknown names."""
+"""The maximum number of reported kinds: a file may be full of unknown names."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
@@ -110,7 +110,7 @@ Finding = ForeignStatement | TraceEvent | Party | Typed | Endpoint | Waiting
 
 @dataclass(slots=True)
 class Left:
-    """How often something was left out, and where first."""
+    """The number of omissions of one kind, and the place of the first."""
 
     count: int
     first: str

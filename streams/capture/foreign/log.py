@@ -1,4 +1,4 @@
-"""Read message logs: rows with a conversation, a time and a body, by user-given columns."""
+"""Read message logs: rows with a conversation, time and body, in columns named by the user."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ Home = tuple[str, str | None]
 
 
 class Names:
-    """Names of services and contracts by their ids, of one instance's databases."""
+    """Names of the services and contracts of one instance's databases, by id."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[ViewKind, Home, int], str] = {}

@@ -206,7 +206,7 @@ class _Choice:
 def _other(named: str, home: Topics) -> Cluster:
     """Return another cluster: by its name in the settings, or by address without credentials.
 
-    [kafka] applies to the own cluster, and is never sent to another one.
+    [kafka] applies to the command's own cluster and is never sent to another one.
     """
     found = credentials(click.get_current_context())
     return (

@@ -67,7 +67,7 @@ def _planned(plan: Moved) -> str:
 
 def _show(moved: Moved, timeout: float) -> None:
     click.echo(
-        f"{moved.pair}: {moved.before or 'nobody'} > {moved.now}, epoch {moved.epoch}, "
+        f"{moved.pair}: {moved.before or 'none'} > {moved.now}, epoch {moved.epoch}, "
         f"catalog version {moved.version}"
     )
     if moved.claimed:

@@ -81,7 +81,11 @@ def outbox(
         table.close()
     click.echo(f"{relay.relayed:,} statements were relayed.", err=True)
     if relay.absent:
-        click.echo(f"Statements for {', '.join(relay.absent)} wait: not applied.", err=True)
+        click.echo(
+            f"Statements for {', '.join(relay.absent)} wait: the catalog does not have these "
+            "instances. Run hopline apply.",
+            err=True,
+        )
         raise SystemExit(1)
 
 

@@ -1,4 +1,4 @@
-"""The parts of dialogs, brought together: in memory, and what does not fit on disk."""
+"""Group the parts of dialogs in memory, and on disk if they exceed the budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Grouped = defaultdict[bytes, list[Part]]
 
 
 class Dialogs(AbstractContextManager["Dialogs"]):
-    """Groups parts by dialog; what it has written to disk is removed when its block ends."""
+    """Groups parts by dialog; its temporary files are removed when the ``with`` block ends."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget, self._size = budget, 0

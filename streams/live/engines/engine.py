@@ -20,7 +20,7 @@ Positions = dict[tuple[str, int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """How records are read: whose topics they are in, and up to where commands are read."""
+    """How to read records: the owners of topics, and the workers' offsets of commands."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int]
@@ -55,7 +55,7 @@ Source = ClusterSource | CaptureSource
 
 
 class Engine(Protocol):
-    """What reads records and judges the dialogs that they are about."""
+    """Reads records and judges their dialogs."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Engine(Protocol):
         """Return the same of a capture; raises InputError if it cannot be read."""
 
     def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
-        """Return the account of all dialogs in some sources, which must be one at least."""
+        """Return the account of all dialogs in the sources; requires at least one source."""
 
 
 Choose = Callable[[int | None], AbstractContextManager[Engine]]

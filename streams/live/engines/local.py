@@ -58,7 +58,7 @@ def _parts(source: Source) -> Iterator[DialogPart]:
             yield from _of_message(reader, message, source.prefix)
         return
     for file in source.files:
-        reader = source.reader()  # what stands in another file may be older
+        reader = source.reader()  # records of another file may be older
         for r in file:
             digest = _digest(r.topic, r.value, source.prefix)
             yield from reader.read_fields(
@@ -87,7 +87,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
 
 
 def _digest(topic: str, value: bytes | None, prefix: str) -> bytes:
-    """Return what tells a body apart from others; only messages have one."""
+    """Return the digest of a body; only messages have one."""
     has_body = topic.startswith((f"{prefix}cmd.", f"{prefix}queue."))
     return digest_of(value or b"") if has_body else b""
 

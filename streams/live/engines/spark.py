@@ -29,7 +29,7 @@ from streams.report.snapshot import Range
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Reads and judges on executors; what comes back are sums."""
+    """Reads and judges on executors, which return only sums."""
 
     spark: SparkSession
     name: str = "spark"
@@ -62,7 +62,7 @@ class SparkEngine:
 def spark_engine(master: str, log: Path, clusters: Sequence[Cluster] = ()) -> Iterator[SparkEngine]:
     """Start Spark, and stop it; ``clusters`` are those that it will read.
 
-    Raises UsageError where Spark cannot reach one of them, SurroundingsError where it fails.
+    Raises UsageError if Spark cannot reach one of them, SurroundingsError if it fails.
     """
     demand_reachable(clusters)  # before Spark starts, which takes longer
     with batch_session(master=master, log=log, name="hopline verify") as spark:

@@ -50,7 +50,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What runs now; ``fresh`` is false if the workers were running already and stay."""
+    """The running system; ``fresh`` is false if the workers were already running and stay."""
 
     system: System
     deployed: Deployment
@@ -158,7 +158,7 @@ def _run(folder: UpFolder, wanted: System) -> System:
 
 
 def _await_ready(folder: UpFolder, system: System, timeout: float, report: Reporter) -> None:
-    """Wait until every process is ready; report the progress."""
+    """Wait until every process is ready, and report progress."""
     deadline = time.monotonic() + timeout
     next_word = time.monotonic() + _REPORT_S
     while True:

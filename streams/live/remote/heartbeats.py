@@ -21,7 +21,7 @@ class LastHeartbeat(NamedTuple):
     """The last heartbeat in a name by one process; ``replica`` is that process.
 
     ``age`` and ``period``, after which the next one is due, are in seconds. ``left``: the worker
-    has ended in order and said so.
+    has stopped normally and announced it.
     """
 
     name: str

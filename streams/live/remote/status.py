@@ -1,4 +1,4 @@
-"""How a system is that runs anywhere: which workers live, and whether each partition has one."""
+"""The status of a system on any machines: its live workers, and partitions without a worker."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def find_remote_status(
     timeout: float,
     heartbeats: Callable[[Cluster], Sequence[LastHeartbeat]] = read_heartbeats,
 ) -> RemoteStatus:
-    """Ask a cluster; ``timeout``: seconds for its first answer."""
+    """Return the status of a cluster; ``timeout``: seconds for its first response."""
     asked = ask_cluster(cluster, timeout)
     found = RemoteStatus(
         Health.BROKEN,

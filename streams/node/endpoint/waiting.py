@@ -28,7 +28,7 @@ class Waiting:
         return kept in self._services
 
     def put(self, kept: Kept, service: str) -> None:
-        """Add a dialog, or move it to the end; ``service`` is its far service, or an empty text."""
+        """Add a dialog, or move it to the end; ``service`` is its far service, or ""."""
         self.drop(kept)
         self._services[kept] = service
         self._by_service.setdefault((kept.key[0], service), {})[kept] = None

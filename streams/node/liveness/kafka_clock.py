@@ -5,8 +5,8 @@ broker's clock relative to its own monotonic one, late by the transfer time: a f
 and the best of ten seconds counts. All workers of a cluster use this clock. A machine's own clock
 may be wrong or be changed: it is used only until this one is known.
 
-The clock does not go back when the best record is old and later ones took longer: a message would
-be in its queue before it was sent. It runs slower until it is right.
+The clock is not set back if the best record is old and later ones took longer, because a message
+would then be in its queue before it was sent. It runs slower until it is right.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KafkaClock:
         return int((at + self._ahead(at)) * 1000)
 
     def ahead_of(self, other: KafkaClock) -> int:
-        """Return by how many milliseconds it is ahead of another one; 0 while either is unknown.
+        """Return the milliseconds by which it is ahead of another clock; 0 while either is unknown.
 
         Both are relative to the same monotonic clock.
         """

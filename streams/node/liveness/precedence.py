@@ -6,7 +6,7 @@ So the members of a slot have a different name at each instance, by a rule that 
 without communication: every slot knows its number (``b`` is 1, as are ``hopline-1`` and ``1``) and
 the instances of the catalog in order.
 
-Slot by slot and instance by instance, the new slot goes before the slot that would have one
+Slot by slot and instance by instance, the new slot is ordered before the slot that would have one
 partition more. Slots 0 to n - 1 then share all partitions evenly, for every n, and the partitions
 of a missing one go to all others. Nothing moves when a slot returns.
 """
@@ -22,7 +22,7 @@ from functools import lru_cache
 _NUMBER = re.compile(r"(?:^|.*\D)(\d{1,3})$")
 _LETTER = re.compile(r"(?:^|.*[^a-z])([a-z])$")
 _MOST = 60
-"""The number of ordered slots; the keys of more would be the same."""
+"""The number of ordered slots; further slots would have equal keys."""
 _ALL = 1 << 64
 
 
@@ -52,7 +52,7 @@ def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
 def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
     """Return the prefix of a slot's member name, by home.
 
-    Keys of earlier slots do not depend on later ones: a new key lies between its neighbours'.
+    Keys of earlier slots do not depend on later ones: a new key is between its neighbours' keys.
     """
     orders = [[(_ALL // 2, 0)] for _ in partitions]
     keys = [_ALL // 2] * len(partitions)

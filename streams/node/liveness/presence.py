@@ -23,13 +23,13 @@ from streams.node.liveness.slot_owners import MANY
 from streams.protocol import LONGEST_PERIOD
 
 SILENCE = 5.0
-"""Seconds without a change after which an instance counts as unreachable, in periods of one."""
+"""Number of one-second periods without a change after which an instance is unreachable."""
 
 STEP = 2.0
-"""The most seconds by which one own heartbeat advances the reader's clock, in periods of one."""
+"""Maximum advance of the reader's clock by one of its own heartbeats, in periods of one second."""
 
 EACH_SECOND = 200
-"""Names of a cluster with one heartbeat a second; all together write no more than that."""
+"""Maximum number of names with one heartbeat a second; more names share this rate."""
 
 
 def period_of(names: int) -> float:
@@ -58,7 +58,7 @@ class Presence:
 
     @property
     def clock(self) -> float:
-        """Return by how many seconds the own heartbeats have advanced the reader's clock."""
+        """Return the seconds by which the reader's own heartbeats have advanced its clock."""
         return self._clock
 
     def seen(

@@ -178,7 +178,7 @@ class Node:
             other = folded.setdefault(name.casefold(), name)
             if other != name:
                 raise key.error(
-                    f"'{name}' differs from '{other}' by case only",
+                    f"'{name}' and '{other}' differ only in case",
                     f"Names of {what} are case-insensitive; rename one.",
                 )
         return found

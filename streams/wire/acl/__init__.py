@@ -1,4 +1,4 @@
-"""Who may do what on Kafka: ``grants`` is the table, ``roles`` those of a topology."""
+"""Rights on Kafka: ``grants`` is the table, ``roles`` applies it to a topology."""
 
 from streams.wire.acl.fill_in import Granted, Role
 from streams.wire.acl.grant import Operation, Resource

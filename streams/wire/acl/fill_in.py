@@ -1,4 +1,4 @@
-"""Filling the table of roles in: the names of the resources that a role has at a place."""
+"""Fill in the table of roles: the names of the resources of a role at a place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.wire.topics import Topics, escape
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Some operations on one resource, or on all whose names begin so (``prefixed``)."""
+    """Operations on one resource, or (``prefixed``) on all resources with a name prefix."""
 
     resource: Resource
     name: str
@@ -23,7 +23,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Somebody who may do just this; ``name`` is that of the user, without ``User:``."""
+    """A user with exactly these rights; ``name`` is without ``User:``."""
 
     name: str
     kind: str
@@ -33,11 +33,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """As what a role works, and where. ``name`` is ``None`` if it works for the whole cluster.
+    """The kind of a role, and its place. ``name`` is ``None`` if it works for the whole cluster.
 
-    ``own``: what the names of its groups and transactions begin with.
-    ``ingress``: the topics by which other clusters enter there, or by which it enters itself.
-    ``extra`` rows are added to those of its kind; ``of`` replaces the kind.
+    ``own``: the prefix of its groups and transactional ids. ``ingress``: the topics by which other
+    clusters enter there, or by which it enters itself. ``extra`` rows are added to those of its
+    kind; ``of`` replaces the kind.
     """
 
     kind: str
@@ -76,7 +76,7 @@ def role_at(topics: Topics, place: Place) -> Role:
 
 
 def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[str, bool]]:
-    """Yield the names that a row stands for at a place, and whether names only begin so."""
+    """Yield the names of a row's resources at a place, and whether each is only a prefix."""
     if row.resource is Resource.TOPIC:
         yield from _topics(topics, row, place)
         return
@@ -104,7 +104,7 @@ def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[s
 
 
 def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
-    """Yield a name, and the beginning of all that have a dot behind it."""
+    """Yield a name, and the prefix of all names that have a dot behind it."""
     yield name, False
     yield f"{name}.", True
 

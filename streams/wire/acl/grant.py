@@ -44,7 +44,7 @@ class On(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """What a role needs of a resource; ``name`` is a kind of topic, or a name prefix.
+    """A role's operations on a resource; ``name`` is a kind of topic, or a name prefix.
 
     For a topic with ``On.OWN`` it is the part after the role's own name.
     """

@@ -243,7 +243,7 @@ FOR_ONE: Mapping[str, RoleKind] = {
     "outbox": _for_one("outbox", "sends messages to the services of one instance"),
     "trace": _for_one("trace", "sends probes from one instance, and back to others"),
 }
-"""The same kinds where they are to write for one instance only: ``outbox.ServerA``."""
+"""The same kinds, restricted to writing for one instance: ``outbox.ServerA``."""
 
 EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
     "data-dependent-routing": (
@@ -256,7 +256,7 @@ EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
     ),
     "configuration-notice": _PUBLISHES,
 }
-"""What agents that come with Hopline need beside what every agent does."""
+"""The additional grants of agents that are included in Hopline."""
 
 
 def checked_kinds(roles: tuple[str, ...]) -> frozenset[str]:

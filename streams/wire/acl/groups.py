@@ -25,11 +25,11 @@ _WORKERS = sorted(
         if row.on in (On.HOME, On.EVERY)
     }
 )
-"""What the names of workers' groups begin with, behind the prefix: of every home, known or not."""
+"""Prefixes of workers' group names, after the topic prefix: of every home, known or not."""
 
 
 def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:
-    """Raise InputError for a queue whose reading group is, or begins with, another role's own."""
+    """Raise InputError if a queue's reading group is, or begins with, another role's group."""
     own: dict[str, list[Place]] = {}
     for place in places:
         own.setdefault(place.own, []).append(place)
@@ -55,7 +55,7 @@ def _error(queue: Queue, whose: str) -> InputError:
 
 
 def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Place]]) -> str:
-    """Return whose group it is; "" if it is nobody's, or that of a role which reads the queue."""
+    """Return the group's role; "" without one, or if that role reads the queue."""
     if group.startswith(tuple(f"{topics.prefix}{kind}." for kind in _WORKERS)):
         return "one of Hopline's own"
     owners = [place for name in _names_above(group) for place in own.get(name, ())]
@@ -65,6 +65,6 @@ def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Pl
 
 
 def _names_above(group: str) -> Iterator[str]:
-    """Yield a group, and what is before each of its dots: names below which it is."""
+    """Yield a group, and its prefixes that end before a dot."""
     parts = group.split(".")
     yield from (name for name in accumulate(parts, "{}.{}".format) if name)

@@ -44,10 +44,11 @@ def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
 
 
 def refuse_conflicts(topology: Topology, topics: Topics) -> None:
-    """Raise an error if two roles of a topology would be one user, or would share a group.
+    """Raise an error if two roles of a topology would have the same user or the same group.
 
-    UsageError if two objects lead to one role name, which is a user's name: that user would have
-    the rights of both. InputError if a queue's reading group is another role's.
+    UsageError if two objects result in the same role name, because a role's name is its user's
+    name, and that user would have the rights of both. InputError if a queue's reading group is
+    another role's.
     """
     _distinct_places(topology, topics)
 
@@ -139,7 +140,7 @@ def _application(topics: Topics, home: str, database: Database, service: str) ->
 
 
 def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]:
-    """Yield an agent's roles; one of somebody's own also is the application of its services."""
+    """Yield an agent's roles; a user-written agent is also the application of its services."""
     if agent.kind is None or agent.service is None:
         yield Place("own-agent", escape(agent.name))
         return

@@ -29,7 +29,10 @@ log = logging.getLogger("hopline.control")
 
 _BEGINNING = -2
 _RECENT = 10.0
-"""Periods before the newest heartbeat from which on heartbeats are read: who is older is silent."""
+"""Heartbeats are read from this many periods before the newest one.
+
+A process with only older ones is silent.
+"""
 
 
 class ControlConsumer:

@@ -135,7 +135,7 @@ class Heartbeats:
         """Return how many seconds to wait before the next fetch; everything is read so far.
 
         A fetch costs many times as much as a heartbeat, so it should return several. ``period``:
-        seconds between two own heartbeats. Sets ``are_many`` if it pauses.
+        seconds between two heartbeats of this process. Sets ``are_many`` if it pauses.
         """
         if self._window_at is None:  # the backlog does not count as a rate
             self._window_at, self._in_window = now, 0

@@ -85,7 +85,7 @@ class WorkerThreads:
     def _leave_behind(self, threads: list[threading.Thread]) -> None:
         self.left_behind = tuple(thread.name for thread in threads)
         why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
-        log.error("%sit waits for Kafka's client and is abandoned", why)
+        log.error("%sit is blocked in Kafka's client and is abandoned", why)
         self._fail(SurroundingsError(f"{why}Kafka's client is stuck."))
 
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
