@@ -140,11 +140,13 @@ def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
 def _round_at(rows: Sequence[DiagramRow], start: int) -> tuple[int, int]:
     """Return the length of the round that begins here, and how often it is repeated."""
     for length in range(1, _LONGEST_ROUND + 1):
+        if not any(row.shape.is_copy for row in rows[start : start + length]):
+            continue  # counting its repetitions for each start would be quadratic
         first = _alike(rows[start : start + length])
         more = 0
         while first == _alike(rows[start + length * (more + 1) : start + length * (more + 2)]):
             more += 1
-        if more > 1 and any(row.shape.is_copy for row in rows[start : start + length]):
+        if more > 1:
             return length, more
     return 1, 0
 

@@ -21,6 +21,7 @@ from streams.kafka.cluster import (
     Producer,
     TopicPartition,
     headers_of,
+    size_of,
 )
 from streams.kafka.compare_topics import (
     Mismatch,
@@ -153,6 +154,7 @@ __all__ = [
     "read_notes_of",
     "read_positions",
     "set_passwords",
+    "size_of",
     "skip_key",
     "specs_of",
     "start_before_newest",

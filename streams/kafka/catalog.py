@@ -93,15 +93,20 @@ def read_catalog(cluster: Cluster) -> CatalogState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What publishing would do: keys of added, changed and removed objects."""
+    """What publishing would do: keys of added, changed and removed objects.
+
+    ``repairs``: the catalog's last record is not usable. Compaction may leave no other version, and
+    a starting worker then waits for one.
+    """
 
     base: int
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
+    repairs: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
+        return bool(self.added or self.changed or self.removed or self.repairs)
 
 
 def _bodies(topology: Topology) -> dict[str, str]:
@@ -120,7 +125,7 @@ def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = 
     changed = tuple(sorted(k for k in new if k in old and old[k] != new[k]))
     gone = (k for k in old if k not in new and not is_schema(k))
     removed = tuple(sorted(gone)) if prune else ()
-    return Change(state.version, added, changed, removed)
+    return Change(state.version, added, changed, removed, repairs=bool(state.error))
 
 
 def publish(cluster: Cluster, topology: Topology, change: Change) -> int:

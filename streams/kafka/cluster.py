@@ -46,6 +46,15 @@ def headers_of(message: Message) -> Headers:
     return headers or []
 
 
+def size_of(message: Message) -> int:
+    """Return the bytes of a record with its headers, which ``len`` leaves out."""
+    try:
+        headers = headers_of(message)
+    except MalformedError:
+        headers = []
+    return len(message) + sum(len(name) + len(value or b"") for name, value in headers)
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A Kafka cluster; ``properties`` are librdkafka's, for every client.

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message
+from streams.kafka.cluster import Cluster, Message, size_of
 from streams.kafka.failure import NO_LEADER
 
 _PASSING = NO_LEADER | {
@@ -203,10 +203,10 @@ class Fetcher:
         if offset in self._cache:
             return
         self._cache[offset] = message
-        self._size += len(message) + RECORD_BYTES
+        self._size += size_of(message) + RECORD_BYTES
         while self._size > self._limit:
             _, oldest = self._cache.popitem(last=False)
-            self._size -= len(oldest) + RECORD_BYTES
+            self._size -= size_of(oldest) + RECORD_BYTES
 
     def fetch(self, position: int) -> Message:
         """Return the record at an offset; raise GoneError if it was deleted.

@@ -11,6 +11,10 @@ from streams.protocol.frames import Flag
 HISTOGRAM_BINS = 2048
 """Maximum bins of a window's histogram; with more different values, neighbours are merged."""
 
+MOST_LEGS = 64
+"""Legs of a path that are counted one by one. A forged journey may have a thousand visits, and each
+leg is a row with the whole path; 16 hops make 18."""
+
 LEGS = (
     "at", "reason", "topic", "from_service", "to_service", "target", "path", "hops", "leg",
     "leg_from", "leg_to", "ms", "attempt",
@@ -51,7 +55,8 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
         (F.size("way") - 1).alias("hops"),
         F.coalesce(F.size("visits"), F.lit(0)).alias("last_leg"),
     )
-    single = named.select("*", F.explode(F.sequence(F.lit(0), "last_leg")).alias("leg"))
+    legs = F.when(F.col("last_leg") <= MOST_LEGS, F.col("last_leg")).otherwise(0)
+    single = named.select("*", F.explode(F.sequence(F.lit(0), legs)).alias("leg"))
     # Leg 0 goes from the command to the last visit, its names from the first visit to the last.
     whole = F.col("leg") == 0
     end = F.when(whole, F.col("last_leg")).otherwise(F.col("leg"))

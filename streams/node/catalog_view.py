@@ -67,7 +67,9 @@ SYSTEM_QUEUE = "ServiceBrokerQueue"
 Key = tuple[str, str, str]
 """(instance, database, name)"""
 
-_MATCHES: tuple[tuple[bool, ...], ...] = (
+_Names = tuple[str | None, str | None, str | None]
+"""Contract, local and remote service of a priority; ``None``: any."""
+_MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (True, True, True),
     (True, True, False),
     (True, False, True),
@@ -116,7 +118,7 @@ class CatalogView:
     services: Mapping[Key, Service]
     contracts: Mapping[Key, Contract]
     message_types: Mapping[Key, MessageType]
-    priorities: Mapping[tuple[str, str], tuple[Priority, ...]]
+    priorities: Mapping[tuple[str, str], Mapping[_Names, int]]
     error_epochs: Mapping[tuple[str, str], int]
     mirrors: Mapping[tuple[str, str], Mirror]
     neighbours: Mapping[str, Neighbour]
@@ -134,15 +136,29 @@ class CatalogView:
         self, instance: str, database: str, contract: str, service: str, far_service: str
     ) -> int:
         """Return the priority of a new conversation endpoint: the best match's (4.12)."""
+        levels = self.priorities.get((instance, database))
+        if levels is None:
+            return DEFAULT_PRIORITY
         asked = (contract, service, far_service)
-        best, level = 8, DEFAULT_PRIORITY
-        for rule in self.priorities.get((instance, database), ()):
-            stated = (rule.contract, rule.local_service, rule.remote_service)
-            if all(s is None or s == a for s, a in zip(stated, asked, strict=True)):
-                rank = _MATCHES.index(tuple(s is not None for s in stated))
-                if rank < best:
-                    best, level = rank, rule.level
-        return level
+        for match in _MATCHES:
+            level = levels.get(_stated(asked, match))
+            if level is not None:
+                return level
+        return DEFAULT_PRIORITY
+
+
+def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
+    """Return what a priority states that matches these names."""
+    contract, local, remote = match
+    return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
+
+
+def _levels(rules: Iterable[Priority]) -> dict[_Names, int]:
+    """Return the level by contract, local and remote service; the first of equal rules counts."""
+    found: dict[_Names, int] = {}
+    for rule in rules:
+        found.setdefault((rule.contract, rule.local_service, rule.remote_service), rule.level)
+    return found
 
 
 def catalog_of(topology: Topology, version: int) -> CatalogView:
@@ -160,7 +176,7 @@ def catalog_of(topology: Topology, version: int) -> CatalogView:
         services=_services(databases, every),
         contracts=_contracts(databases, every),
         message_types=_message_types(databases, every),
-        priorities={(name, d.name): d.priorities for name, d in databases if d.priorities},
+        priorities={(n, d.name): _levels(d.priorities) for n, d in databases if d.priorities},
         error_epochs={(name, d.name): d.error_epoch for name, d in databases},
         mirrors={(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
         neighbours=topology.neighbours,

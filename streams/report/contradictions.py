@@ -47,14 +47,15 @@ class Evidence:
         alone = len({place for place, is_initiator in by_sender if not is_initiator}) <= 1
         found: set[bytes] = set()
         for sender, mine in by_sender.items():
-            if claimed.isdisjoint(each.command_id for each in mine):
+            refused = claimed.intersection(each.command_id for each in mine)
+            if not refused:
                 continue
             sends = [each for each in mine if isinstance(each, Sent) and each.read]
             ends = [each for each in mine if isinstance(each, Ended)]
-            found |= {s.command_id for s in sends if s.message_id in self.numbers} & claimed
+            found |= {s.command_id for s in sends if s.message_id in self.numbers} & refused
             if sender[1] in self.ends and (sender[1] or alone):
-                found |= _first_if_all(ends, claimed - found)
-            found |= self._counted(sender, sends, ends, claimed - found)
+                found |= _first_if_all(ends, refused - found)
+            found |= self._counted(sender, sends, ends, refused - found)
         return found & claimed
 
     def _counted(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from streams.errors.refusals import Refusal, Refusals
 from streams.protocol import Dialog
@@ -91,7 +92,7 @@ class Gatherer:
     sites: Sites
     now: int
     span: Span = ALWAYS
-    refused: Collection[bytes] = ()
+    refused: Set[bytes] = frozenset()
     overruled: Collection[bytes] = ()
 
     def add(self, facts: Facts, dialog: bytes, parts: Iterable[Part]) -> None:
@@ -132,7 +133,8 @@ class Gatherer:
         self, facts: Facts, conversation: uuid.UUID, found: DialogParts, sides: Collection[Side]
     ) -> set[bytes]:
         """Count and return the refusals that count; note those that queues or state contradict."""
-        claimed = {*found.refused, *self.refused}
+        own = (each.command_id for each in chain(found.statements, found.begins))
+        claimed = {*found.refused, *(each for each in own if each in self.refused)}
         applied = claimed.intersection(self.overruled)
         applied |= found.applied(claimed - applied, sides, facts.begins)
         facts.contradictions += (

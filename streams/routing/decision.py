@@ -58,6 +58,11 @@ class Plan:
     alternatives: tuple[str, ...] = ()
     valid_until: float = FOREVER
 
+    @property
+    def count(self) -> int:
+        """Return how many decisions there are, those of nested plans included."""
+        return sum(1 if isinstance(each, Decision) else each.count for each in self.decisions)
+
     def decision(self, conversation: uuid.UUID | None) -> Decision:
         """Return the decision for one dialog; without an id the first alternative."""
         at = 0

@@ -10,7 +10,7 @@ from streams.protocol.frames import Ack, Status
 from streams.wire.bounds import LARGEST, LONGEST, SHORT
 from streams.wire.single_object import Codec, MalformedError
 
-ACK = Codec("Ack", longest=LONGEST, largest=LARGEST)
+ACK = Codec("Ack", longest=LONGEST, largest=SHORT)  # eight runs take less than 300 bytes
 STATUS = Codec("Status", longest=LONGEST, largest=LARGEST)
 
 _REMEMBERED = 4_096

@@ -25,9 +25,9 @@ SHORT = 1_024
 LARGEST_HOP = 16_384
 """Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
-LARGEST_STATEMENT = 1_048_588
-"""Maximum bytes of a statement without its body, the record limit of Kafka: up to 28,000
-conversations.
+LARGEST_STATEMENT = 131_072
+"""Maximum bytes of a statement without its body: twice the size of 1,000 conversations, the most of
+a SEND. A transaction decodes a thousand of them before it applies the first.
 """
 
 Fits = Callable[[Any], bool]

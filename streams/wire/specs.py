@@ -35,7 +35,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": _COMPACTED,
-    "catalog": _COMPACTED,
+    "catalog": {**_COMPACTED, **_SOON},  # a reader computes each version that it finds
     "presence": {
         **_COMPACTED,
         **_SOON,

@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
-from streams.kafka import Cluster
+from streams.kafka import Cluster, read_catalog
+from streams.kafka.catalog import VERSION_KEY
 from streams.resources import topologies_dir
+from streams.wire import Topics, encode_catalog_object
 from tests.command import hopline
+from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import configure
 
 
@@ -35,6 +38,18 @@ def test_a_plan_shows_what_is_added_and_what_is_changed(kafka: str, unique: str)
     configure(Cluster(kafka), topic, {"retention.ms": "1000"})
     [line, _] = apply(kafka, unique)
     assert line == f"  ~ topic {topic} retention.ms is 1000 and must be -1"
+
+
+def test_a_version_that_cannot_be_used_is_published_again(kafka: str, unique: str) -> None:
+    """A worker that starts after compaction would find no other version."""
+    apply(kafka, unique)
+    cluster = Cluster(kafka, Topics(unique))
+    value = encode_catalog_object(7, json.dumps({"number": 7, "hash": "of nothing"}))
+    produce_raw(kafka, cluster.topics.catalog, VERSION_KEY.encode(), value, [])
+    assert read_catalog(cluster).error
+    assert apply(kafka, unique) == ["  ~ version (the last one is not usable)", "catalog version 2"]
+    assert not read_catalog(cluster).error
+    assert apply(kafka, unique) == ["nothing to do", "catalog version 2"]
 
 
 def test_one_broker_is_warned_of_unless_it_is_meant(kafka: str, unique: str) -> None:

@@ -238,7 +238,7 @@ MUTANTS = (
     Mutant(
         "do not wake who waits for the catalog",
         _COMMITTED,
-        "        self._probes.update(self._waiting)\n",
+        "        self._probes.update(dict.fromkeys(self._waiting))\n",
         "",
     ),
     Mutant(

@@ -149,6 +149,8 @@ def _rows(plan: Deployment) -> Iterator[tuple[str, str]]:
     yield from (("+", key) for key in plan.change.added)
     yield from (("~", key) for key in plan.change.changed)
     yield from (("-", key) for key in plan.change.removed)
+    if plan.change.repairs:
+        yield "~", "version (the last one is not usable)"
 
 
 def _as_json(planned: Sequence[_Planned]) -> dict[str, object]:

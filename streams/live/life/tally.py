@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
 from streams.errors import Number
@@ -64,10 +64,11 @@ def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None
         for f in frames
         if f.kind == "ack" and f.ack is not None and f.journey.path
     )
-    done = {True: 0, False: 0}
+    waiting = {side: deque(sorted(n for s, n in found if s is side)) for side in (True, False)}
     for at, by_initiator, following in acks:
-        for number in range(done[not by_initiator], following):
-            message = found.get((not by_initiator, number))
-            if message is not None and message.acknowledged_at is None:
+        # A forged acknowledgement may name any number: only those of messages are looked at.
+        numbers = waiting[not by_initiator]
+        while numbers and numbers[0] < following:
+            message = found[not by_initiator, numbers.popleft()]
+            if message.acknowledged_at is None:
                 message.acknowledged_at = at
-        done[not by_initiator] = max(done[not by_initiator], following)

@@ -26,6 +26,10 @@ _FORGOTTEN_AT_ONCE = 1_000
 """How many sources a transaction removes beside as many as it adds: each is a record."""
 
 
+def _ignore() -> None:
+    """Watch nothing."""
+
+
 @dataclass(slots=True)
 class CommittedState:
     """All conversation endpoints of one instance and partition.
@@ -35,7 +39,8 @@ class CommittedState:
     older keys may be removed. ``flight`` is how many messages may be in flight towards one service
     before others wait for their turn (``flows``). ``gaps`` are the dialogs with out-of-order
     fragments, by conversation and side. Route ``requests`` are by database; ``fits``
-    tells whether a conversation belongs to this partition; ``seen`` are statements that may be
+    tells whether a conversation belongs to this partition; ``working`` is called before a body is
+    checked, which may take long; ``seen`` are statements that may be
     repeated. ``retention`` is what its dialogs need of its inputs.
     """
 
@@ -49,6 +54,7 @@ class CommittedState:
     applied_until: int = EVERYTHING
     requests: dict[str, Requests] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
+    working: Callable[[], None] = _ignore
     seen: dict[Source, Seen] = field(default_factory=dict)
     retention: RetentionFloor = field(default_factory=RetentionFloor)
     flows: Flows = field(init=False)

@@ -246,6 +246,7 @@ def _judge(
         return TOO_LARGE
     if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
         return None
+    endpoint.working()
     return judge(
         dialog,
         endpoint.contract(dialog.database, dialog.contract),

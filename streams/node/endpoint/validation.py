@@ -25,7 +25,7 @@ _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
 """No SEND accepts so much: an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
-_PROLOG = re.compile(r"<\?xml[^>]*\?>")
+_PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] alone is quadratic in a text of "<?xml"
 
 
 def judge(

@@ -19,6 +19,8 @@ CACHE_BYTES = 64 << 20
 """Memory for a forwarder's plans; thousands of pairs of services fit."""
 PLAN_BYTES = 3_072
 """The overhead of one besides the bytes of its route, which count twice."""
+DECISION_BYTES = 512
+"""Each further decision of a plan, prepared: one for each broker id of a balanced service."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
@@ -104,13 +106,14 @@ class PlanCache:
 
     def _remember(self, key: _Key, cached: CachedPlan) -> None:
         """Cache a plan, and evict the oldest if the cache is too large."""
-        if self.plans.pop(key, None) is None:
-            self._size += _size(key)
+        former = self.plans.pop(key, None)
+        if former is not None:
+            self._size -= _size(key, former)
+        self._size += _size(key, cached)
         self.plans[key] = cached
         while self._size > CACHE_BYTES:
             oldest = next(iter(self.plans))
-            del self.plans[oldest]
-            self._size -= _size(oldest)
+            self._size -= _size(oldest, self.plans.pop(oldest))
 
     def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
         """Return the decision for a record's conversation, if dialogs have different ones."""
@@ -131,5 +134,5 @@ class PlanCache:
         return prepared
 
 
-def _size(key: _Key) -> int:
-    return PLAN_BYTES + 2 * len(key[1])
+def _size(key: _Key, cached: CachedPlan) -> int:
+    return PLAN_BYTES + 2 * len(key[1]) + DECISION_BYTES * (cached.plan.count - 1)

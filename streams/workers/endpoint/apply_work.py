@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,13 @@ from streams.kafka import Message
 from streams.node import Taken, Transaction
 from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
+from streams.workers.endpoint.allowance import LONG
 from streams.workers.endpoint.held_back import HeldBackStatements
 from streams.workers.endpoint.inputs import Bodies, HeldBackError, Input, Intake, report_parked
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
+from streams.workers.pulse import beat
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,10 @@ class WorkApplier:
         readings = list(self._read(owned, _unread(work.messages, positions), read_at))
         messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))
+        end = time.monotonic() + LONG
         for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
-            if number and tx.is_full and work.opens:
+            beat()
+            if number and work.opens and (tx.is_full or time.monotonic() > end):
                 return messages[number:]
             self._intake.apply(tx, owned.bodies, message, read)
             positions[message.topic() or ""] = (message.offset() or 0) + 1

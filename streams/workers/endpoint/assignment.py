@@ -34,6 +34,7 @@ from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import Replay, lost_bodies, start_position
 from streams.workers.endpoint.tuning import Tuning
 from streams.workers.ownership import PairOwnership
+from streams.workers.pulse import beat
 
 log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
@@ -215,6 +216,7 @@ class Assignment:
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
+            working=beat,
         )
         endpoint.advance(self._control.now())
         topic = self._cluster.topics.dialog(self._home)

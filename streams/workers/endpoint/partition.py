@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from streams.kafka import Message
+from streams.kafka import Message, size_of
 from streams.node import CatalogView, Endpoint, Transaction, TrimPoint
 from streams.protocol import DialogKey
 from streams.workers.endpoint.allowance import BYTES, Allowance
@@ -199,7 +199,7 @@ class Partition:
         """Return the first of the records that were read but not applied."""
         size = end = 0
         for message in self.pending[:most]:
-            size += len(message)
+            size += size_of(message)
             end += 1
             if size >= BYTES:
                 break
