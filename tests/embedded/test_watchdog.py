@@ -59,18 +59,20 @@ def test_any_other_process_outlives_its_parent(tmp_path: Path, how: str) -> None
 
 
 def test_watchdog_ends_with_its_child(tmp_path: Path) -> None:
+    before = watchdogs(os.getpid())  # those of brokers of other tests
     child = spawn(SLEEP, tmp_path / "log", tied=True)
-    assert watchdogs(os.getpid())
+    assert len(watchdogs(os.getpid())) == len(before) + 1
     child.kill()
     child.wait()
-    eventually(lambda: not watchdogs(os.getpid()) or pause(), "the watchdog has ended")
+    eventually(lambda: watchdogs(os.getpid()) == before or pause(), "the watchdog has ended")
     release(child.pid)  # does nothing
 
 
 def test_command_that_does_not_exist_leaves_no_watchdog(tmp_path: Path) -> None:
+    before = watchdogs(os.getpid())
     with pytest.raises(FileNotFoundError):
         spawn([str(tmp_path / "nothing")], tmp_path / "log", tied=True)
-    eventually(lambda: not watchdogs(os.getpid()) or pause(), "the watchdog has ended")
+    eventually(lambda: watchdogs(os.getpid()) == before or pause(), "the watchdog has ended")
 
 
 def watchdogs(parent: int) -> list[str]:
