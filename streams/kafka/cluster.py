@@ -31,6 +31,9 @@ _outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 
 
+_UNREADABLE = "the name of a header is not UTF-8"
+
+
 def headers_of(message: Message) -> Headers:
     """Return a record's headers; raise MalformedError if the name of one is not UTF-8.
 
@@ -41,8 +44,10 @@ def headers_of(message: Message) -> Headers:
     try:
         headers: Headers | None = _headers(message)
     except SystemError:
-        message.set_headers([])
-        raise MalformedError("the name of a header is not UTF-8") from None
+        message.set_headers([(_UNREADABLE, None)])  # the next call raises, too
+        raise MalformedError(_UNREADABLE) from None
+    if headers and headers[0][0] == _UNREADABLE:
+        raise MalformedError(_UNREADABLE)
     return headers or []
 
 

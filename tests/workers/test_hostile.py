@@ -157,7 +157,7 @@ def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
 ) -> None:
     cmd, conversation = system.cluster.topics.cmd("ServerA"), uuid.uuid4()
     said = Command(conversation, uuid.uuid4(), CommandKind.BEGIN, "DatabaseA")
-    key, value, headers = command_record(said._replace(**{field: "x" * 1_000_050}))
+    key, value, headers = command_record(said._replace(**{field: "x" * 100_000}))
     producer = system.cluster.producer(message_max_bytes=1_045_000)
     producer.produce(cmd, key=key, value=value, headers=headers)  # type: ignore[arg-type]
     assert producer.flush(30) == 0
