@@ -36,20 +36,12 @@ class XmlError(ValueError):
 
 def is_well_formed(body: bytes) -> bool:
     """Tell whether a body is one XML document without a document type, not nested too deeply."""
-    try:
-        _demand(body, _Depth())
-    except XmlError:
-        return False
-    return True
+    return _is_accepted(body, _Depth())
 
 
 def is_checkable(body: bytes) -> bool:
     """Tell whether a body is well-formed, and cheap enough to check against a schema."""
-    try:
-        _demand(body, _Scopes(CHECKED))
-    except XmlError:
-        return False
-    return True
+    return _is_accepted(body, _Scopes(CHECKED))
 
 
 def parse_xml(body: bytes) -> ElementTree.Element | None:
@@ -122,6 +114,14 @@ class _Scopes(_Depth):
         self._copied += self._in_scope[-1]
         if self._copied > SCOPES:
             raise XmlError("too many namespaces in scope")
+
+
+def _is_accepted(body: bytes, shape: _Depth) -> bool:
+    try:
+        _demand(body, shape)
+    except XmlError:
+        return False
+    return True
 
 
 def _demand(body: bytes, shape: _Depth, encoding: str | None = None) -> None:

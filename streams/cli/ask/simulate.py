@@ -13,7 +13,7 @@ from streams.cli.ask.diagram_file import DiagramFile, write_diagram
 from streams.cli.ask.explore import run_exploration
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
-from streams.cli.options.renamed import RenamedOption
+from streams.cli.options.renamed import since_option, until_option
 from streams.cli.options.together import together
 from streams.cli.text.terminal import show
 from streams.resources import topologies_dir
@@ -69,12 +69,12 @@ class SimulateOptions:
     help="Write a sequence diagram: .svg, or Mermaid: .mmd, .md.",
 )
 @click.option("--dialog", metavar="NAME|ID", help="With --diagram: only this dialog, such as d/3.")
-@click.option(
-    "--since", "first", cls=RenamedOption, former="--from", type=DURATION, metavar="TIME",
+@since_option(
+    "first", type=DURATION, metavar="TIME",
     help="With --diagram: start time.",
 )  # fmt: skip
-@click.option(
-    "--until", "last", cls=RenamedOption, former="--to", type=DURATION, metavar="TIME",
+@until_option(
+    "last", type=DURATION, metavar="TIME",
     help="With --diagram: end time.",
 )  # fmt: skip
 @click.option(

@@ -15,7 +15,7 @@ from streams.cli.look.capture_record import Order, run, show
 from streams.cli.look.capture_slice import slice_
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parts import clusters_of_parts, part_option
-from streams.cli.options.renamed import RenamedOption
+from streams.cli.options.renamed import since_option, until_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.together import together
 from streams.cli.options.topology import TopologyArgument
@@ -61,12 +61,12 @@ class CaptureOptions:
     "--topic", "patterns", multiple=True, metavar="PATTERN",
     help="Only topics with these names, such as 'cmd.*'.",
 )  # fmt: skip
-@click.option(
-    "--since", cls=RenamedOption, former="--from", multiple=True, type=POINT, metavar=_POINT,
+@since_option(
+    multiple=True, type=POINT, metavar=_POINT,
     help="Start position. May be repeated.  [default: where the logs begin]",
 )  # fmt: skip
-@click.option(
-    "--until", cls=RenamedOption, former="--to", multiple=True, type=POINT, metavar=_POINT,
+@until_option(
+    multiple=True, type=POINT, metavar=_POINT,
     help="End position (exclusive).  [default: where the logs end now]",
 )  # fmt: skip
 @click.option("--follow", is_flag=True, help="Keep recording new records until interrupted.")

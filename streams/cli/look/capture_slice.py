@@ -19,7 +19,7 @@ from streams.capture.where import condition_of
 from streams.cli.options.answer import format_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.parameters import SERVICE, Finite
-from streams.cli.options.renamed import RenamedOption
+from streams.cli.options.renamed import since_option, until_option
 from streams.cli.options.together import together
 from streams.errors import UsageError
 from streams.prose import counted, listed
@@ -54,12 +54,12 @@ class SliceOptions:
 @click.command("slice", short_help="A part of a capture, without what must not travel.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
-@click.option(
-    "--since", "begin", cls=RenamedOption, former="--from", type=INSTANT, metavar="TIME",
+@since_option(
+    "begin", type=INSTANT, metavar="TIME",
     help="Only records at or after this time.",
 )  # fmt: skip
-@click.option(
-    "--until", "end", cls=RenamedOption, former="--to", type=INSTANT, metavar="TIME",
+@until_option(
+    "end", type=INSTANT, metavar="TIME",
     help="Only records before this time.",
 )  # fmt: skip
 @click.option("--conversation", "ids", multiple=True, metavar="ID", help="Only these dialogs.")

@@ -13,7 +13,7 @@ import click
 from streams.cli.look.verify_text import WORDS, verified_text
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.instant import INSTANT
-from streams.cli.options.renamed import RenamedOption
+from streams.cli.options.renamed import since_option, until_option
 from streams.cli.options.settings import credentials
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.together import together
@@ -54,20 +54,14 @@ class VerifyOptions:
 
 
 @click.command()
-@click.option(
-    "--since",
+@since_option(
     "first",
-    cls=RenamedOption,
-    former="--from",
     type=INSTANT,
     metavar="TIME",
     help="Only messages issued at or after this time.",
 )
-@click.option(
-    "--until",
+@until_option(
     "end",
-    cls=RenamedOption,
-    former="--to",
     type=INSTANT,
     metavar="TIME",
     help="Only messages issued before this time.",

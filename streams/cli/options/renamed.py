@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -26,3 +27,8 @@ class RenamedOption(click.Option):
             super().add_to_parser(parser, ctx)
         finally:
             self.opts = shown
+
+
+# Services are named by --from and --to in other commands.
+since_option = partial(click.option, "--since", cls=RenamedOption, former="--from")
+until_option = partial(click.option, "--until", cls=RenamedOption, former="--to")
