@@ -32,6 +32,7 @@ from streams.node import (
     Transaction,
     catalog_of,
 )
+from streams.node.endpoint.dialogs import Kept
 from streams.protocol import (
     DEFAULT,
     Command,
@@ -474,3 +475,8 @@ def record_of(entry: Entry, origin: Origin) -> Record:
 def conversation(number: int) -> uuid.UUID:
     """Return a conversation id."""
     return uuid.UUID(int=number)
+
+
+def keys_of(count: int) -> list[Kept]:
+    """Return what the indices of a partition refer to, for this number of dialogs."""
+    return [Kept(("DatabaseA", conversation(number), True)) for number in range(count)]

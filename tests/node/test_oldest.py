@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.oldest import STALE, Oldest
-from tests.node.harness import conversation
+from tests.node.harness import keys_of
 
 KEYS = st.integers(0, 7)
 STEPS = st.lists(
@@ -18,10 +18,6 @@ STEPS = st.lists(
     ),
     max_size=300,
 )
-
-
-def keys_of(count: int) -> list[Kept]:
-    return [Kept(("DatabaseA", conversation(number), True)) for number in range(count)]
 
 
 @given(STEPS)

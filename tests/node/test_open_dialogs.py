@@ -19,7 +19,7 @@ from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
 from streams.protocol import Chunk, Dialog, DialogKey, State
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
-from .harness import conversation
+from .harness import conversation, keys_of
 from .places import D1, INITIATOR, A, B, pair, talking
 
 DRAWER = 1 << 18
@@ -27,10 +27,6 @@ FAR = NEAR + 3 * DRAWER
 KEYS = st.integers(0, 5)
 MOMENTS = st.sampled_from([None, 0, 1, NEAR, FAR, FAR + 1, FAR + DRAWER, 3 * FAR])
 STEPS = st.sampled_from([1, DRAWER, NEAR, FAR, 3 * FAR])
-
-
-def keys_of(count: int) -> list[Kept]:
-    return [Kept(("DatabaseA", conversation(number), True)) for number in range(count)]
 
 
 @given(st.lists(st.tuples(KEYS, MOMENTS) | STEPS, min_size=5, max_size=40))
