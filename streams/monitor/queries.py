@@ -69,12 +69,13 @@ def queries(
     """
     records, now = Records(spark, config, schemas), F.current_timestamp()
     topics, late = Topics(config.prefix), config.late
-    envelopes = records.envelopes(records.raw("queue"))
-    deliveries = latency.windows(latency.legs(envelopes, now), length=config.window, late=late)
+    deliveries = latency.windows(
+        latency.legs(records.queued(), now), length=config.window, late=late
+    )
     happened = duplicates.event_windows(records.events(), now, length=config.window, late=late)
     lives = lifecycle.lives(_sightings(records, now), horizon=config.horizon, late=late)
-    numbers = gaps.gaps(envelopes, now, within=config.horizon, late=late)
-    twice = duplicates.repeats(envelopes, now, within=config.horizon)
+    numbers = gaps.gaps(records.queued(), now, within=config.horizon, late=late)
+    twice = duplicates.repeats(records.queued(), now, within=config.horizon)
     return (
         Query(deliveries, Sink(target, "deliveries", delivery_row)),
         Query(happened, Sink(target, "events", event_row)),
@@ -120,6 +121,15 @@ class Records:
         return read.envelopes(
             raw, routes=known("Route"), messages=known("Message"), hops=known("Hop")
         )
+
+    def queued(self) -> DataFrame:
+        """Return the envelopes of what is in queues, for one query.
+
+        Queries do not share a frame: Spark evaluates the options of ``from_avro`` anew in each
+        batch, with a buffer that belongs to the expression, and two batches at the same moment
+        end with DUPLICATED_MAP_KEY.
+        """
+        return self.envelopes(self.raw("queue"))
 
     def events(self) -> DataFrame:
         """Return the events (``read.EVENT_RECORD``)."""
