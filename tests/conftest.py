@@ -6,6 +6,7 @@ that ask for one of them run.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,8 @@ _LEFTOVERS = pytest.StashKey[Leftovers]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave no process behind, whatever ends this one."""
+    """Leave no process behind, whatever ends this one; take no width from the terminal."""
+    os.environ.pop("COLUMNS", None)
     config.stash[_LEFTOVERS] = Leftovers()
 
 
