@@ -188,7 +188,7 @@ DIALOGS = (
            NOT_EMULATED, END),
     Ruling("Q8", "MOVE CONVERSATION: later messages are in the new group; messages in the queue "
            "stay in the old one.", OURS, "MOVE CONVERSATION"),
-    Ruling("U-02", "Two broker ids are compared as GUIDs if both are GUIDs, else as text.",
+    Ruling("U-02", "Two broker ids are compared as GUIDs if both are GUIDs, otherwise as text.",
            OURS),
     Ruling("U-14", "A dialog that could not be routed retries within a second after a change of "
            "the catalog, in addition to its normal retries.", OURS),

@@ -100,14 +100,15 @@ RULINGS = (
     Ruling("O-2", "LOCAL and the service is in this instance: delivered, whatever the origin.",
            DOCUMENTED, SBR),
     Ruling("O-3", "Only LOCAL and the service is not in this instance: delayed if sent from this "
-           "instance, else dropped.", DOCUMENTED, "Service Broker Routing Examples"),
-    Ruling("O-4", "Network address, forwarding off: sent if from this instance, else dropped.",
+           "instance, otherwise dropped.", DOCUMENTED, "Service Broker Routing Examples"),
+    Ruling("O-4", "Network address, forwarding off: sent if from this instance, otherwise dropped.",
            DOCUMENTED, SBR),
-    Ruling("O-5", "Network address, forwarding on: sent if from this instance, else forwarded.",
+    Ruling("O-5", "Network address, forwarding on: sent if from this instance, otherwise "
+           "forwarded.",
            DOCUMENTED, SBR),
     Ruling("O-6", "The address of this instance itself: loops back if sent from this instance, "
-           "else forwarded to itself.", f"{DOCUMENTED}; the second half is our choice", SBR),
-    Ruling("U-02", "Two broker ids are compared as GUIDs if both are GUIDs, else as text.",
+           "otherwise forwarded to itself.", f"{DOCUMENTED}; the second half is our choice", SBR),
+    Ruling("U-02", "Two broker ids are compared as GUIDs if both are GUIDs, otherwise as text.",
            OURS),
     Ruling("U-03", "An address without a port means port 4022.", OURS),
     Ruling("U-04", "LOCAL, TRANSPORT and tcp are keywords in any case.", OURS),
