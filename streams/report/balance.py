@@ -20,7 +20,7 @@ from streams.report.facts import (
     Span,
 )
 from streams.report.ledger import Fault, Ledger
-from streams.report.reasons import Endings, Fate
+from streams.report.reasons import Endings, Fate, Receivers
 
 _NO_MESSAGE = uuid.UUID(int=0)
 
@@ -76,6 +76,7 @@ class _Balance:
     ledger: Ledger = field(default_factory=Ledger)
     places: defaultdict[tuple[uuid.UUID, bool], dict[str, None]] = field(init=False)
     """Where the sides of dialogs are or were, from their state or their statements."""
+    receivers: dict[EndpointKey, Receivers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.places = defaultdict(dict)
@@ -99,13 +100,21 @@ class _Balance:
         found: defaultdict[uuid.UUID, list[Delivered]] = defaultdict(list)
         for row in here:
             found[row.message_id].append(row)
-        other = (sender.conversation, not sender.is_initiator)
-        receivers = list(self.places[other]) if place is None else [place]
-        direction = _Direction(side, here, max((d.sequence for d in here), default=-1), receivers)
+        direction = _Direction(side, here, max((d.sequence for d in here), default=-1), place)
         for message in self.begins.numbered(messages, side, found):
             if message.at in self.span:
                 self._message(message, found[message.message_id], direction)
         self._order(here)
+
+    def _receivers(self, sender: EndpointKey, place: str | None) -> Receivers:
+        """Return what the other side's place explains, or all of its places; computed once."""
+        other = sender.conversation, not sender.is_initiator
+        towards = EndpointKey(place or "", *other)
+        if towards not in self.receivers:
+            places = self.places[other] if place is None else (place,)
+            keys = [EndpointKey(each, *other) for each in places]
+            self.receivers[towards] = self.endings.receivers(keys, self.sides)
+        return self.receivers[towards]
 
     def _message(
         self, message: Accepted, copies: Sequence[Delivered], direction: _Direction
@@ -117,7 +126,8 @@ class _Balance:
             if copies[0].digest != message.digest or self._has_other_number(message, copies[0]):
                 self.ledger.note(Fault.CHANGED, _missing(message, copies[0].place))
         elif message.sequence > direction.last:
-            outcome = self.endings.outcome(message, direction.side, direction.receivers, self.sides)
+            receivers = self._receivers(message.sender, direction.place)
+            outcome = self.endings.outcome(message, direction.side, receivers)
         else:  # in order: a gap before the last one cannot have a reason
             outcome = Fate.LOST
         if outcome is Fate.LOST and self._is_unaccepted(message, direction):
@@ -135,18 +145,13 @@ class _Balance:
         return copy.sequence != message.sequence and not self.begins.events_end
 
     def _is_unaccepted(self, message: Accepted, direction: _Direction) -> bool:
-        return not direction.here and self.endings.was_unaccepted(
-            message, direction.receivers, self.sides
-        )
+        receivers = self._receivers(message.sender, direction.place)
+        return not direction.here and self.endings.was_unaccepted(message, receivers)
 
     def _is_hidden(self, message: Accepted, direction: _Direction) -> bool:
-        sender = message.sender
-        others = (
-            EndpointKey(p, sender.conversation, not sender.is_initiator)
-            for p in direction.receivers
-        )
-        known = direction.side is not None and any(other in self.sides for other in others)
-        return self.begins.hide(message, direction.here, direction.receivers, known=known)
+        receivers = self._receivers(message.sender, direction.place)
+        known = direction.side is not None and bool(receivers.sides)
+        return self.begins.hide(message, direction.here, receivers.places, known=known)
 
     def _order(self, here: Sequence[Delivered]) -> None:
         for before, after in pairwise(here):
@@ -190,12 +195,11 @@ class _Balance:
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)
-        other = (endpoint.conversation, not endpoint.is_initiator)
         over = (
             endpoint in endings.errors
             or endpoint in endings.events
             or endpoint in endings.end_dialogs
-            or any(EndpointKey(place, *other) in endings.end_kinds for place in self.places[other])
+            or self._receivers(endpoint, None).ended
         )
         alone = how is Ending.WITH_CLEANUP or not issued or over or bool(self.begins)
         return (0, 1) if alone else (1,)
@@ -203,12 +207,12 @@ class _Balance:
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """One direction of a dialog: its sender's state, and the messages at its target."""
+    """One direction of a dialog: its sender's state, the messages at its target, and its place."""
 
     side: Side | None
     here: Sequence[Delivered]
     last: int
-    receivers: Sequence[str]
+    place: str | None
 
 
 def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:

@@ -8,7 +8,7 @@ remaining one may have been trimmed, and none between it and the last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -60,7 +60,7 @@ class Begins:
         return [replace(message, sequence=message.sequence + shift) for message in messages]
 
     def hide(
-        self, message: Accepted, here: Sequence[Delivered], places: Collection[str], *, known: bool
+        self, message: Accepted, here: Sequence[Delivered], places: Set[str], *, known: bool
     ) -> bool:
         """Tell whether a message may have been trimmed, or its reason.
 
@@ -69,7 +69,7 @@ class Begins:
         """
         if here and here[0].sequence < message.sequence:
             return not known and bool(self) and message.sequence > here[-1].sequence
-        received = self.queues.intersection(places) if places else self.queues
+        received = self.queues & places if places else self.queues
         return bool(received) or (not known and bool(self))
 
     def unsaid(self, row: Delivered, first: int | None) -> bool:

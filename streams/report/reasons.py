@@ -7,7 +7,7 @@ has no reason if a later one of its endpoint was delivered.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -48,6 +48,24 @@ _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
 """Errors of a database after its conversations were ended: NEW_BROKER, ..."""
 
 
+@dataclass(frozen=True, slots=True)
+class Receivers:
+    """What the places of a dialog's other side explain, for all messages of a direction.
+
+    Anybody can name places in events, so a message is compared only with those that have a state.
+    ``deciders`` are the states, up to the first place without a state that is deaf (``None``).
+    ``received`` is below how many messages one of them has received, ``acknowledged`` the highest
+    number that one of them acknowledged without an endpoint.
+    """
+
+    places: frozenset[str]
+    sides: tuple[Side, ...]
+    deciders: tuple[Side | None, ...]
+    ended: bool
+    received: int
+    acknowledged: int
+
+
 @dataclass(slots=True)
 class Endings:
     """How dialogs have ended, from records that outlive an endpoint's state.
@@ -67,71 +85,78 @@ class Endings:
     events: Mapping[EndpointKey, int] = field(default_factory=dict)
     unaccepted: Mapping[EndpointKey, int] = field(default_factory=dict)
 
-    def outcome(
-        self,
-        message: Accepted,
-        side: Side | None,
-        receivers: Collection[str],
-        sides: Mapping[EndpointKey, Side],
-    ) -> Fate:
+    def receivers(
+        self, keys: Collection[EndpointKey], sides: Mapping[EndpointKey, Side]
+    ) -> Receivers:
+        """Return what the possible endpoints of a dialog's other side explain."""
+        known = tuple(sides[key] for key in keys if key in sides)
+        return Receivers(
+            frozenset(key.place for key in keys),
+            known,
+            tuple(self._deciders(keys, sides)),
+            any(key in self.end_kinds for key in keys),
+            max((side.received for side in known), default=0),
+            max((self.unaccepted.get(key, -1) for key in keys), default=-1),
+        )
+
+    def _deciders(
+        self, keys: Iterable[EndpointKey], sides: Mapping[EndpointKey, Side]
+    ) -> Iterator[Side | None]:
+        """Yield the states, up to a removed one whose statements show that it was deaf.
+
+        With the sender's EndDialog in its queue, everything before it is there too.
+        """
+        for key in keys:
+            if key in sides:
+                yield sides[key]
+            elif key in self.end_kinds and key not in self.end_dialogs:
+                yield None
+                return
+
+    def outcome(self, message: Accepted, side: Side | None, receivers: Receivers) -> Fate:
         """Return why a message is in none of its receivers' queues, or that it is lost.
 
         ``side`` is ``None`` if the sender's state was removed: it was closed, and then only
-        statements, deliveries, and the lifetime can be reasons. ``receivers`` are the places of the
-        dialog's other side.
+        statements, deliveries, and the lifetime can be reasons.
         """
         if not message.read:
             return Fate.UNREAD
-        if self._was_shown(message, receivers, sides):
+        if self._was_shown(message, receivers):
             return Fate.LOST
         if side is not None and message.sequence >= side.acknowledged:
             return Fate.IN_TRANSMISSION_QUEUE
         if side is not None and side.has_discarded(message.sequence):
             return self._discarded(side)
-        sender = message.sender
-        for place in receivers:
-            receiver = EndpointKey(place, sender.conversation, not sender.is_initiator)
-            known = sides.get(receiver)
+        for known in receivers.deciders:
             if known is not None and message.sequence in known.parked:
                 return Fate.PARKED
-            if self._is_deaf(receiver, known, message.sequence):
+            if known is None or not known.accepts(message.sequence):  # acknowledged all the same
                 return Fate.PEER_ENDED
         return Fate.LOST if side is not None else self._forgotten(message.sender)
 
-    def was_unaccepted(
-        self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
-    ) -> bool:
+    def was_unaccepted(self, message: Accepted, receivers: Receivers) -> bool:
         """Tell whether the target acknowledged a message and rejected the contract (5.3).
 
         Only for a dialog without a delivered message. The target's event shows it, and so does the
         Error in the sender's queue: a target with an endpoint never sends this number.
         """
-        sender = message.sender
-        keys = [EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers]
-        if any(
-            key in self.end_kinds or (key in sides and message.sequence < sides[key].received)
-            for key in keys
-        ):
+        if receivers.ended or message.sequence < receivers.received:
             return False
-        return self.errors.get(sender) == -Number.CONTRACT_NOT_ACCEPTED or any(
-            message.sequence <= self.unaccepted.get(key, -1) for key in keys
+        return (
+            self.errors.get(message.sender) == -Number.CONTRACT_NOT_ACCEPTED
+            or message.sequence <= receivers.acknowledged
         )
 
-    def _was_shown(
-        self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
-    ) -> bool:
+    def _was_shown(self, message: Accepted, receivers: Receivers) -> bool:
         """Tell whether a receiver has enqueued a message, whatever its sender knows.
 
         A receiver counts messages of the side that it is locked to: not a rejected target's.
         """
-        sender = message.sender
-        keys = (EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers)
-        known = (sides[key] for key in keys if key in sides)
         return any(
-            side.peer in (None, sender.place)
+            side.peer in (None, message.sender.place)
             and side.has_shown(message.sequence)
             and not self._has_skipped(side)
-            for side in known
+            for side in receivers.sides
         )
 
     def _has_skipped(self, side: Side) -> bool:
@@ -168,17 +193,6 @@ class Endings:
             Ending.WITH_ERROR: Fate.ENDED_WITH_ERROR,
             Ending.WITH_CLEANUP: Fate.CLEANED_UP,
         }.get(self.end_kinds.get(sender, Ending.PLAIN))
-
-    def _is_deaf(self, receiver: EndpointKey, side: Side | None, sequence: int) -> bool:
-        """Tell whether the receiver acknowledges a message without delivering it.
-
-        Its application had ended before it arrived, or it has rejected a message. If its state was
-        removed, the statements decide: with the sender's EndDialog in its queue, everything before
-        it is there too.
-        """
-        if side is not None:
-            return not side.accepts(sequence)
-        return receiver in self.end_kinds and receiver not in self.end_dialogs
 
 
 def _reason(number: int) -> Fate:
