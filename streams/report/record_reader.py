@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streams.errors import ConversationEvent, CopyOutcome, Event, EventKind, Number, copy_outcome
 from streams.protocol import ERROR, Command, CommandKind, Flag, Message, Source
+from streams.protocol.seen import MOST_SOURCES
 from streams.report.facts import Ending
 from streams.report.parts import (
     NOBODY,
@@ -50,6 +52,8 @@ from streams.wire.records import Headers, header_of
 
 DialogPart = tuple[bytes, Part]
 """A dialog's id, and a part of it."""
+_Latest = OrderedDict[Source, tuple[int, tuple[int, int]]]
+"""The offset and the cause of each source's last statement; the latest is last."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
@@ -58,6 +62,11 @@ ERROR_BEGIN, ERROR_HEAD = b"<Error ", 256
 _NO_NAME = "\ufffd"
 """Java's replacement of invalid UTF-8: a worker refuses a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
+_LONGEST = 512
+"""Characters that are kept of a place that the catalog does not have, and of a replay's name.
+
+SQL Server's names have at most 128, and a statement may name a database with thousands.
+"""
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
@@ -85,7 +94,11 @@ class RecordReader:
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
     _places: dict[str, TopicPlace | None] = field(default_factory=dict)
-    _last: dict[tuple[str, int, Source], tuple[int, tuple[int, int]]] = field(default_factory=dict)
+    _last: dict[tuple[str, int], _Latest] = field(default_factory=dict)
+    _longest: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._longest = max([_LONGEST, *map(len, self.sites.brokers.values())])
 
     def read_record(self, record: Record) -> Iterator[DialogPart]:
         """Yield the parts of a record; nothing for a foreign one."""
@@ -124,7 +137,7 @@ class RecordReader:
         if self._is_repeated(record, command):
             return
         read = record.offset < self.read.get((home, record.partition), 0)
-        at, place = (record.partition, record.offset), f"{home}/{command.database}"
+        at, place = (record.partition, record.offset), self._cut(f"{home}/{command.database}")
         about = at, place, command.from_initiator, command.command_id.bytes
         if command.kind is CommandKind.SEND:
             for conversation in (command.conversation, *command.also):
@@ -136,7 +149,7 @@ class RecordReader:
         elif command.kind is CommandKind.BEGIN:
             lifetime = (command.lifetime or 0) * 1000
             expires_at = lifetime and record.timestamp + lifetime
-            job = (header_of(record.headers, JOB) or b"").decode("utf-8", "replace")
+            job = (header_of(record.headers, JOB) or b"")[:_LONGEST].decode("utf-8", "replace")
             yield command.conversation.bytes, Began(command.command_id.bytes, expires_at, job)
         elif command.kind is CommandKind.END and read:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
@@ -146,14 +159,20 @@ class RecordReader:
         cause = command.cause
         if cause is None:
             return False
-        source = (record.topic, record.partition, cause.source)
-        offset, at = self._last.get(source, (-1, (-1, -1)))
+        latest = self._last.setdefault((record.topic, record.partition), OrderedDict())
+        offset, at = latest.get(cause.source, (-1, (-1, -1)))
         if record.offset < offset:
             return False  # of a file that is read later: the dialog's parts are sorted once more
         if cause.at <= at:
             return True
-        self._last[source] = record.offset, cause.at
+        latest[cause.source] = record.offset, cause.at
+        latest.move_to_end(cause.source)
+        if len(latest) > MOST_SOURCES:  # the endpoint forgets the one that is silent for longest
+            latest.popitem(last=False)
         return False
+
+    def _cut(self, place: str) -> str:
+        return place[: self._longest]
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -186,7 +205,7 @@ class RecordReader:
             yield dialog, Failed(at, self._home(event), bool(event["from_initiator"]), error)
 
     def _home(self, event: Event) -> str:
-        return self.sites.home(str(event["instance"]), str(event["database"]))
+        return self._cut(self.sites.home(str(event["instance"]), str(event["database"])))
 
 
 def _has_names(headers: Headers) -> bool:

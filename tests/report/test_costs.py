@@ -6,7 +6,13 @@ import uuid
 
 import pytest
 
-from streams.report import Accepted, Ending, Endings, EndpointKey, Fate, balance
+from streams.protocol import Cause, Command, CommandKind, Source
+from streams.report import Accepted, Ending, Endings, EndpointKey, Fate, balance, record_reader
+from streams.report.parts import Began, Sent
+from streams.report.record_reader import Record, RecordReader
+from streams.report.sites import Sites
+from streams.wire.job import JOB
+from streams.wire.records import command_record
 
 DIALOG = uuid.UUID(int=7)
 MANY = 100
@@ -46,3 +52,45 @@ def test_the_first_deaf_place_without_a_state_decides() -> None:
         Fate.PEER_ENDED: 1
     }
     assert balance(sent, [], [], Endings(ends, end_dialogs={first, *others})).lost
+
+
+def statement(offset: int, kind: CommandKind, job: bytes = b"", **fields: object) -> Record:
+    number = uuid.UUID(int=offset + 1)
+    command = Command(DIALOG, number, kind, **{"database": "D", **fields})  # type: ignore[arg-type]
+    key, _, headers = command_record(command)
+    return Record("ssb.cmd.A", 0, offset, 0, key, [*headers, (JOB, job)], b"", b"")
+
+
+def test_long_names_of_others_are_cut() -> None:
+    """A database may be named with 16,384 characters, and a header of a replay with a million."""
+    reader = RecordReader(Sites("ssb."))
+    ((_, sent),) = reader.read_record(statement(0, CommandKind.SEND, database="x" * 16_000))
+    ((_, began),) = reader.read_record(statement(1, CommandKind.BEGIN, b"j" * 900_000))
+    assert isinstance(sent, Sent)
+    assert isinstance(began, Began)
+    assert sent.place == "A/" + "x" * 510
+    assert began.job == "j" * 512
+
+
+def test_a_long_name_that_the_catalog_has_is_whole() -> None:
+    """The state of its endpoints has the same place."""
+    place = "A/" + "x" * 600
+    reader = RecordReader(Sites("ssb.", brokers={"b": place}))
+    ((_, sent),) = reader.read_record(statement(0, CommandKind.SEND, database="x" * 600))
+    assert isinstance(sent, Sent)
+    assert sent.place == place
+
+
+def test_sources_of_statements_are_remembered_as_its_endpoint_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to a number of them in each partition; the one that is silent for longest is forgotten."""
+    monkeypatch.setattr(record_reader, "MOST_SOURCES", 2)
+    reader = RecordReader(Sites("ssb."))
+    causes = [Cause(Source("shop", f"agent{n}", uuid.UUID(int=7), 0), 4) for n in range(3)]
+    said = [causes[0], causes[1], causes[0].following, causes[2], *causes]
+    counted = [
+        bool(list(reader.read_record(statement(offset, CommandKind.SEND, cause=cause))))
+        for offset, cause in enumerate(said)
+    ]
+    assert counted == [True, True, True, True, False, True, False]

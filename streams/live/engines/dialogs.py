@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zlib import crc32
 
-from streams.report.parts import Kept, Part
+from streams.protocol import Cause
+from streams.report.parts import Began, Ended, Kept, Part, Queued, Sent
 
 BUDGET = 512 << 20
 """Bytes of parts that are in memory: those of about half a million records."""
-_PART = 1_000
-"""Bytes that a part takes, Python's own objects included, without the state that it holds."""
+_PART, _VISIT = 1_000, 200
+"""Bytes that a part takes, and a visit of its path, Python's own objects included."""
 _FILES = 64
 """Number of files into which excess records are split by dialog; one is in memory at a time."""
 
@@ -37,9 +37,7 @@ class Dialogs(AbstractContextManager["Dialogs"]):
     def add(self, dialog: bytes, part: Part) -> None:
         """Take a part of a dialog."""
         self._parts[dialog].append(part)
-        self._size += _PART
-        if isinstance(part, Kept) and part.value is not None:
-            self._size += len(part.value)
+        self._size += _size(part)
         if self._size > self._budget:
             self._write()
 
@@ -57,12 +55,26 @@ class Dialogs(AbstractContextManager["Dialogs"]):
             self._folder = TemporaryDirectory(prefix="hopline-verify-")
         files: defaultdict[int, list[bytes]] = defaultdict(list)
         for dialog in self._parts:
-            files[crc32(dialog) % _FILES].append(dialog)
+            # Applications choose ids; Python's hash is keyed, so theirs do not share a file.
+            files[hash(dialog) % _FILES].append(dialog)
         for number, dialogs in files.items():
             with (Path(self._folder.name) / f"{number:02}").open("ab") as file:
                 for dialog in dialogs:
                     pickle.dump((dialog, self._parts[dialog]), file, pickle.HIGHEST_PROTOCOL)
         self._parts, self._size = _Grouped(list), 0
+
+
+def _size(part: Part) -> int:
+    match part:
+        case Kept(value=bytes(value)):
+            return _PART + len(value)
+        case Sent(cause=Cause(source)) | Ended(cause=Cause(source)):
+            return _PART + len(source.application) + len(source.agent)
+        case Queued(path=path):
+            return _PART + _VISIT * len(path)
+        case Began(job=job):
+            return _PART + len(job)
+    return _PART
 
 
 def _read(path: Path) -> _Grouped:
