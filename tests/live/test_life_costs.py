@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 
 from streams.diagram import fold
-from streams.live.life import build_life, draw_life
-from streams.live.life.records import Frame, Issued
+from streams.errors import EventKind, Number
+from streams.live.life import build, build_life, draw_life
+from streams.live.life.records import BrokerEvent, Frame, Issued
+from streams.node.events import event
 from streams.protocol import Ack, Command, CommandKind, Flag, Header, Journey, Parties
 from streams.topology import Topology
+from streams.wire import decode_event, encode_event
 
 DIALOG = uuid.UUID(int=7)
 FORTH = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)
@@ -54,3 +58,71 @@ def test_statements_by_turns_are_compared_a_few_times_each(monkeypatch: pytest.M
     ]
     assert draw_life(build_life(DIALOG, records, Topology({}))).rows
     assert compared <= 8 * len(records)
+
+
+class Name(str):
+    """The name of an instance; counts how often one is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def forged(kind: str, ack: Ack | None, at: int, *path: str) -> Frame:
+    """Return a copy of the same message or acknowledgement, as anyone may write many."""
+    header = None if ack else Header(uuid.UUID(int=1), "Order", 0, 1, 1 << 40, Flag.NONE)
+    visits = tuple((Name(name), at) for name in path)
+    hop = Journey(16, 60_000, 0, 7, 0, visits)
+    return Frame(kind, Name("ServerB"), FORTH, header, ack, hop, 5, b"x", "w")
+
+
+@pytest.mark.parametrize("ack", [None, Ack(1, 1)])
+def test_identical_copies_are_not_compared_with_each_other(ack: Ack | None) -> None:
+    """Neither their arrivals, nor their sources, nor what was refused of them elsewhere."""
+    many = 200
+    sent = [forged("txq", ack, 1, "ServerA") for _ in range(many)]
+    arrived = [forged("in", ack, 1, "ServerA", "ServerB") for _ in range(many)]
+    refused = event(
+        EventKind.MESSAGE_UNDELIVERABLE,
+        at=1,
+        instance="ServerC",
+        conversation=DIALOG,
+        attempt=0,
+        error=int(Number.NO_ROUTE),
+    )
+    events = [BrokerEvent(decode_event(encode_event(refused)), "w")] * many
+    Name.compared = 0
+    life = build_life(DIALOG, [*sent, *arrived, *events], Topology({}))
+    assert len(life.steps) >= 2 * many
+    assert Name.compared <= 40 * many
+
+
+def test_the_first_message_is_searched_once_for_all_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A conversation has one BEGIN; an application may issue thousands of them."""
+    many, seen = 200, 0
+
+    def counted(*values: Any, **options: Any) -> Any:
+        nonlocal seen
+        found = values if len(values) > 1 else list(values[0])
+        seen += len(found)
+        return min(found, **options)
+
+    monkeypatch.setattr(build, "min", counted, raising=False)
+    begins = [
+        Command(DIALOG, uuid.UUID(int=n), CommandKind.BEGIN, "D", True, n, stored_at=9)
+        for n in range(many)
+    ]
+    headers = [Header(uuid.UUID(int=n), "Order", n, 5, 1 << 40, Flag.NONE) for n in range(many)]
+    sent = [Frame("txq", "ServerB", FORTH, h, None, journey(5), 5, b"x", "w") for h in headers]
+    life = build_life(
+        DIALOG, [*(Issued("ServerA", b, 0, "w") for b in begins), *sent], Topology({})
+    )
+    assert [step.at for step in life.steps] == [5] * 2 * many, "no BEGIN is behind a message"
+    assert seen <= 10 * many

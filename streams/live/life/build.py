@@ -94,10 +94,11 @@ def _causal(happened: Sequence[Step]) -> Iterator[Step]:
     for step in happened:
         if step.message is not None and step.sight.shape is not Shape.STATEMENT:
             sent[step.message] = min(step.at, sent.get(step.message, step.at))
+    first = min(sent.values(), default=None)
     for step in happened:
         if step.sight.shape is Shape.STATEMENT:
             begins = step.sight.verb.startswith("BEGIN DIALOG")
-            caused = min(sent.values(), default=step.at) if begins else sent.get(step.message)
+            caused = first if begins else sent.get(step.message)
             yield step if caused is None else replace(step, at=min(step.at, caused))
         else:
             yield step

@@ -8,6 +8,7 @@ instance read it. So every record of ``txq`` is an arrow, and its successors hav
 from __future__ import annotations
 
 import uuid
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,24 +39,24 @@ class Passage:
 
 
 class Copies:
-    """All copies of one dialog."""
+    """All copies of one dialog, by what is asked about them: there may be thousands of the same."""
 
     def __init__(self, frames: Sequence[Frame], decider: Decider) -> None:
         self._decider = decider
-        self._waiting: defaultdict[object, list[Frame]] = defaultdict(list)
-        self._by_message: defaultdict[object, list[Frame]] = defaultdict(list)
+        self._waiting: dict[object, Frame] = {}
+        self._by_message: dict[object, tuple[int, Frame]] = {}
         self._paths: defaultdict[object, set[tuple[str, ...]]] = defaultdict(set)
-        self._after: defaultdict[tuple[object, str], list[tuple[Path, int]]] = defaultdict(list)
+        self._after: defaultdict[tuple[object, str, Path], list[int]] = defaultdict(list)
         self._delivered: dict[tuple[object, Path], Decided] = {}
         self._passed = [f for f in frames if f.kind == "txq" and f.journey.path]
-        for frame in frames:
+        for number, frame in enumerate(frames):
             if frame.kind in _WAITS:
-                self._waiting[frame.copy].append(frame)
-                message_id = frame.header.message_id if frame.header is not None else None
-                self._by_message[message_id, frame.journey.attempt].append(frame)
+                self._note_waiting(number, frame)
             if frame.journey.path and frame.kind != "queue":
                 instance, at = frame.journey.path[-1]
-                self._after[frame.copy, instance].append((frame.journey.path[:-1], at))
+                self._after[frame.copy, instance, frame.journey.path[:-1]].append(at)
+        for times in self._after.values():
+            times.sort()
         for frame in frames:
             if frame.kind == "in" and frame.header is not None:
                 path = tuple(instance for instance, _ in frame.journey.path)
@@ -103,27 +104,34 @@ class Copies:
 
         ``message_id`` is ``None`` for an acknowledgement.
         """
-        for frame in self._by_message.get((message_id, attempt), ()):
-            if self._lives(frame, instance):
-                inside = frame.kind == "out"
-                return self._decider.decide(
-                    instance, frame.parties, at, inside=inside, went_to=None
-                )
-        return None
+        found = (self._by_message.get((message_id, attempt, home)) for home in (instance, None))
+        first = min(filter(None, found), default=None)
+        if first is None:
+            return None
+        frame = first[1]
+        inside = frame.kind == "out"
+        return self._decider.decide(instance, frame.parties, at, inside=inside, went_to=None)
 
-    def _lives(self, frame: Frame, instance: str) -> bool:
-        """Tell whether a record belongs to an instance; ``out`` of a pair has the pair's name."""
-        return frame.home == instance or (
-            frame.kind == "out" and frame.home not in self._decider.instances
-        )
+    def _note_waiting(self, number: int, frame: Frame) -> None:
+        """Note the first record of its kind; ``out`` of a pair has the pair's name."""
+        is_out = frame.kind == "out"
+        origin = None if is_out else frame.home
+        for path in (frame.journey.path, None):
+            self._waiting.setdefault((frame.copy, origin, path), frame)
+        message_id = frame.header.message_id if frame.header is not None else None
+        home = None if is_out and frame.home not in self._decider.instances else frame.home
+        about = message_id, frame.journey.attempt, home
+        self._by_message.setdefault(about, (number, frame))
 
     def _taken_up(self, frame: Frame) -> int | None:
         """Return when the receiver has decided a copy; the first time if it did twice."""
         path = frame.journey.path
-        later = self._after.get((frame.copy, frame.home), ())
         # A gateway that hides the path shows nothing before itself.
-        times = [at for before, at in later if before in (path, ())]
-        return min((at for at in times if at >= path[-1][1]), default=min(times, default=None))
+        found = (self._after.get((frame.copy, frame.home, before)) for before in (path, ()))
+        times = [each for each in found if each]
+        later = ((each, bisect_left(each, path[-1][1])) for each in times)
+        earliest = min((each[0] for each in times), default=None)
+        return min((each[n] for each, n in later if n < len(each)), default=earliest)
 
     def _decided(self, frame: Frame, *, went_to: str) -> Decided | None:
         """Explain the decision of the last instance on a copy's path."""
@@ -136,9 +144,10 @@ class Copies:
 
     def _source(self, frame: Frame, instance: str, before: Path) -> Frame | None:
         """Return the record that an instance read: the one of ``out`` at the start."""
-        kind = "txq" if before else "out"
-        found = self._waiting.get(frame.copy, ())
-        here = [f for f in found if f.kind == kind and (f.home == instance or not before)]
-        hidden = [f for f in found if f.kind == "txq" and f.home == instance]
-        exact = (f for f in (*here, *hidden) if f.journey.path == before)
-        return next(exact, next(iter((*here, *hidden)), None))
+        origins = (instance,) if before else (None, instance)
+        found = (
+            self._waiting.get((frame.copy, origin, path))
+            for path in (before, None)
+            for origin in origins
+        )
+        return next(filter(None, found), None)
