@@ -242,3 +242,21 @@ def test_one_bad_command_does_not_harm_its_neighbours() -> None:
     net.send(A, D1, b"3")
     net.settle()
     assert net["ServerB"].bodies(TARGET) == [b"1", b"2", b"3"]
+
+
+def test_a_dialog_that_is_moved_to_and_fro_is_noted_once_in_each_group() -> None:
+    """A transaction may have thousands of such statements."""
+    net = pair()
+    net.begin(A, D1)
+    net.settle()
+    groups = [uuid.UUID(int=91), uuid.UUID(int=92)]
+    for number in range(100):
+        net.command(A, CommandKind.MOVE, D1, group=groups[number % 2])
+    node = net["ServerA"]
+    tx = node.endpoint.begin(node, net.now)
+    node._apply(tx)
+    assert tx.service_of("DatabaseA", groups[0]) is None
+    assert tx.service_of("DatabaseA", groups[1]) == "InitiatorService"
+    assert tx._by_group is not None
+    assert sum(map(len, tx._by_group.values())) <= 3
+    tx.close()

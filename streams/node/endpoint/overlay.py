@@ -7,6 +7,7 @@ Accepting messages, executing statements and creating records (``accept_message`
 from __future__ import annotations
 
 import uuid
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +33,9 @@ from streams.protocol import (
     Source,
 )
 from streams.routing import broker_key
+
+_Members = OrderedDict[DialogKey, Machine]
+"""Dialogs of a group; some may have been moved since."""
 
 
 class Bodies(Protocol):
@@ -118,7 +122,7 @@ class Overlay:
     _frames: _Frames = field(init=False)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
     # few dialogs have a given group
-    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None
+    _by_group: dict[tuple[str, uuid.UUID], _Members] | None = None
 
     def __post_init__(self) -> None:
         self.notices = Notices(self.endpoint, self.now)
@@ -152,9 +156,12 @@ class Overlay:
             self._by_group = {}
             for machine in self.machines.values():
                 self.joins(machine)
-        for machine in self._by_group.get((database, group), ()):
-            if machine.dialog.group == group:  # otherwise it was moved
+        here = self._by_group.get((database, group), _Members())
+        while here:
+            key, machine = next(iter(here.items()))
+            if machine.dialog.group == group:
                 return machine.dialog.service
+            del here[key]  # it was moved
         for key in self.endpoint.members(database, group):
             if key not in self.machines:
                 return self.endpoint.dialogs[key].service
@@ -163,8 +170,9 @@ class Overlay:
     def joins(self, machine: Machine) -> None:
         """Note that a dialog of the overlay belongs to its current group."""
         if self._by_group is not None:
-            about = machine.dialog.database, machine.dialog.group
-            self._by_group.setdefault(about, []).append(machine)
+            dialog = machine.dialog
+            here = self._by_group.setdefault((dialog.database, dialog.group), _Members())
+            here[dialog.database, dialog.conversation, dialog.is_initiator] = machine
 
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
         """Add a dialog to the overlay."""
