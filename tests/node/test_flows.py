@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from streams.node import PROBES, Transaction
 from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.flows import AT_ONCE, Flows, destination
+from streams.node.endpoint.oldest import Oldest
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Limits
 
@@ -470,3 +472,29 @@ def test_what_waited_for_a_queue_is_read_together_and_within_the_limit() -> None
     net.settle()
     assert [len(positions) for positions in node.reads] == [8, 8, 8]
     assert delivered(net) == {number: [0, 1, 2, 3] for number in range(6)}
+
+
+@pytest.mark.parametrize("few", [0, 90])
+def test_a_turn_takes_about_as_many_dialogs_as_it_yields(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """However many dialogs wait in each of a hundred flows, of which some have only one."""
+    flows, taken = Flows(Limits(), limit=10_000), 0
+    first = Oldest.first
+
+    def counted(oldest: Oldest[Kept], most: int) -> Iterator[Kept]:
+        nonlocal taken
+        found = list(first(oldest, most))
+        taken += len(found)
+        return iter(found)
+
+    monkeypatch.setattr(Oldest, "first", counted)
+    for number in range(AT_ONCE):
+        waiting = flows.towards((f"Service{number}", "")).waiting
+        for position in range(1 if number < few else 300):
+            waiting.put(
+                Kept(("DatabaseA", conversation(1_000 * number + position), True)), position
+            )
+    flows._wanting |= flows._flows
+    assert len(list(flows.turn(1_000, 0))) == 1_000
+    assert taken <= 1_000 + AT_ONCE

@@ -20,7 +20,8 @@ None of this is in the state: a restarted worker counts again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
@@ -73,9 +74,9 @@ class Flow:
         return chain(lost, self.waiting.first(most - len(lost)))
 
     @property
-    def wants_turns(self) -> bool:
-        """Tell whether any dialog wants to transmit."""
-        return bool(self.waiting or (self.lost and not self.stalled))
+    def wanting(self) -> int:
+        """Return how many turns its dialogs want."""
+        return len(self.waiting) + (0 if self.stalled else len(self.lost))
 
 
 class Flows:
@@ -115,15 +116,16 @@ class Flows:
         Flows left out come first next time.
         """
         able = (
-            (where, flow.turns(min(most, room)))
+            (where, flow, min(room, flow.wanting))
             for where, flow in self._wanting.items()
             if (room := self.room(flow, now)) > 0
         )
         # full flows do not take a turn from others
         have_turns = list(islice(able, min(most, AT_ONCE)))
-        for where, _ in have_turns:
+        for where, *_ in have_turns:
             self._wanting[where] = self._wanting.pop(where)
-        turns = zip_longest(*(keys for _, keys in have_turns))
+        rounds = _rounds([wanted for _, _, wanted in have_turns], most)
+        turns = zip_longest(*(flow.turns(min(wanted, rounds)) for _, flow, wanted in have_turns))
         yield from islice((kept for keys in turns for kept in keys if kept is not None), most)
 
     def has_turn(self, now: int) -> bool:
@@ -183,7 +185,7 @@ class Flows:
             del self._flows[where]
 
     def _note_wanting(self, where: Destination, flow: Flow) -> None:
-        if flow.wants_turns:
+        if flow.wanting:
             self._wanting.setdefault(where, flow)
         else:
             self._wanting.pop(where, None)
@@ -202,3 +204,9 @@ class Flows:
     def _count(kept: Kept, flow: Flow, count: int) -> None:
         flow.in_flight += count - kept.in_flight
         kept.in_flight = count
+
+
+def _rounds(wanted: Sequence[int], most: int) -> int:
+    """Return in how many rounds of one turn each up to ``most`` turns are taken."""
+    longest = max(wanted, default=0)
+    return bisect_left(range(longest), most, key=lambda n: sum(min(each, n) for each in wanted))
