@@ -45,8 +45,13 @@ log = logging.getLogger("hopline.outbox")
 RENEW = 600.0
 """Seconds without a batch after which the offset is committed again, before it expires."""
 LOOK_AGAIN = 5.0
-"""Seconds after which a missing instance is checked again."""
+"""Seconds after which a missing instance is checked again, and the longest time between polls."""
 _AGAIN = 1.0
+_REST = 9
+"""How many times as long as a poll took to wait after it, if it found no batch.
+
+It has read all rows that must wait: for a missing instance, or because they are too large.
+"""
 _MOST_NAMES, _NAME_SHOWN = 100, 100
 """How many missing instances are listed, and how many characters of each."""
 
@@ -54,7 +59,7 @@ _MOST_NAMES, _NAME_SHOWN = 100, 100
 class Relay:
     """Relay one outbox into one cluster; the next relay of the same outbox takes over.
 
-    ``poll``: seconds between two polls of an empty outbox.
+    ``poll``: seconds between two polls of an empty outbox, more if many rows must wait.
     """
 
     def __init__(
@@ -62,7 +67,7 @@ class Relay:
     ) -> None:
         self._cluster, self._outbox, self._poll, self._timeout = cluster, outbox, poll, timeout
         self._topics: frozenset[str] = frozenset()
-        self._list_again = self._look_again = self._measure_again = 0.0
+        self._list_again = self._look_again = self._measure_again = self._rest = 0.0
         self._present: frozenset[str] = frozenset()
         self._absent: tuple[str, ...] = ()
         self._too_large: Sequence[int] = ()
@@ -93,7 +98,7 @@ class Relay:
         while not stop.is_set():
             try:
                 if not self.turn():
-                    stop.wait(self._poll)
+                    stop.wait(max(self._poll, self._rest))
             except AbortedError as error:  # nothing took effect: the same batch again
                 log.warning("%s %s", error.message, error.remedy)
                 stop.wait(_AGAIN)
@@ -144,10 +149,12 @@ class Relay:
         return batch
 
     def _take(self) -> Batch | None:
+        started = time.monotonic()
         while (batch := self._outbox.take(int(time.time()), self._present)) is not None:
             if all(map(self._has, batch.instances)):
                 return batch
             self._outbox.release(batch)  # a former relay has completed it
+        self._rest = min(_REST * (time.monotonic() - started), LOOK_AGAIN)
         return None
 
     def _look(self) -> None:

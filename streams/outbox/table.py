@@ -222,8 +222,11 @@ def _size(dialect: str) -> sa.ColumnElement[int]:
     """Return the size of a row's record, with its key, without its overhead."""
 
     def bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-        if dialect == "sqlite":  # `length` counts characters of text; `octet_length` is new
-            return sa.func.coalesce(sa.func.length(sa.cast(column, sa.LargeBinary)), 0)
+        if dialect == "sqlite":  # `octet_length` is new
+            # `length` of bytes reads only their size, but of text it counts characters.
+            text = sa.func.length(sa.cast(column, sa.LargeBinary))
+            is_bytes = sa.func.typeof(column) == "blob"
+            return sa.func.coalesce(sa.case((is_bytes, sa.func.length(column)), else_=text), 0)
         return sa.func.coalesce(sa.func.octet_length(column), 0)
 
     return bytes_of(OUTBOX.c.conversation) + bytes_of(OUTBOX.c.command) + bytes_of(OUTBOX.c.body)
@@ -234,7 +237,7 @@ def _next_positions(connection: Connection, only: Iterable[str] | None) -> Seque
     rows = sa.select(OUTBOX.c.position, size.label("size"))
     if only is not None:
         rows = rows.where(OUTBOX.c.instance.in_(list(only)))
-    small = rows.where(size <= LARGEST)  # after the instance: SQLite reads the body for it
+    small = rows.where(size <= LARGEST)
     positions: list[int] = []
     total = 0
     for row in connection.execute(small.order_by(OUTBOX.c.position).limit(BATCH)):

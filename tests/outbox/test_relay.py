@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -461,3 +464,35 @@ def test_without_a_database_the_command_says_so() -> None:
     result = invoke()
     assert result.exit_code == 2
     assert "Give the application's database." in result.stderr
+
+
+class Busy(Relay):
+    """A relay whose outbox has only rows that must wait: to read them takes so many seconds."""
+
+    def __init__(self, took: float, clock: list[float]) -> None:
+        def take(*_: object) -> None:
+            clock[0] += took
+
+        self._outbox, self._present = SimpleNamespace(take=take), frozenset()  # type: ignore[assignment]
+        self._poll, self._committed_at = 0.1, clock[0]
+        self._list_again = self._look_again = math.inf
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.001, 0.1), (0.5, 4.5), (2.0, 5.0)])
+def test_a_poll_that_takes_long_is_repeated_later(
+    monkeypatch: pytest.MonkeyPatch, took: float, rest: float
+) -> None:
+    """Any number of rows may wait for an instance that does not exist: each poll reads them."""
+    clock, stop, rests = [0.0], threading.Event(), list[float | None]()
+
+    def wait(timeout: float | None = None) -> bool:
+        rests.append(timeout)
+        stop.set()
+        return True
+
+    monkeypatch.setattr(
+        relay_module, "time", SimpleNamespace(monotonic=lambda: clock[0], time=time.time)
+    )
+    monkeypatch.setattr(stop, "wait", wait)
+    Busy(took, clock).run(stop)
+    assert rests == [pytest.approx(rest)]
