@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streams.errors import ConversationEvent, CopyOutcome, Event, EventKind, Number, copy_outcome
+from streams.errors.refusals import refusal_in
 from streams.protocol import ERROR, Command, CommandKind, Flag, Message, Source
 from streams.protocol.seen import MOST_SOURCES
 from streams.report.facts import Ending
@@ -195,11 +196,12 @@ class RecordReader:
         self, record: Record, event: Event, error: int, dialog: bytes
     ) -> Iterator[DialogPart]:
         """Return the part of a rejected statement, or of an end in error."""
-        refused = _id(event["message_id"]) if error else NOBODY
-        if refused and dialog:
-            about = self._home(event), bool(event["from_initiator"]), event["at"]
-            yield dialog, Refused(refused, error, *about)
-            yield shared_key(refused), Refused(refused, error, *about)
+        refusal = refusal_in(event)
+        if refusal is not None:
+            refused, side = refusal.command_id.bytes, refusal.from_initiator
+            part = Refused(refused, error, self._home(event), side, refusal.at)
+            yield dialog, part
+            yield shared_key(refused), part
         elif error or event["subclass"] in _ERROR_RECEIVED:
             at = record.partition, record.offset
             yield dialog, Failed(at, self._home(event), bool(event["from_initiator"]), error)
