@@ -57,6 +57,13 @@ def test_the_account_in_words() -> None:
     ]
 
 
+def test_one_message_of_one_dialog_is_in_the_singular() -> None:
+    found = Account(dialogs=1)
+    found.ledger.outcomes[Fate.DELIVERED] = 1
+    first = verified_text(Verified(found, ())).splitlines()[0]
+    assert first == "accepted                1 message in 1 dialog"
+
+
 def test_messages_that_unread_events_may_excuse_are_a_row_of_their_own() -> None:
     found = account()
     found.ledger.outcomes[Fate.UNDECIDED] = 2

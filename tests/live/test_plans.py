@@ -129,7 +129,7 @@ def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> 
             "  - ServerA/DatabaseA/route/TargetRoute",
             f"  ! {dialog.id} (initiator, ServerA/DatabaseA/InitiatorService): "
             "TargetService would be unreachable",
-            "nothing was done: 1 open dialogs would break; use --force to apply anyway",
+            "nothing was done: 1 open dialog would break; use --force to apply anyway",
         ]
         forced = invoke("apply", path, "--prune", "--force", *system.options)
         assert (forced.exit_code, forced.stdout.splitlines()[-1]) == (0, "catalog version 2")

@@ -21,6 +21,7 @@ from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
 from streams.live.traffic import LATE, Load, Tally, drive, quantile
+from streams.prose import counted
 from streams.topology import home_of
 
 _SIZE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -148,8 +149,8 @@ def traffic(
         click.echo(json.dumps(_json(load, tally)))
         return
     click.echo(
-        f"{tally.sent:,} messages ({tally.bytes:,} bytes) in {tally.begun:,} dialogs, "
-        f"{tally.ended:,} ended"
+        f"{counted(tally.sent, 'message')} ({counted(tally.bytes, 'byte')}) in "
+        f"{counted(tally.begun, 'dialog')}, {tally.ended:,} ended"
     )
     click.echo(f"rate      {_rate(load, tally):,.0f}/s, {given.rate:,.0f}/s wanted")
     click.echo(f"late      {tally.late:,} by {LATE * 1000:.0f} ms or more")

@@ -10,6 +10,7 @@ from streams.cli.text.refusals import refused_lines
 from streams.cli.text.terminal import BAD, GOOD, Words
 from streams.cli.text.values import instant
 from streams.errors import text_of
+from streams.prose import counted
 from streams.report import DISCARDED, WAITING, Fate, Fault, Ledger, Missing
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ def verified_text(verified: Verified) -> str:
     """Return the account, its exceptions, its notes, and the verdict last."""
     account = verified.account
     ledger = account.ledger
+    messages, dialogs = counted(ledger.accepted, "message"), counted(account.dialogs, "dialog")
     lines = [
-        _row("accepted", f"{ledger.accepted:,} messages in {account.dialogs:,} dialogs"),
+        _row("accepted", f"{messages} in {dialogs}"),
         *(_row("  replayed", f"{n:,} by {job}") for job, n in sorted(account.replayed.items())),
         _row("delivered", f"{ledger.delivered:,} at the locked target"),
         _row("still waiting", _fates(ledger, WAITING)),

@@ -121,8 +121,9 @@ def traffic(
         click.echo(json.dumps(result))
         return
     click.echo(
-        f"{given.output}: {given.messages:,} messages in {given.dialogs:,} dialogs, "
-        f"{counts.records:,} records, {size / 1e6:.1f} MB"
+        f"{given.output}: {counted(given.messages, 'message')} in "
+        f"{counted(given.dialogs, 'dialog')}, {counted(counts.records, 'record')}, "
+        f"{size / 1e6:.1f} MB"
     )
 
 

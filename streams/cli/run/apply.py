@@ -20,6 +20,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.admin.open_dialogs import Broken, find_broken
 from streams.live.parts import Part, parts_of, refuse_another
+from streams.prose import counted
 from streams.topology import Severity, Topology
 from streams.wire import Topics
 from streams.wire.acl import refuse_conflicts
@@ -93,7 +94,8 @@ def apply(
         click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
         click.echo(
-            f"nothing was done: {count} open dialogs would break; use --force to apply anyway"
+            f"nothing was done: {counted(count, 'open dialog')} would break; use --force to apply "
+            "anyway"
         )
     if refused or any(each.plan.findings for each in planned):
         ctx.exit(_BAD_NEWS)
