@@ -129,6 +129,16 @@ class Dialog:
             for number, chunk in self.chunks.items():
                 yield from chunk.positions[at:] if number == first else chunk.positions
 
+    @property
+    def continues(self) -> bool:
+        """Tell whether the next fragment is buffered: an event has delivered only some of them."""
+        return self.received in self.held and self.state not in (State.ER, State.CD)
+
+    def next_frames(self, most: int) -> Iterator[int]:
+        """Yield the positions in ``in`` of what a queue that is on gets next: parked, buffered."""
+        yield from (position for number, position in self.parked if number >= 0)
+        yield from self.follow({}, most)
+
     def needed_frames(self) -> Iterator[int]:
         """Yield the positions in ``in`` of stored fragments that are not enqueued."""
         yield from (position for position, _ in self.held.values())
@@ -236,15 +246,17 @@ class Dialog:
             follows = following(at, self.held[at][1])
         return tuple(runs[:HELD_RUNS])
 
-    def follow(self, arrived: Mapping[Fragment, int]) -> Iterator[int]:
+    def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
         """Yield the positions of stored fragments that are now complete, or next.
 
-        ``arrived`` has the fragment counts of their messages.
+        ``arrived`` has the fragment counts of their messages; ``most`` is how many out-of-order
+        fragments are delivered at once.
         """
         at = self.received
-        while at in arrived or at in self.held:
+        while at in arrived or (most and at in self.held):
             stored = self.held.get(at)
             if stored is not None:
+                most -= 1
                 yield stored[0]
             fragments = arrived[at] if stored is None else stored[1]
             at = following(at, fragments)

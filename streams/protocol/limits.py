@@ -13,12 +13,14 @@ class Limits:
 
     ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
     the rest waits in `cmd` for a turn, which allows ``wider`` times as many in flight. The same
-    number of out-of-order fragments is buffered; for a queue that is off ``window``. ``fragment``
-    and ``body`` are the largest sizes, in bytes; ``copies`` limits all copies of one SEND together.
+    number of out-of-order fragments is buffered; for a queue that is off ``window``. One event
+    delivers at most ``run`` of them. ``fragment`` and ``body`` are the largest sizes, in bytes;
+    ``copies`` limits all copies of one SEND together.
     """
 
     window: int = 64
     wider: int = 16
+    run: int = 32  # each may be the whole body of a message that must be validated
     hops: int = 16  # U-34
     time_to_live: int = 60_000  # U-35
     retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27

@@ -240,8 +240,7 @@ class Machine:
     @property
     def shows_stored(self) -> bool:
         """Tell whether :meth:`wake` would deliver stored messages: parked ones, or the next."""
-        dialog = self.dialog
-        return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
+        return self.queue_on and (bool(self.dialog.parked) or self.dialog.continues)
 
     def fill_window(self, most: int) -> None:
         """Transmit up to ``most`` of the fragments that wait for the window."""

@@ -125,9 +125,12 @@ class Receiver:
     # --- storing ---------------------------------------------------------------------------------
 
     def _advance(self, message: Message, position: int) -> Iterator[Complete]:
-        """Accept the expected fragment, and buffered ones behind it."""
+        """Accept the expected fragment, and buffered ones behind it: a limited number.
+
+        The others stay buffered, and :meth:`resume` continues (``Dialog.continues``).
+        """
         dialog = self.dialog
-        while True:
+        for room in reversed(range(self.limits.run)):
             if self._completes(message):
                 positions = (*dialog.partial, position)
                 fragments = [*(self.read(p) for p in dialog.partial), message]
@@ -142,7 +145,7 @@ class Receiver:
                 dialog.partial.append(position)
                 dialog.received = message.header.after
             held = dialog.held.get(dialog.received)
-            if held is None or dialog.state in (State.ER, State.CD):
+            if held is None or not room or dialog.state in (State.ER, State.CD):
                 return
             position = held[0]
             message = self.read(position)

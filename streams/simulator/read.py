@@ -161,13 +161,15 @@ def _each(
 
 
 def _limits(node: Node) -> Limits:
-    known = ("window", "wider", "hops", "time_to_live", "retries", "fragment")
+    known = ("window", "wider", "run", "hops", "time_to_live", "retries", "fragment")
     given = node.fields("the limits", known)
     made: dict[str, object] = {}
     if "window" in given:
         made["window"] = given["window"].integer("the window", 1, 100_000)
     if "wider" in given:
         made["wider"] = given["wider"].integer("how much wider a window becomes", 1, 1_000)
+    if "run" in given:
+        made["run"] = given["run"].integer("the fragments of a run", 1, 100_000)
     if "hops" in given:
         made["hops"] = given["hops"].integer("the hop count", 0, 63)
     if "time_to_live" in given:

@@ -117,6 +117,8 @@ def _limits(limits: Limits) -> dict[str, Any]:
         made["window"] = limits.window
     if limits.wider != usual.wider:
         made["wider"] = limits.wider
+    if limits.run != usual.run:
+        made["run"] = limits.run
     if limits.hops != usual.hops:
         made["hops"] = limits.hops
     if limits.time_to_live != usual.time_to_live:

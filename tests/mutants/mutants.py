@@ -106,6 +106,12 @@ MUTANTS = (
         "            dialog.held.get(dialog.received)\n",
     ),
     Mutant(
+        "forget that a run of what was held goes on",
+        _COMMITTED,
+        "if continues and self._accepts(dialog):",
+        "if False:",
+    ),
+    Mutant(
         "park without end",
         _PARKING,
         "return not self.parks or not parked or len(parked) + fragments <= window",

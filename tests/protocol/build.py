@@ -144,6 +144,10 @@ class Side:
         self.now += int(seconds * 1000)
         return self.run(Machine.due)
 
+    def continues(self) -> list[Effect]:
+        """Deliver what is buffered, as after a change of the catalog."""
+        return self.run(lambda machine: machine.wake(0))
+
     def _command(self) -> int:
         self.cmd_end += 1
         return self.cmd_end - 1

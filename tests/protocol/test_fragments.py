@@ -105,6 +105,18 @@ def test_put_together_in_any_order(order: tuple[int, ...]) -> None:
     assert not side.dialog.partial
 
 
+def test_a_run_may_end_within_a_message() -> None:
+    """A limited number of fragments is delivered at once; none is left out or repeated."""
+    side = target(limits=Limits(run=2))
+    late = fragment(0, 0)
+    receive(side, *[fragment(n // 3, n % 3) for n in range(1, 9)])
+    effects = [receive(side, late), *[side.continues() for _ in range(4)]]
+    assert [queued(e) for e in effects] == [[], [0], [1], [], [2]]  # type: ignore[arg-type]
+    assert bodies(effects[-1]) == [b"2.0 2.1 2.2 "]  # type: ignore[arg-type]
+    assert not side.dialog.held
+    assert not side.dialog.partial
+
+
 def test_nothing_is_shown_before_it_is_complete() -> None:
     """Stored fragments are acknowledged; the message cannot be received before the last one."""
     side = target(State.SI)

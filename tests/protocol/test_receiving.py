@@ -69,6 +69,24 @@ def test_out_of_order_messages_are_kept() -> None:
     assert not side.dialog.held
 
 
+def test_one_event_delivers_a_limited_run_of_what_is_held() -> None:
+    """Each body may need validation: a thousand of them are too much for one transaction."""
+    side = target(limits=Limits(run=2))
+    side.receives(*[message(n) for n in range(1, 6)])
+    effects = side.receives(message(0))
+    assert (queued(effects), side.dialog.continues) == ([0, 1], True)
+    got = acked(effects)
+    assert got is not None
+    assert (got.next_sequence, got.held) == (2, runs((2, 5)))
+    assert undeliverable(side.receives(message(2))) == [11218]
+    effects = side.continues()
+    assert (queued(effects), side.dialog.continues) == ([2, 3], True)
+    assert acked(effects).next_sequence == 4  # type: ignore[union-attr]
+    assert queued(side.continues()) == [4, 5]
+    assert not side.dialog.continues
+    assert queued(side.receives(message(6))) == [6]
+
+
 @shows("U-26")
 def test_an_acknowledgement_lists_what_is_held() -> None:
     """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""

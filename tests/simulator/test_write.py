@@ -86,7 +86,7 @@ EVERYTHING = Scenario(
     stalls=0.125,
     skew={"ServerB": 250_000},
     memory={"ServerC": 0},
-    limits=Limits(window=3, wider=2, hops=2, time_to_live=1_500, retries=(500, 1_000)),
+    limits=Limits(window=3, wider=2, run=4, hops=2, time_to_live=1_500, retries=(500, 1_000)),
     batch=5,
     name="s",
     topology="../several_targets",

@@ -137,7 +137,10 @@ class CommittedState:
 
     @property
     def has_probes(self) -> bool:
-        """Tell whether dialogs must be re-evaluated: after a catalog change or a request's end."""
+        """Tell whether dialogs must be re-evaluated.
+
+        After a catalog change or a request's end, or while buffered messages can be delivered.
+        """
         return bool(self._probes)
 
     def next_probes(self, most: int) -> tuple[DialogKey, ...]:
@@ -194,8 +197,12 @@ class CommittedState:
             self._groups.remove(key, before.group)
         if is_open:
             self._groups.add(key, dialog.group)
-        if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
+        continues = bool(dialog.held) and dialog.continues
+        touched = is_open and not self._is_untouched(dialog)
+        if dialog.status or dialog.parked or continues or touched:
             self._waiting.put(kept, dialog.far_service)
+            if continues and self._accepts(dialog):
+                self._probes[kept] = None
         else:
             self._waiting.drop(kept)
             self._probes.pop(kept, None)
@@ -214,6 +221,11 @@ class CommittedState:
             and dialog.error_epoch >= self.error_epoch(dialog.database)
             and self.service(dialog.database, dialog.service) is not None
         )
+
+    def _accepts(self, dialog: Dialog) -> bool:
+        """Tell whether the queue of the dialog's service is on."""
+        service = self.service(dialog.database, dialog.service)
+        return service is not None and service.queue_on
 
     def _forget(self, key: DialogKey) -> None:
         kept, known = self.dialogs.kept(key), self.dialogs.forget(key)

@@ -254,6 +254,7 @@ def _judge(
         return TOO_LARGE
     if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
         return None
+    any_body.checked += 1
     endpoint.working()
     return judge(
         dialog,

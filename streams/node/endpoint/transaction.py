@@ -116,7 +116,7 @@ class Transaction(Overlay):
                 arrived.setdefault(key, {})[header.at] = header.fragments
         needed: list[int] = []
         for key, fragments in arrived.items():
-            needed += self.endpoint.dialogs[key].follow(fragments)
+            needed += self.endpoint.dialogs[key].follow(fragments, self.endpoint.limits.run)
             if len(needed) >= self.most:
                 break
         self._frames.read(needed)
@@ -185,8 +185,9 @@ class Transaction(Overlay):
     def wake(self, keys: Iterable[DialogKey]) -> None:
         """Re-evaluate dialogs after a catalog change, with retries spread over a second (U-14).
 
-        Frames for queues that were off are read for all of them together; dialogs that do not fit
-        are re-evaluated in the next transaction.
+        Also those with buffered messages that a transaction has not delivered. Frames are read for
+        all of them together; dialogs that do not fit, or for which too many bodies were validated
+        already, are re-evaluated in the next transaction.
         """
         woken: list[DialogKey] = []
         needed: list[int] = []
@@ -196,15 +197,18 @@ class Transaction(Overlay):
             woken.append(key)
             machine = self.machine(key)
             if machine is not None and machine.shows_stored:
-                needed += machine.dialog.needed_frames()
-        self.probed = tuple(woken)
+                needed += machine.dialog.next_frames(self.endpoint.limits.run)
         self._frames.read(needed)
-        for key in woken:
+        for number, key in enumerate(woken):
+            if self.any_body.checked > self.endpoint.limits.run:
+                del woken[number:]
+                break
             machine = self.machines.get(key)
             if machine is not None:
                 self.heed(machine)
                 machine.wake(key[1].int % 1000)
                 self.planned += len(machine.effects)
+        self.probed = tuple(woken)
 
     def close(self) -> None:
         """Finish: turn every effect into records.

@@ -54,12 +54,13 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
     """Cache whether (database, contract, type, by the initiator) allows any body.
 
     Nearly every type does, and then bodies need no check. For one transaction: it caches one
-    version of the catalog.
+    version of the catalog. ``checked`` is how many bodies needed a check so far.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
         super().__init__()
         self._endpoint = endpoint
+        self.checked = 0
 
     def __missing__(self, key: tuple[str, str, str, bool]) -> bool:
         database, named, kind, by_initiator = key

@@ -57,7 +57,8 @@ def draw_scenario(estate: DrawnEstate, chance: Chance) -> Scenario:
         stalls=chance.below(20) / 100 if chance.happens(0.3) else 0.0,
     )
     names = {home.service for home in estate.homes}
-    return replace(drawn, until=calm + tail(estate.topology, drawn, names))
+    until = calm + tail(estate.topology, drawn, names)
+    return replace(drawn, until=until, limits=replace(limits, run=chance.pick((32, 32, 2, 1))))
 
 
 def _dialogs(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:

@@ -162,7 +162,7 @@ def _calmer(case: Case) -> Iterator[Case]:
     for name in ("aborts", "stalls", "batch", "skew", "memory"):
         if getattr(scenario, name) != getattr(usual, name):
             yield settle(**{name: getattr(usual, name)})
-    for name in ("window", "hops", "time_to_live", "retries", "fragment"):
+    for name in ("window", "run", "hops", "time_to_live", "retries", "fragment"):
         value = getattr(Limits(), name)
         if getattr(scenario.limits, name) != value:
             yield settle(limits=replace(scenario.limits, **{name: value}))
