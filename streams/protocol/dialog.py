@@ -10,7 +10,7 @@ from itertools import takewhile
 from operator import attrgetter
 
 from streams.protocol.chunk import CHUNK, Chunk, Stored
-from streams.protocol.frames import Fragment, Parties, Run, following
+from streams.protocol.frames import Fragment, Parties, following
 from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
@@ -233,18 +233,6 @@ class Dialog:
         self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- what is stored out of order -------------------------------------------------------------
-
-    def held_runs(self) -> tuple[Run, ...]:
-        """Return the lowest runs of fragments that arrived out of order (U-26)."""
-        runs: list[Run] = []
-        follows: Fragment | None = None
-        for at in sorted(self.held):
-            if runs and at == follows:
-                runs[-1] = (runs[-1][0], at)
-            else:
-                runs.append((at, at))
-            follows = following(at, self.held[at][1])
-        return tuple(runs[:HELD_RUNS])
 
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
         """Yield the positions of stored fragments that are now complete, or next.

@@ -186,8 +186,5 @@ class Ending:
 
     def _tell_closed(self) -> None:
         """Report it as an answer to the closing frame, or to the address that worked last."""
-        owed = self.receiver.owed
-        if owed is None:
+        if self.receiver.owed is None:
             self.receiver.owe(0, self.dialog.first_hop)
-        else:
-            self.receiver.owe(owed.attempt, owed.first_hop)

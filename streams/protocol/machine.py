@@ -260,9 +260,9 @@ class Machine:
 
     def finish(self) -> None:
         """Finish the run: one acknowledgement stands for everything that arrived."""
-        owed, self._receiver.owed = self._receiver.owed, None
-        if owed is not None:
-            self.effects.append(SendAck(owed))
+        ack = self._receiver.acknowledgement()
+        if ack is not None:
+            self.effects.append(SendAck(ack))
 
     # --- messages for the application ------------------------------------------------------------
 

@@ -6,14 +6,15 @@ it is a duplicate (acknowledged again), or there is no room for it (not acknowle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from streams.errors.numbers import Number
-from streams.protocol.dialog import Dialog
+from streams.protocol.chunk import Stored
+from streams.protocol.dialog import HELD_RUNS, Dialog
 from streams.protocol.effects import Effect, not_kept
-from streams.protocol.frames import Ack, Header, Journey, Message, joined
+from streams.protocol.frames import Ack, Fragment, Header, Journey, Message, Run, following, joined
 from streams.protocol.limits import Limits
 from streams.protocol.parking import Parking
 from streams.protocol.states import State
@@ -30,7 +31,7 @@ class Complete(NamedTuple):
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``owed`` is the single acknowledgement for everything stored in a run.
+    ``owed`` is the attempt and the first hop that the run's single acknowledgement answers.
     """
 
     dialog: Dialog
@@ -39,7 +40,7 @@ class Receiver:
     read: Callable[[int], Message]
     parking: Parking
     effects: list[Effect]
-    owed: Ack | None = None
+    owed: tuple[int, int] | None = None
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether the fragment is already stored."""
@@ -60,9 +61,8 @@ class Receiver:
 
     def store_next(self, header: Header, journey: Journey) -> None:
         """Store a message that :meth:`follows`, and owe its acknowledgement."""
-        sequence = header.sequence
-        self.dialog.received = (sequence + 1, 0)
-        self.owed = Ack(sequence + 1, sequence, journey.attempt, journey.first_hop, self.now)
+        self.dialog.received = (header.sequence + 1, 0)
+        self.owed = journey.attempt, journey.first_hop
 
     def store(self, message: Message, position: int) -> Iterator[Complete] | None:
         """Store a fragment that is not a duplicate; ``None`` if there is no room.
@@ -109,18 +109,25 @@ class Receiver:
     # --- acknowledging ---------------------------------------------------------------------------
 
     def owe(self, attempt: int, first_hop: int) -> None:
-        """Owe an acknowledgement of everything stored so far.
+        """Owe an acknowledgement; it is made once, at the end of the run."""
+        self.owed = attempt, first_hop
+
+    def acknowledgement(self) -> Ack | None:
+        """Return the acknowledgement of everything stored so far, if it is owed.
 
         A closed initiator also reports that it is closed: it will send nothing again.
         """
-        dialog = self.dialog
+        if self.owed is None:
+            return None
+        dialog, (attempt, first_hop) = self.dialog, self.owed
+        self.owed = None
         sequence, fragment = dialog.received
         highest = sequence - (fragment == 0)
-        if dialog.held:
+        held = _runs(dialog.held) if dialog.held else ()
+        if held:
             highest = max(highest, max(dialog.held)[0])
         closed = dialog.is_initiator and dialog.state is State.CD
-        held = dialog.held_runs() if dialog.held else ()
-        self.owed = Ack(sequence, highest, attempt, first_hop, self.now, closed, held, fragment)
+        return Ack(sequence, highest, attempt, first_hop, self.now, closed, held, fragment)
 
     # --- storing ---------------------------------------------------------------------------------
 
@@ -161,3 +168,16 @@ class Receiver:
 
     def _refused(self, number: Number, message: Message) -> None:
         self.effects.append(not_kept(number, message))
+
+
+def _runs(held: Mapping[Fragment, Stored]) -> tuple[Run, ...]:
+    """Return the lowest runs of fragments that arrived out of order (U-26)."""
+    runs: list[Run] = []
+    follows: Fragment | None = None
+    for at in sorted(held):
+        if runs and at == follows:
+            runs[-1] = (runs[-1][0], at)
+        else:
+            runs.append((at, at))
+        follows = following(at, held[at][1])
+    return tuple(runs[:HELD_RUNS])

@@ -603,8 +603,8 @@ MUTANTS = (
     KafkaMutant(
         "acknowledge more than is stored",
         _RECEIVING,
-        "self.owed = Ack(sequence + 1, sequence, journey.attempt, journey.first_hop, self.now)",
-        "self.owed = Ack(sequence + 2, sequence, journey.attempt, journey.first_hop, self.now)",
+        "return Ack(sequence, highest,",
+        "return Ack(sequence + 1, highest,",
         "workers/test_acknowledge.py",
         rule=10,
     ),
