@@ -40,11 +40,7 @@ log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
 """Messages per poll; up to this number may exceed a limit."""
-_FETCHED: Mapping[str, Any] = {
-    "max_partition_fetch_bytes": 65_536,
-    "queued_max_messages_kbytes": 16_384,
-    "enable_partition_eof": True,
-}
+_FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _REPORTED = 100
 """Unreadable records whose errors are kept until they are raised; others are logged."""

@@ -25,6 +25,14 @@ STATISTICS_EVERY = 5_000
 """Milliseconds between two statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
 """Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
+_FETCHED = {
+    "queued.min.messages": 1,
+    "fetch.queue.backoff.ms": 10,
+    "fetch.message.max.bytes": 256 << 10,
+}
+"""The client's read-ahead: one fetch, of at most so many bytes of a partition unless one batch has
+more. It fetches again when the application has taken every record. The limits that the client has
+in bytes do not count headers, and lz4 may expand a fetch by a factor of 255."""
 _LOOK = 5.0
 """Seconds between two lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
@@ -136,6 +144,7 @@ class Cluster:
                 "allow.auto.create.topics": False,
                 "session.timeout.ms": 10_000,
                 "fetch.wait.max.ms": 50,
+                **_FETCHED,
                 **_dotted(config),
                 **_reported(stats),
                 **self._common(),

@@ -169,8 +169,6 @@ _SKIP = 2_000
 """Number of records whose skipping takes about as long as a new fetch."""
 _AT_ONCE = 500
 """How many records are taken from the client with one call."""
-_AHEAD_KBYTES = 8 << 10
-"""The client's prefetch beyond what is requested."""
 
 
 class GoneError(SurroundingsError):
@@ -248,11 +246,7 @@ class Fetcher:
 
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:
-            self._consumer = self._cluster.consumer(
-                f"{self._cluster.topics.prefix}fetcher",
-                queued_max_messages_kbytes=_AHEAD_KBYTES,
-                fetch_queue_backoff_ms=10,  # by default it pauses for a second if the queue is full
-            )
+            self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
             self._next = None
         if self._next is None or not self._next <= position <= self._next + _SKIP:
             self._consumer.assign([TopicPartition(self._topic, self._partition, position)])

@@ -1,9 +1,5 @@
 """Read the recent records of a one-partition topic in few fetches, and detect its end.
 
-A consumer fetches again as soon as it has a record. At hundreds of records a second each record
-would be a fetch, which costs a hundred times as much. With :data:`GATHERED` it fetches only after
-the application has taken all records.
-
 While a partition has records that the application has not taken, the client checks every
 ``fetch.queue.backoff.ms``, and fetches the other partitions without it. A consumer that pauses
 between two reads should use :data:`PAUSING`, which checks and fetches less often.
@@ -18,14 +14,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from streams.kafka.reader import next_of, watermarks
 
-GATHERED: dict[str, Any] = {"queued_min_messages": 1, "fetch_queue_backoff_ms": 10}
-"""Configuration of a consumer that fetches only when everything was read."""
-PAUSING: dict[str, Any] = {
-    "queued_min_messages": 1,
-    "fetch_queue_backoff_ms": 100,
-    "fetch_wait_max_ms": 500,
-}
-"""Configuration of such a consumer that pauses between two reads."""
+PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
+"""Configuration of a consumer that pauses between two reads."""
 BATCH = 1_000
 """How many records are taken from the client's queue at a time."""
 

@@ -63,12 +63,7 @@ class Spans:
 
     def __post_init__(self) -> None:
         group = f"{self.cluster.topics.prefix}{self.name}"
-        self._consumer = self.cluster.consumer(
-            group,
-            enable_partition_eof=True,
-            fetch_queue_backoff_ms=20,  # otherwise a full queue is drained and then waited for
-            queued_max_messages_kbytes=32 << 10,
-        )
+        self._consumer = self.cluster.consumer(group, enable_partition_eof=True)
         ends = self.ends
         self._open = {
             place for place, at in self.positions.items() if ends is None or at < ends[place]

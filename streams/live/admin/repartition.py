@@ -140,7 +140,6 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
         topic_metadata_refresh_interval_ms=500,  # until it knows the new partitions
         # Workers apply the records; this member only owns the partitions.
         auto_offset_reset="latest",
-        queued_max_messages_kbytes=64,
     )
     with closing(consumer):
         consumer.subscribe(list(inputs))

@@ -39,7 +39,6 @@ Place = tuple[str, int]
 MARGIN = 300_000
 """The maximum clock difference of a dialog's timestamps in milliseconds."""
 _BATCH, _SLICE = 1_000, 0.2
-_AHEAD = 16_384  # kilobytes of the client library's prefetch
 _TIMEOUT = 10.0
 
 
@@ -150,7 +149,6 @@ class _Search:
             f"{self._cluster.topics.prefix}life",
             auto_offset_reset="earliest",
             enable_partition_eof=True,
-            queued_max_messages_kbytes=_AHEAD,
         )
         try:
             consumer.assign(

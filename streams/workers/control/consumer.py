@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 
 from streams.kafka import (
-    GATHERED,
     PAUSING,
     Cluster,
     Consumer,
@@ -79,7 +78,7 @@ class ControlConsumer:
             auto_offset_reset="earliest",
             enable_partition_eof=True,
             stats=self._stats,
-            **(PAUSING if self._pausing else GATHERED),
+            **(PAUSING if self._pausing else {}),
         )
 
     def _assign(self) -> None:

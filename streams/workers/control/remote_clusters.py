@@ -15,7 +15,6 @@ from contextlib import suppress
 
 from streams.errors import HoplineError
 from streams.kafka import (
-    GATHERED,
     Cluster,
     Consumer,
     ConsumerHealth,
@@ -227,7 +226,6 @@ class _Watch:
             enable_partition_eof=True,
             stats=self._health.report,
             fetch_wait_max_ms=500,  # an idle cluster is polled less often; a record ends the wait
-            **GATHERED,
         )
 
     def _ask(self, consumer: Consumer) -> None:

@@ -26,6 +26,7 @@ from streams.kafka import (
     Message,
     is_fatal,
     partitions_of,
+    size_of,
     skip_key,
 )
 from streams.workers.control import Control
@@ -44,10 +45,8 @@ from streams.workers.pulse import beat
 from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.endpoint")
-
-AHEAD_KBYTES = 16 << 10
-FETCH_BYTES = 256 << 10
-"""Maximum bytes of a partition per fetch; a single record may be larger."""
+_FETCHED, _MOST_FETCHED = 256, 1 << 20
+"""Bytes of a partition per fetch: for each record of a transaction, and at most."""
 
 
 class EndpointLoop:
@@ -80,10 +79,7 @@ class EndpointLoop:
             enable_partition_eof=True,
             # Prefetch for one transaction: all topics share a queue in the client, and a flood of
             # frames in it delays the statements behind.
-            queued_min_messages=tuning.pace.value[0],
-            queued_max_messages_kbytes=AHEAD_KBYTES,
-            fetch_message_max_bytes=FETCH_BYTES,
-            fetch_queue_backoff_ms=10,
+            fetch_message_max_bytes=min(_MOST_FETCHED, tuning.pace.value[0] * _FETCHED),
             # A longer wait polls less often, and still gets records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
@@ -149,7 +145,7 @@ class EndpointLoop:
         self._sort(first)
         records, wait = self._tuning.pace.value
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
-        if len(pending) >= records or sum(map(len, pending)) >= BYTES:
+        if len(pending) >= records or sum(map(size_of, pending)) >= BYTES:
             return  # enough for the next transaction; the client keeps the rest
         for message in self._consumer.consume(records, 0 if busy else wait):
             self._sort(message)

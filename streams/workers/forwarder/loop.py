@@ -44,8 +44,6 @@ POLL = 0.05
 """Seconds to wait for a record while there is anything to commit, release or request again."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
-AHEAD_BYTES = 256 << 10
-"""Maximum bytes of a partition per fetch; a single record may be larger."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
@@ -84,11 +82,6 @@ class ForwarderLoop:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             fetch_wait_max_ms=500,  # like the endpoint worker: an idle broker is polled less often
-            # All topics share one queue in the client, so a flood of prefetched records of one
-            # topic, such as another cluster's, delays the others.
-            queued_min_messages=BATCH,
-            fetch_message_max_bytes=AHEAD_BYTES,
-            fetch_queue_backoff_ms=10,
             stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
         )
