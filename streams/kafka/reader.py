@@ -99,26 +99,33 @@ def read_all(
 def read_from(
     cluster: Cluster, places: Sequence[TopicPartition], *, to_high: bool = False
 ) -> Iterator[Message]:
-    """Yield the records after given offsets of one topic, like :func:`read_all`."""
+    """Yield the records after given offsets of one topic, like :func:`read_all`.
+
+    The end is that at the first record, however many are appended meanwhile: the client reports
+    the end of a partition only for an empty fetch, which a busy topic may never have.
+    """
     topic, wanted = places[0].topic, [place.partition for place in places]
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
     )
     try:
-        for p in wanted:  # a new topic gets a leader meanwhile
-            watermarks(consumer, topic, p)
-        highs = _ends(cluster, topic, wanted) if to_high else {}
+        # a new topic gets a leader meanwhile
+        ends = {p: watermarks(consumer, topic, p)[1] for p in wanted}
+        if to_high:
+            ends = _ends(cluster, topic, wanted)
         consumer.assign(list(places))
         left = set(wanted)
         while left:
             message = next_of(consumer, topic, min(left))
-            error = message.error()
-            if error is None:
+            error, p = message.error(), message.partition() or 0
+            offset = message.offset() or 0
+            if error is None and p in left and offset < ends[p]:
                 yield message
-            elif error.code() != KafkaError._PARTITION_EOF:
+                offset += 1  # the next one; behind it there may be only markers of transactions
+            elif error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            elif not to_high or (message.offset() or 0) >= highs[message.partition() or 0]:
-                left.discard(message.partition() or 0)
+            if offset >= ends[p] or (error is not None and not to_high):
+                left.discard(p)
     finally:
         consumer.close()
 

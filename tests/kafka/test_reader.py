@@ -47,6 +47,20 @@ def write(cluster: Cluster, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
+@pytest.mark.parametrize("to_high", [False, True])
+def test_reading_ends_where_a_busy_topic_ended_at_the_start(
+    kafka: str, unique: str, to_high: bool
+) -> None:
+    cluster, topic = made(kafka, unique)
+    write(cluster, topic, 50)
+    read = []
+    for message in read_all(cluster, topic, to_high=to_high):
+        write(cluster, topic, 1)  # the partition never has an empty fetch
+        read.append(message.value())
+        assert len(read) <= 50
+    assert read == [b"%d" % number for number in range(50)]
+
+
 @pytest.mark.parametrize("order", [(0,), (3, 4, 5), (5, 0, 5), (2_999, 0, 1, 2_500, 4)])
 def test_a_record_is_fetched_by_its_position_in_any_order(
     kafka: str, unique: str, order: tuple[int, ...]
