@@ -31,7 +31,7 @@ class Cause:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return its place among the statements of its source."""
+        """Return the position of the statement among those of its source."""
         return self.offset, self.n
 
     @property
@@ -47,5 +47,5 @@ class Cause:
         return replace(self, n=self.n + 1)
 
     def conversation(self, number: int = 0) -> uuid.UUID:
-        """Return the id of the dialog that the command begins; further ones by ``number``."""
+        """Return the id of the dialog that the command begins; ``number`` counts further ones."""
         return uuid.uuid5(self.id, f"conversation{number or ''}")

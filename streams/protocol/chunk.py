@@ -6,16 +6,16 @@ from array import array
 from collections.abc import Iterable, Iterator
 
 CHUNK = 64
-"""Messages for each chunk: a record of its own in the state."""
+"""Messages per chunk. Each chunk is a separate record in the state."""
 
 Stored = tuple[int, int]
 """Position of a message's command in ``cmd``, and its number of fragments."""
 
 
 class Chunk:
-    """Positions in ``cmd`` of up to 64 messages, and their fragment counts, if not all are 1.
+    """Positions in ``cmd`` of up to 64 messages, and their fragment counts unless all are 1.
 
-    A message takes eight bytes; as tuples, a million waiting messages took a hundred megabytes.
+    Each message takes eight bytes; a million waiting messages took 100 MB as tuples.
     """
 
     __slots__ = ("fragments", "positions")

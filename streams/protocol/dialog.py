@@ -15,9 +15,9 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 ADDRESSES = 64
-"""An address index below this is one byte on the wire."""
+"""An address index below this value takes one byte on the wire."""
 HELD_RUNS = 8
-"""The most runs of out-of-order fragments in an acknowledgement."""
+"""Maximum number of runs of out-of-order fragments in an acknowledgement."""
 DEFAULT_PRIORITY = 5
 EVERYTHING = 2**63 - 1
 """An instant (epoch milliseconds) after all others."""
@@ -33,19 +33,20 @@ class Dialog:
     Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
     accepted from the application. Copies of fragments before ``suspect`` were sent before the
-    latest retry or refusal and may be lost with the retried ones. ``chunks`` has the position in
-    `cmd` of every accepted message that is not wholly acknowledged, in order. ``last_copy`` is a
-    position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number
-    that was discarded before it was acknowledged.
+    latest retry or refusal and may be lost with the retried ones. ``chunks`` lists the positions in
+    `cmd` of all accepted messages that are not completely acknowledged, in order. ``last_copy`` is
+    a position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first
+    number that was discarded before it was acknowledged.
 
     ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
-    lost: each makes the next one take other addresses.
+    lost; after each, the next one is sent to other addresses.
 
     Receiving: fragments before ``received`` are stored. ``partial`` has the positions in `in` of
-    the stored fragments of an incomplete message, ``held`` those of out-of-order fragments,
-    ``parked`` (number, position) messages for a queue that is off; a negative number there is an
-    Error or, as -1, an own timer. From ``deaf_from`` on the other side's messages are not enqueued:
-    the application has ended, or this side has rejected one of them for the reason ``refusal``.
+    the stored fragments of an incomplete message, and ``held`` those of out-of-order fragments.
+    ``parked`` has (number, position) of each message for a queue that is off; a negative number
+    there is an Error, or -1 for the dialog's own timer. Messages of the other side with numbers
+    from ``deaf_from`` on are not enqueued, because the application has ended the dialog, or because
+    this side has rejected one of them for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -111,7 +112,7 @@ class Dialog:
 
     @property
     def all_acknowledged(self) -> bool:
-        """Tell whether the transmission queue has nothing of this side."""
+        """Tell whether the transmission queue contains no message of this side."""
         return self.acknowledged[0] >= self.send_sequence
 
     @property
@@ -159,9 +160,9 @@ class Dialog:
         return touched
 
     def window(self, limits: Limits) -> int:
-        """Return how many fragments may be in flight when it is the dialog's turn.
+        """Return how many fragments may be in flight at the dialog's turn.
 
-        More than a window only if the other side has an endpoint, and the last copy got there.
+        This exceeds a window only if the other side has an endpoint and the last copy has arrived.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -169,7 +170,7 @@ class Dialog:
     def has_room(self, limits: Limits) -> bool:
         """Tell whether accepted messages wait although the window has room.
 
-        Until fragments are counted, messages are counted instead, so the answer may be wrong.
+        Until fragments are counted, this counts messages instead, so the answer may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -185,7 +186,7 @@ class Dialog:
         return -1 if chunk is None or at >= len(chunk) else chunk.positions[at]
 
     def count_in_flight(self) -> int:
-        """Return ``in_flight``; it is not in the state record, so it may have to be counted."""
+        """Return ``in_flight``, counting it if necessary: the state record does not contain it."""
         if self.in_flight < 0:
             self.in_flight = self.count(self.acknowledged, self.transmitted)
         return self.in_flight
@@ -229,7 +230,7 @@ class Dialog:
         return made
 
     def count_lost_acks(self) -> None:
-        """Count an acknowledgement that seems lost: the next one takes another path."""
+        """Count an acknowledgement that seems lost, so that the next one takes another path."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- what is stored out of order -------------------------------------------------------------
@@ -262,7 +263,7 @@ class Dialog:
         return following(at, self.stored(at[0])[1])
 
     def count(self, at: Fragment, end: Fragment) -> int:
-        """Return the number of fragments between two places; 0 if none."""
+        """Return the number of fragments between two places."""
         if end <= at:
             return 0
         (first, behind), (last, before) = at, end
@@ -293,4 +294,4 @@ class Dialog:
 
 _parties = lru_cache(16_384)(Parties)
 _values = attrgetter(*(f.name for f in fields(Dialog)))
-"""All fields of a dialog; several times as fast as ``dataclasses.replace``."""
+"""Return all fields, to copy a dialog much faster than with ``dataclasses.replace``."""

@@ -1,4 +1,4 @@
-"""The effects that a machine requests; none has happened when they are returned."""
+"""The effects that a machine requests. The caller performs them."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ Effect = Transmit | Enqueue | EnqueueError | EnqueueTimer | SendAck | SendError 
 
 
 def undeliverable(number: Number, header: Header | None, attempt: int, from_broker: str) -> Report:
-    """Return the event about a frame that was not delivered (160): sequenced or not."""
+    """Return the event about a frame that was not delivered (160), whether sequenced or not."""
     subclass = 1 if header is not None and header.sequenced else 2
     return Report(EventKind.MESSAGE_UNDELIVERABLE, subclass, number, header, attempt, from_broker)
 
 
 def not_kept(number: Number, message: Message) -> Report:
-    """Return the event about a message that was not delivered: its copy and path."""
+    """Return the event about a message that was not delivered, with its copy and path."""
     header, journey = message.header, message.journey
     made = undeliverable(number, header, journey.attempt, message.parties.from_broker)
     return replace(made, journey=journey)

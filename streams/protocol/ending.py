@@ -1,7 +1,8 @@
 """The end of a dialog: by its application, by an error, or by the other side.
 
-A late copy must not open the dialog again, so its key is kept (U-30). The initiator reports once
-that it is closed; a target that has not received this asks until it knows, or its lifetime expires.
+A late copy must not reopen the dialog, so its key is kept (U-30). The initiator reports once that
+it is closed; a target that has not received this report keeps asking for it until its lifetime
+expires.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Ending:
-    """End a dialog, and keep its key for as long as a copy of it may arrive."""
+    """End a dialog, and keep its key for as long as copies of its messages may arrive."""
 
     dialog: Dialog
     now: int
@@ -53,7 +54,7 @@ class Ending:
         dialog.timer_at = None
 
     def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
-        """Send the EndDialog or Error as the next message; if all was ``unsent``, just close."""
+        """Send the EndDialog or Error as the next message; if nothing was sent, just close."""
         self.stop_listening()
         if unsent:
             self.sender.discard()
@@ -72,14 +73,14 @@ class Ending:
     # --- by the other side -----------------------------------------------------------------------
 
     def peer_ended(self) -> None:
-        """Process the other side's EndDialog, which is in order."""
+        """Process the other side's EndDialog, received in order."""
         if move_state(self.dialog, Input.PEER_ENDED):
             if self.dialog.state is State.DI:
                 self.sender.stop()
             self.report(ConversationEvent.END_RECEIVED)
 
     def peer_error(self, message: Message, position: int, subclass: ConversationEvent) -> None:
-        """Process an Error of the other side, or of its broker."""
+        """Process an Error from the other side or from its broker."""
         header, dialog = message.header, self.dialog
         if not header.is_a(Flag.ERROR) or not move_state(dialog, Input.PEER_ERROR):
             return
@@ -97,7 +98,7 @@ class Ending:
         self.report(ConversationEvent.FAILED, number)
 
     def refuse(self, message: Message, refusal: Refusal) -> None:
-        """Acknowledge but do not deliver: the dialog ends in error on both sides (5.3)."""
+        """Acknowledge the message, but end the dialog in error on both sides (5.3)."""
         dialog = self.dialog
         self.effects.append(not_kept(refusal.number, message))
         dialog.deaf_from = message.header.sequence
@@ -107,12 +108,12 @@ class Ending:
         self.fail(refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
-        """Repeat the Error for a peer that may have missed it: it is not retried otherwise."""
+        """Repeat the Error for a peer that may have missed it; there is no other retry."""
         if self.dialog.state is State.ER and self.dialog.refusal:
             self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 
     def broker_error(self, number: Number, peer_number: Number | None = None) -> None:
-        """End with an Error of the broker's own, and notify the other side if it has a number."""
+        """End with an Error created by this broker; if it has a number, notify the other side."""
         if move_state(self.dialog, Input.BROKER_ERROR):
             if peer_number is not None:
                 self.notify_peer(peer_number, 0)
@@ -120,7 +121,7 @@ class Ending:
             self.fail(number)
 
     def service_dropped(self) -> None:
-        """End with a dropped service: only the other side is notified (-8470)."""
+        """End because the service was dropped: only the other side is notified (-8470)."""
         if move_state(self.dialog, Input.CLEANUP):
             self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
             self.forget()
@@ -149,7 +150,7 @@ class Ending:
     # --- what is kept ----------------------------------------------------------------------------
 
     def close(self, *, tell: bool = True) -> None:
-        """Start to close; with ``tell`` an initiator reports that it is closed."""
+        """Start to close; if ``tell`` is set, an initiator reports that it is closed."""
         dialog, limits = self.dialog, self.limits
         dialog.closed_at, dialog.timer_at = self.now, None
         self.receiver.forget_incomplete()
@@ -165,7 +166,7 @@ class Ending:
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:
-        """Note that the other side is closed: only copies in flight can still arrive."""
+        """Note that the other side is closed, so only copies in flight can still arrive."""
         dialog = self.dialog
         if not dialog.peer_closed:
             dialog.peer_closed = True
@@ -173,10 +174,10 @@ class Ending:
                 dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
 
     def ask(self) -> None:
-        """Repeat the last acknowledgement: a closed initiator answers that it is closed.
+        """Repeat the last acknowledgement, by which a closed initiator answers that it is closed.
 
-        It reports that only once by itself; if that is lost, the key here would be kept for the
-        whole lifetime.
+        The initiator sends this report only once unasked. If that is lost and never repeated, the
+        key here is kept for the whole lifetime.
         """
         dialog = self.dialog
         dialog.attempt += 1
@@ -185,6 +186,6 @@ class Ending:
         self.receiver.owe(0, dialog.first_hop)
 
     def _tell_closed(self) -> None:
-        """Report it as an answer to the closing frame, or to the address that worked last."""
+        """Report the close: in answer to the closing frame, or to the last address that worked."""
         if self.receiver.owed is None:
             self.receiver.owe(0, self.dialog.first_hop)

@@ -23,9 +23,9 @@ END_DIALOG = PREFIX + "EndDialog"
 DIALOG_TIMER = PREFIX + "DialogTimer"
 
 Fragment = tuple[int, int]
-"""(sequence, fragment): a fragment's place in its direction of a dialog; compares in order."""
+"""(sequence, fragment): a fragment's place in one direction of a dialog; sorts in that order."""
 Run = tuple[Fragment, Fragment]
-"""(first, last) of consecutive fragments."""
+"""The first and last of consecutive fragments."""
 
 
 class Flag(IntFlag):
@@ -41,7 +41,7 @@ class Flag(IntFlag):
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
 _REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
-"""Visits, and characters of their names: twice the hop limit, and three times their names."""
+"""Limits of a cacheable path: visits (twice the hop limit), and characters of their names."""
 
 
 class Parties(NamedTuple):
@@ -74,7 +74,7 @@ class Header(NamedTuple):
         return not self.is_a(_UNSEQUENCED)
 
     def is_a(self, flags: int) -> bool:
-        """Tell whether any of these flags is set; plain numbers, because they are much faster."""
+        """Tell whether any of these flags is set, with plain numbers for speed."""
         return int(self.flags) & int(flags) != 0
 
     @property
@@ -84,12 +84,12 @@ class Header(NamedTuple):
 
     @property
     def after(self) -> Fragment:
-        """Return the place after this fragment's."""
+        """Return the place of the following fragment of the same message."""
         return following(self.at, self.fragments)
 
 
 class Journey(NamedTuple):
-    """The path of one copy: ``path`` has (instance, arrival) for every instance on it."""
+    """The path of one copy: ``path`` has (instance, arrival) for each instance."""
 
     hops_remaining: int
     expires_at: int
@@ -100,7 +100,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Tell whether it may be cached: a path from outside may take megabytes as a value."""
+        """Tell whether the journey may be cached: one from outside may take megabytes of memory."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES
@@ -108,7 +108,7 @@ class Journey(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A received message frame. ``inside``: sent from the instance that delivers it.
+    """A received message frame. ``inside``: it was sent from the instance that delivers it.
 
     ``appended_at`` is when Kafka appended it to ``in``, by the broker's clock; 0 if unknown.
     """
@@ -143,14 +143,14 @@ def joined(fragments: Sequence[Message]) -> Message:
 
 
 UNPROVOKED = -1
-"""The attempt of an unprovoked acknowledgement: the receiver has room again."""
+"""The attempt of an unprovoked acknowledgement: it reports that the receiver has room again."""
 
 
 class Ack(NamedTuple):
     """An acknowledgement: everything before ``next`` is stored (cumulative).
 
-    ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is that of the
-    copy that provoked it, or :data:`UNPROVOKED`.
+    ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is the attempt
+    of the copy that provoked the acknowledgement, or :data:`UNPROVOKED`.
     """
 
     next_sequence: int
@@ -179,8 +179,8 @@ class Acknowledgement(NamedTuple):
 class Status(NamedTuple):
     """The local forwarder's report of a copy that it could not send.
 
-    With a ``service`` (and the wanted ``broker``) it is about no dialog: the database must request
-    a route. Its ``conversation`` selects the partition that keeps the request.
+    A report with a ``service`` (and the wanted ``broker``) concerns no dialog: the database must
+    request a route. ``conversation`` then selects the partition that keeps the request.
     """
 
     conversation: uuid.UUID
@@ -212,9 +212,9 @@ class Command(NamedTuple):
     """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` are further
-    conversations of the same side on which SEND sends the same message, on all of them or on none.
-    A statement with a ``cause`` is applied once, however often it is issued.
+    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists further
+    conversations of the same side on which SEND sends the same message, either on all of them or on
+    none. A statement with a ``cause`` is applied once, however often it is issued.
     """
 
     conversation: uuid.UUID
@@ -242,11 +242,11 @@ class Command(NamedTuple):
     cause: Cause | None = None
 
     def caused_by(self, cause: Cause) -> Command:
-        """Return the statement with a cause, and the id that follows from it."""
+        """Return the statement with a cause, and with the id derived from that cause."""
         return self._replace(command_id=cause.id, cause=cause)
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
-        """Return the id of the message that it sends on one of its conversations."""
+        """Return the id of the message that the statement sends on one of its conversations."""
         if conversation is self.conversation or conversation == self.conversation:
             return self.command_id
         return uuid.uuid5(self.command_id, conversation.hex)

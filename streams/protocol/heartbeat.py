@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LONGEST_PERIOD = 60
-"""The most seconds between two heartbeats, for any number of names."""
+"""Maximum number of seconds between two heartbeats, for any number of names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ _DAY = 86_400_000
 class Limits:
     """Limits; durations are in milliseconds.
 
-    ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
-    the rest waits in `cmd` for a turn, which allows ``wider`` times as many in flight. The same
-    number of out-of-order fragments is buffered; for a queue that is off ``window``. One event
-    delivers at most ``run`` of them. ``fragment`` and ``body`` are the largest sizes, in bytes;
-    ``copies`` limits all copies of one SEND together.
+    Up to ``window`` unacknowledged fragments of a dialog are transmitted as soon as they are
+    accepted. The rest wait in `cmd` for the dialog's turn, which allows ``wider`` times as many in
+    flight. The receiver buffers this larger number of out-of-order fragments, but only ``window``
+    for a queue that is off. One event delivers at most ``run`` buffered fragments. ``fragment`` and
+    ``body`` are the largest sizes, in bytes; ``copies`` limits all copies of one SEND together.
     """
 
     window: int = 64
@@ -24,7 +24,7 @@ class Limits:
     hops: int = 16  # U-34
     time_to_live: int = 60_000  # U-35
     retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27
-    recheck: int = 1_000  # a retry that is due while the previous copy has not left `out`
+    recheck: int = 1_000  # delay of a retry that is due while the previous copy has not left `out`
     closed_initiator: int = 1_800_000
     max_lifetime: int = 2_147_483_647  # seconds
     fragment: int = 65_536  # U-23
@@ -43,10 +43,10 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return how long after the other side's last frame a copy of it may be appended.
+        """Return how long after the other side's last frame a copy of that frame may be appended.
 
-        Its time to live, by two clocks that may each be off by a quarter of that: the sender's and
-        the broker's. A later copy creates no endpoint (``Message.is_late``).
+        This is the time to live by two clocks, the sender's and the broker's, each of which may be
+        off by a quarter of it. A later copy creates no endpoint (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 

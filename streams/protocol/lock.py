@@ -1,4 +1,4 @@
-"""The lock: the first frame's broker is the other side, any other is rejected (3.3, 3.4)."""
+"""The lock: the first frame's broker becomes the other side; others are rejected (3.3, 3.4)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Lock:
     effects: list[Effect]
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Tell whether a frame is the other side's; lock with the first one.
+        """Tell whether a frame is from the other side; lock on the first one.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
-        (8495), unless the frame is of another service than the dialog's: then it is forged.
+        (8495), unless the frame names another service than the dialog: such a frame is forged.
         """
         dialog, broker = self.dialog, parties.from_broker
         if parties.from_service != dialog.far_service:

@@ -1,9 +1,9 @@
 """The dialog protocol as a machine without I/O (reference, section 4).
 
 A :class:`Machine` processes events of one dialog, in the order in which they were read, changes the
-given dialog and collects effects. It knows neither Kafka nor a clock: ``now`` is an argument,
-positions in topics are plain numbers. This module has the statements, the frames and the timers;
-the parts are:
+given dialog and collects effects. It uses neither Kafka nor a clock: ``now`` is an argument, and
+positions in topics are plain numbers. This module handles the statements, frames and timers; the
+parts decide:
 
     lock        whose frames are accepted
     sending     what is in flight, and retried
@@ -75,7 +75,7 @@ class Machine:
 
     @property
     def ending(self) -> Ending:
-        """Return the part that ends the dialog, created on demand: most runs do without."""
+        """Return the part that ends the dialog, created on demand: most runs do not need it."""
         if self._ending is None:
             parts = self._sender, self._receiver, self._parking
             self._ending = Ending(self.dialog, self.now, self.limits, *parts, self.effects)
@@ -116,7 +116,7 @@ class Machine:
         return refused
 
     def set_timer(self, seconds: int) -> Number | None:
-        """BEGIN CONVERSATION TIMER: one per side; setting it again replaces it (4.9)."""
+        """BEGIN CONVERSATION TIMER: each side has one timer; setting it again replaces it (4.9)."""
         due = self.now + seconds * 1000
         if seconds <= 0 or due > self.dialog.expires_at:
             return Number.TIMER_BEYOND_LIFETIME
@@ -155,11 +155,11 @@ class Machine:
             self._owe(message)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
-            # It acknowledges everything that still arrives, in order or not (U-30).
+            # A closed endpoint acknowledges everything that still arrives, in order or not (U-30).
             self.dialog.received = max(self.dialog.received, header.after)
             self._owe(message)
         elif self.dialog.state is State.ER:
-            # Not acknowledged: it will never be received.
+            # Not acknowledged, because the other side will never receive it.
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self.ending.repeat_refusal(message)
         elif header.is_a(Flag.SKIPS):
@@ -173,10 +173,11 @@ class Machine:
                 self._owe(message)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Process an acknowledgement frame: it locks, and advances the window.
+        """Process an acknowledgement frame: lock on its sender, and advance the window.
 
         An unprovoked one without new confirmations reports that the receiver has room again for the
-        message that it rejected. A copy never provokes it, so a retry cannot answer itself.
+        message that it rejected. No copy provokes such an acknowledgement, so a retry cannot
+        trigger itself.
         """
         ack, dialog = frame.ack, self.dialog
         attempt = max(0, ack.attempt)
@@ -204,7 +205,7 @@ class Machine:
     # --- what time and the catalog say -----------------------------------------------------------
 
     def due(self) -> None:
-        """Process what is due: end of lifetime, a timer, a retry."""
+        """Process what is due: the end of the lifetime, a timer, or a retry."""
         dialog = self.dialog
         if dialog.expires_at <= self.now and move_state(dialog, Input.EXPIRED):
             self.ending.fail(Number.LIFETIME_EXCEEDED)
@@ -239,7 +240,7 @@ class Machine:
 
     @property
     def shows_stored(self) -> bool:
-        """Tell whether :meth:`wake` would deliver stored messages: parked ones, or the next."""
+        """Tell whether :meth:`wake` would deliver stored messages, parked or next in order."""
         return self.queue_on and (bool(self.dialog.parked) or self.dialog.continues)
 
     def fill_window(self, most: int) -> None:
@@ -247,19 +248,19 @@ class Machine:
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; return how many messages the retry stands for: all that were transmitted."""
+        """Retry now; return how many messages the retry covers: all that were transmitted."""
         dialog = self.dialog
         self._sender.retry()
         return max(1, dialog.transmitted[0] - dialog.acknowledged[0])
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether the key may be removed: it is due, and ``in`` is applied up to that time."""
+        """Tell whether the key may be removed: it is due, and ``in`` is applied up to its time."""
         forget_at = self.dialog.forget_at
         return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 
     def finish(self) -> None:
-        """Finish the run: one acknowledgement stands for everything that arrived."""
+        """Finish the run with a single acknowledgement for everything that arrived."""
         ack = self._receiver.acknowledgement()
         if ack is not None:
             self.effects.append(SendAck(ack))

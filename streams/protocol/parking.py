@@ -11,7 +11,7 @@ from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
 from streams.protocol.frames import Message, joined
 
 TIMER = -1
-"""Represents a DialogTimer among the parked; other negative numbers are Errors."""
+"""Represents a DialogTimer among parked messages; other negative numbers are Errors."""
 
 
 @dataclass(slots=True)
@@ -33,26 +33,26 @@ class Parking:
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Tell whether one more message may be parked if necessary; the first always may."""
+        """Tell whether another message may be parked if necessary; the first one always may."""
         parked = self.dialog.parked
         return not self.parks or not parked or len(parked) + fragments <= window
 
     def show(self, message: Message, sequence: int, positions: tuple[int, ...]) -> None:
-        """Enqueue a message, now or when the queue is on again."""
+        """Enqueue a message now, or once the queue is on again."""
         if self.parks:
             self.dialog.parked += [(sequence, position) for position in positions]
         else:
             self._enqueue(message)
 
     def show_own(self, what: int) -> None:
-        """Enqueue an own message: the negative number of an Error, or TIMER; parked once."""
+        """Enqueue a message of this side: ``code`` is the negative number of an Error, or TIMER."""
         if not self.parks:
             self._enqueue_own(what)
         elif (what, 0) not in self.dialog.parked:
             self.dialog.parked.append((what, 0))
 
     def unpark(self) -> None:
-        """Enqueue parked messages, in order: the queue is on."""
+        """Enqueue parked messages in order, because the queue is on again."""
         parked, self.dialog.parked = self.dialog.parked, []
         fragments: list[Message] = []
         for sequence, position in parked:

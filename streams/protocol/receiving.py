@@ -48,7 +48,7 @@ class Receiver:
         return at < self.dialog.received or at in self.dialog.held
 
     def follows(self, message: Message) -> bool:
-        """Tell whether a whole message without flags is the next one, and nothing waits."""
+        """Tell whether a whole message without flags is the next one and no fragment waits."""
         header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received
@@ -60,7 +60,7 @@ class Receiver:
         )
 
     def store_next(self, header: Header, journey: Journey) -> None:
-        """Store a message that :meth:`follows`, and owe its acknowledgement."""
+        """Store a message for which :meth:`follows` is true, and owe its acknowledgement."""
         self.dialog.received = (header.sequence + 1, 0)
         self.owed = journey.attempt, journey.first_hop
 
@@ -92,7 +92,7 @@ class Receiver:
         return iter(())
 
     def resume(self) -> Iterator[Complete]:
-        """Continue with buffered fragments: there may be room now."""
+        """Continue with buffered fragments, because there may be room now."""
         held = self.dialog.held.pop(self.dialog.received, None)
         return iter(()) if held is None else self._advance(self.read(held[0]), held[0])
 
@@ -115,7 +115,7 @@ class Receiver:
     def acknowledgement(self) -> Ack | None:
         """Return the acknowledgement of everything stored so far, if it is owed.
 
-        A closed initiator also reports that it is closed: it will send nothing again.
+        A closed initiator also reports that it is closed, because it will send nothing again.
         """
         if self.owed is None:
             return None
@@ -132,9 +132,9 @@ class Receiver:
     # --- storing ---------------------------------------------------------------------------------
 
     def _advance(self, message: Message, position: int) -> Iterator[Complete]:
-        """Accept the expected fragment, and buffered ones behind it: a limited number.
+        """Accept the expected fragment, and a limited number of buffered ones that follow it.
 
-        The others stay buffered, and :meth:`resume` continues (``Dialog.continues``).
+        The others stay buffered until :meth:`resume` continues (``Dialog.continues``).
         """
         dialog = self.dialog
         for room in reversed(range(self.limits.run)):

@@ -1,4 +1,4 @@
-"""A database's state of a route request (reference 2.5)."""
+"""The state of a database's request for a route (reference 2.5)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request state for one service; one state record. Times are epoch milliseconds.
+    """The request for one service, in one state record. Times are epoch milliseconds.
 
-    ``conversation`` is the open request; after its end, nothing is requested before ``again_at``.
-    ``rounds`` counts the requests since the last route was found, ``total`` all of them.
+    ``conversation`` is the open request; after its end, no route is requested before ``again_at``.
+    ``rounds`` counts the requests since the last route was found, ``total`` counts all.
     """
 
     service: str

@@ -1,9 +1,9 @@
 """Deduplicate statements of applications that may repeat them.
 
 An agent that crashes before it commits repeats its statements. A statement with a cause is applied
-once: of each source the highest (offset, n) is stored, and statements at or below it are skipped
-(design rule: applications). The latest ones are stored individually, so that the result is the same
-as the first time, and a different statement is detected.
+once: the highest (offset, n) of each source is stored, and statements at or below it are skipped
+(design rule: applications). The latest statements are stored individually, so that a repetition
+gets the same result as the first time, and a different statement is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_SOURCES = 10_000
 
 
 class SeenStatement(NamedTuple):
-    """A statement that was applied, or rejected with ``number``."""
+    """A statement that was applied, or that was rejected with ``number``."""
 
     offset: int
     n: int
@@ -32,7 +32,7 @@ class SeenStatement(NamedTuple):
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return its place among the statements of its source."""
+        """Return the position of the statement among those of its source."""
         return self.offset, self.n
 
 
@@ -51,28 +51,28 @@ class Seen:
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:
-        """Tell whether a statement with the number of an old one is different from it."""
+        """Tell whether a statement differs from the stored one with the same number."""
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)
-        return self.said[0].at < cause.at  # it is among those that are stored
+        return self.said[0].at < cause.at  # the statement is among the stored ones
 
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
-        """Return this with one more statement."""
+        """Return a copy with one more statement."""
         return Seen((*self.said, SeenStatement(*cause.at, digest_of(command), number))[-KEPT:])
 
 
 def remember(
     known: dict[Source, Seen], latest: Mapping[Source, Seen], forgotten: Iterable[Source]
 ) -> None:
-    """Merge what a transaction has seen: the latest source is last in ``known``."""
+    """Merge the sources that a transaction has seen; the latest source is the last in ``known``."""
     for source in (*forgotten, *latest):
         known.pop(source, None)
     known.update(latest)
 
 
 def digest_of(command: Command) -> int:
-    """Return what identifies a statement's content, independent of time and recipient."""
+    """Return a value that identifies a statement's content, independent of time and recipient."""
     made = blake2b(digest_size=8)
     made.update(
         repr(

@@ -1,4 +1,4 @@
-"""The sending half of an endpoint: accepted, in flight, retried (reference 4.4 to 4.6)."""
+"""The sending half of an endpoint: accept, transmit and retry messages (reference 4.4 to 4.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""After these nothing is transmitted: messages are kept until the application ends the dialog."""
+"""After these, nothing is transmitted; messages stay until the application ends the dialog."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Sender:
     def accept(self, position: int, fragments: int) -> None:
         """Accept the application's next message, whose command is at ``position`` in ``cmd``.
 
-        It is transmitted ``at_once`` if no message waits before it and the window has room.
+        If ``at_once`` is set, it is transmitted unless the window is full or other messages wait.
         """
         dialog = self.dialog
         follows = self.at_once and dialog.transmitted == (dialog.send_sequence, 0)
@@ -45,13 +45,13 @@ class Sender:
             self.fill_window(self.limits.window - self.dialog.count_in_flight())
 
     def _own_chunk(self, number: int) -> None:
-        """Copy a chunk before its first change: copies of a dialog share their chunks."""
+        """Copy a chunk before its first change, because copies of a dialog share their chunks."""
         chunk = self.dialog.chunks.get(number)
         if chunk is not None and number not in self.touched_chunks:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit the message just accepted, if that is all that filling the window would do."""
+        """Transmit the message just accepted, if filling the window would transmit nothing else."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
@@ -80,7 +80,7 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def retry(self) -> None:
-        """Send the oldest fragment again, if its last copy has left."""
+        """Send the oldest fragment again, if its last copy has left ``out``."""
         dialog = self.dialog
         if dialog.all_acknowledged:
             dialog.retry_at = None
@@ -105,15 +105,15 @@ class Sender:
         return 0 <= fragment < self.dialog.stored(sequence)[1]
 
     def progress(self, ack: Ack) -> None:
-        """Advance to the first unconfirmed fragment; this resets the back-off.
+        """Advance to the first unconfirmed fragment, and reset the back-off.
 
         Waiting fragments are transmitted at the dialog's turn.
         """
         dialog = self.dialog
         # Only a retry that was needed shows that the copies before it were lost too. If the first
         # copy is acknowledged after all, the path is slow, and sending again would make it slower.
-        # Copies first sent after the retry took the retry's path and are not suspect; nor are those
-        # that the other side has buffered.
+        # Copies first sent after the retry took the same path as the retry and are not suspect, nor
+        # are copies that the other side has buffered.
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
         in_flight = dialog.count_in_flight()
@@ -142,7 +142,7 @@ class Sender:
         dialog.suspect = dialog.transmitted
 
     def stop(self) -> None:
-        """Transmit nothing more: the other side has ended, or there was an error (9779, 9784)."""
+        """Transmit nothing more: the other side has ended the dialog, or it failed (9779, 9784)."""
         dialog = self.dialog
         dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
         if not dialog.all_acknowledged:

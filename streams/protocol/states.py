@@ -9,7 +9,8 @@
     first message arrives, incomplete  |     any Error, end of life      END
     (none) -------> SI ----------------+ ------------------> ER ------------> CD
 
-What the table does not list is refused: a statement with its error number, a frame with an event.
+Inputs that the table does not list are rejected: statements with their error number, frames with an
+event.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from streams.errors.numbers import Number
 class State(Enum):
     """``sys.conversation_endpoints.state``."""
 
-    __hash__ = object.__hash__  # members are single; several times as fast as Enum's
+    __hash__ = object.__hash__  # members are singletons; much faster than Enum's hash
 
     SO = "STARTED_OUTBOUND"
     SI = "STARTED_INBOUND"
@@ -59,7 +60,8 @@ _S, _I = State, Input
 TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SO, _I.SEND): _S.CO,  # U-28
     (_S.CO, _I.SEND): _S.CO,
-    # An EndDialog or Error cannot be message one (11277): the endpoint just goes (U-22).
+    # An EndDialog or Error cannot be the first message (11277), so the endpoint is just removed
+    # (U-22).
     (_S.SO, _I.END): _S.CD,
     (_S.SO, _I.END_WITH_ERROR): _S.CD,
     (_S.CO, _I.END): _S.DO,
@@ -77,7 +79,7 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SI, _I.PEER_ERROR): _S.ER,
     (_S.CO, _I.PEER_ERROR): _S.ER,
     (_S.DI, _I.PEER_ERROR): _S.ER,
-    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: nobody is left to be notified
+    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: no notification
     (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
     **{(state, _I.EXPIRED): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.EXPIRED): _S.CD,
@@ -101,13 +103,13 @@ REFUSALS: dict[Input, Number] = {
 
 
 class HasState(Protocol):
-    """An endpoint, as the table needs it."""
+    """The part of an endpoint that the table needs."""
 
     state: State
 
 
 def move_state(endpoint: HasState, happened: Input) -> bool:
-    """Change an endpoint's state by the table; tell whether the table has the row."""
+    """Change an endpoint's state by the table; tell whether the table has a row for the input."""
     state = TRANSITIONS.get((endpoint.state, happened))
     if state is None:
         return False

@@ -28,7 +28,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
-        # Its endpoint may have existed and be removed: nothing is created, nothing is answered.
+        # Its endpoint may have been removed, so nothing is created and no answer is sent.
         if message.is_late:
             return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
@@ -40,7 +40,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     if dialog.contract != parties.contract:
         return _reject(tx, message, Number.CONTRACT_DIFFERS)
     if tx.endpoint.service(database, dialog.service) is None:
-        if message.header.sequenced:  # U-32: it existed when the dialog was established
+        if message.header.sequenced:  # U-32: the queue existed when the dialog was established
             back = reply_parties(tx, message, database)
             dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
             send_error(tx, message.conversation, back, dropped, attempt)
@@ -64,7 +64,7 @@ def _broken(parties: Parties) -> Number | None:
 
 
 def choose_database(tx: Overlay, message: Message) -> str | None:
-    """Return the database for a frame: its endpoint's, otherwise by R7.2 and U-13."""
+    """Return the database for a frame: its endpoint's, or the one that R7.2 and U-13 select."""
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
         for name, database in here.databases.items():
@@ -78,7 +78,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
         return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
-    if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept no longer than that
+    if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept until then
         return _reject(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
         return _unknown(tx, message)
@@ -119,7 +119,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
 
 
 def _unknown(tx: Overlay, message: Message) -> Machine | None:
-    """Reject a message without an endpoint that cannot create one (U-30)."""
+    """Reject a message that has no endpoint and cannot create one (U-30)."""
     if message.header.sequenced:
         database = choose_database(tx, message)
         if database is not None:
@@ -136,12 +136,12 @@ def _unknown(tx: Overlay, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a message that has no endpoint here."""
+    """Return the parties of an answer to a message without an endpoint here."""
     return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
 
 
 def answering(asked: Parties, broker_id: str) -> Parties:
-    """Return the parties of an answer to a frame, from the broker that it came to."""
+    """Return the parties of an answer to a frame, sent by the broker to which it was addressed."""
     return Parties(
         asked.from_service,
         asked.from_broker,
@@ -155,7 +155,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` if an answer was sent from one."""
+    """Report why no endpoint accepts the message; ``database`` is the one that answered, if any."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

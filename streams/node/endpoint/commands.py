@@ -23,7 +23,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     database = endpoint.here.databases.get(command.database)
     if database is None or not database.enabled:
         return Number.NO_BROKER_HERE
-    if known:  # open or closed: a repeated BEGIN must not open it again
+    if known:  # open or closed, because a repeated BEGIN must not reopen it
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
@@ -67,7 +67,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
 
 
 def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | None:
-    """Return the group that a dialog joins: the related one's, the given one, or ``None``."""
+    """Return the group that a dialog joins: the related dialog's, the given one, or ``None``."""
     group = command.group
     if command.related is not None:
         sides = [tx.machine((command.database, command.related, side)) for side in (True, False)]
@@ -81,7 +81,7 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR: codes below 1 are the broker's own."""
+    """Return the error of END CONVERSATION WITH ERROR; codes below 1 are the broker's."""
     if command.error_code is None:
         return None
     if command.error_code <= 0:
@@ -90,7 +90,7 @@ def check_end(command: Command) -> Number | None:
 
 
 def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
-    """Return the error of a SEND that does not depend on the dialog's state, or ``None``."""
+    """Return the error of a SEND, apart from errors of the dialog's state, or ``None``."""
     endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
         return Number.BODY_NULL
@@ -112,7 +112,7 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
 
 
 class Opening(NamedTuple):
-    """The initial values of a conversation endpoint; ``group`` ``None``: its own one."""
+    """The initial values of a conversation endpoint; without a ``group`` it gets a new one."""
 
     conversation: uuid.UUID
     database: str
@@ -128,7 +128,7 @@ class Opening(NamedTuple):
 
 
 def new_endpoint(endpoint: CommittedState, opening: Opening, now: int) -> Dialog:
-    """Create an endpoint; handle and group follow from the conversation, so nothing is random."""
+    """Create an endpoint; its handle and group are derived from the conversation, not random."""
     conversation, database = opening.conversation, opening.database
     priority = endpoint.catalog.priority(
         endpoint.instance, database, opening.contract, opening.service, opening.far_service
@@ -147,5 +147,5 @@ def new_endpoint(endpoint: CommittedState, opening: Opening, now: int) -> Dialog
 
 
 def units(name: str) -> int:
-    """Return the length of a name as SQL Server counts it."""
+    """Return the length of a name in UTF-16 units, as SQL Server counts it."""
     return len(name.encode("utf-16-le", "surrogatepass")) // 2

@@ -23,11 +23,11 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""How many sources a transaction removes beside as many as it adds: each is a record."""
+"""How many more sources a transaction may remove than it adds; each takes a record."""
 
 
 def _ignore() -> None:
-    """Watch nothing."""
+    """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ class CommittedState:
     ``left_out``: the local forwarder's committed position in ``out``; 0 until known, which delays
     all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
     older keys may be removed. ``flight`` is how many messages may be in flight towards one service
-    before others wait for their turn (``flows``). ``gaps`` are the dialogs with out-of-order
-    fragments, by conversation and side. Route ``requests`` are by database; ``fits``
-    tells whether a conversation belongs to this partition; ``working`` is called before a body is
-    checked, which may take long; ``seen`` are statements that may be
-    repeated. ``retention`` is what its dialogs need of its inputs.
+    before others wait for their turn (``flows``). ``gaps`` has the dialogs with out-of-order
+    fragments, by conversation and side. Route ``requests`` are grouped by database; ``fits`` tells
+    whether a conversation belongs to this partition; ``working`` is called before a body is
+    checked, which may take long; ``seen`` has the statements that may be repeated. ``retention``
+    tracks which input records the dialogs still need.
     """
 
     instance: str
@@ -71,7 +71,7 @@ class CommittedState:
 
     @property
     def here(self) -> Instance:
-        """Return this instance as in the catalog."""
+        """Return this instance from the catalog."""
         return self.catalog.instances[self.instance]
 
     def service(self, database: str, name: str) -> Service | None:
@@ -113,7 +113,7 @@ class CommittedState:
         self._probes.update(dict.fromkeys(self._waiting))
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
-        """Return the values whose change ends conversations: NEW_BROKER, DROP SERVICE, ..."""
+        """Return the values whose change ends conversations (NEW_BROKER, DROP SERVICE, others)."""
         return {
             d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
             for d in self.here.databases.values()
@@ -167,12 +167,12 @@ class CommittedState:
         return kept
 
     def advance(self, now: int) -> None:
-        """Set the time, before state is loaded."""
+        """Set the time before state is loaded."""
         self._now = now
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: those silent for longest."""
+        """Return the sources to remove when these are added: those silent for the longest time."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
@@ -215,7 +215,7 @@ class CommittedState:
         self.retention.note(kept, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
-        """Tell whether no change of the dialog's database or service ends it."""
+        """Tell whether the dialog has survived all changes of its database and service."""
         return (
             self.is_alive(dialog)
             and dialog.error_epoch >= self.error_epoch(dialog.database)

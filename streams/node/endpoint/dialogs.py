@@ -10,11 +10,11 @@ from streams.node.endpoint.oldest import Oldest
 from streams.protocol import Dialog, DialogKey
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
-"""Decodes a dialog from its state record, and its chunks from theirs."""
+"""Decodes a dialog from its state record, and its chunks from their records."""
 
 AWAKE = 4_000
 """How many dialogs are kept as values, which take ten times as much memory as records: as many as a
-transaction touches if each has one message."""
+transaction changes if each has one message."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single one is stored as number and record, because a
@@ -22,13 +22,13 @@ dictionary takes four times as much."""
 
 
 class Kept:
-    """What a partition keeps of a dialog: its stored parts, and its place in each index.
+    """What a partition keeps of a dialog: its stored parts, and its position in each index.
 
-    One object, because another dictionary takes 50 bytes per dialog. It is compared by identity,
-    which takes a tenth of the time of comparing keys. ``key`` is the only object that represents
-    its key, ``record`` its state record, if it was written; ``last_copy`` is not in the record.
-    ``due`` and ``entered`` belong to Timers, ``line`` and ``position`` to Oldest, ``in_flight`` to
-    Flows.
+    This is a single object, because another dictionary takes 50 bytes per dialog. Objects are
+    compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
+    object that represents the key; ``record`` is the state record, if it was written; ``last_copy``
+    is not in the record. ``due`` and ``entered`` belong to Timers, ``line`` and ``position`` to
+    Oldest, ``in_flight`` to Flows.
     """
 
     __slots__ = (
@@ -88,7 +88,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return self[key] if key in self._kept else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog for inspection, and keep it as a record if it is one."""
+        """Return a dialog for inspection; one that is kept as a record stays a record."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._kept:
             dialog = self._read(self._kept[key])

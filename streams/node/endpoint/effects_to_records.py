@@ -85,7 +85,7 @@ def _perform(tx: Overlay, dialog: Dialog, effect: Effect) -> None:
                 header=effect.header,
                 journey=effect.journey,
                 attempt=effect.attempt,
-                # 124 is about the endpoint; 149 and 160 are about a frame of its peer.
+                # Event 124 concerns the endpoint; 149 and 160 concern a frame of its peer.
                 from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),
                 from_broker=effect.from_broker,
                 state=dialog.state.name,
@@ -126,7 +126,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
     for sequence, position, attempt, fragment, fragments in effects:
         command = tx.command_at(position)
         kind, flags, body = _said(command)
-        if fragments > 1:  # by their number alone, so that every attempt is split alike
+        if fragments > 1:  # by their number alone, so that every attempt is split in the same way
             size = -(-len(body) // fragments)
             body = body[fragment * size : (fragment + 1) * size]
         message_id, stored_at = command.message_id(conversation), command.stored_at
@@ -168,7 +168,7 @@ def _enqueue(tx: Overlay, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
 
 
 def _with_visit(journey: Journey | None, visit: tuple[str, int]) -> Journey:
-    """Return a journey with its last visit; a locally created message has only this one."""
+    """Return a journey with its last visit; a locally created message has only this visit."""
     if journey is None:
         return Journey(0, visit[1], 0, visit[1], 0, (visit,))
     return journey._replace(path=(*journey.path, visit))

@@ -21,9 +21,9 @@ from streams.protocol.seen import remember
 class Taken(NamedTuple):
     """What was taken from an endpoint for a transaction; ``None``: everything available.
 
-    ``due``: the result of :meth:`Endpoint.take_due`, to be given back if unused. ``room``: the
-    dialogs whose turn it is, of :meth:`Endpoint.take_turns`. ``probes``: those of
-    :meth:`Endpoint.next_probes`.
+    ``due``: the result of :meth:`Endpoint.take_due`, to be returned if unused. ``room``: the
+    dialogs whose turn it is, from :meth:`Endpoint.take_turns`. ``probes``: the dialogs to
+    re-evaluate, from :meth:`Endpoint.next_probes`.
     """
 
     due: Iterable[DialogKey] | None = None
@@ -84,7 +84,7 @@ class Endpoint(CommittedState):
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for (database, _), request in tx.notices.changed.items():
             self.requests.setdefault(database, Requests()).put(request)
-        for wanted in tx.notices.again:  # whatever their number: as many at once as after a change
+        for wanted in tx.notices.again:  # any number at once, as after a change of the catalog
             self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:

@@ -1,6 +1,7 @@
 """Execute a statement on the dialogs of a transaction (reference 4.8).
 
-SEND: ``check_send``, then ``Machine.send``; its effect Transmit is the immediate transmission.
+SEND calls ``check_send``, then ``Machine.send``, whose effect Transmit sends the message
+immediately.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 MOST_CONVERSATIONS = 1_000
-"""Conversations that one SEND may name: each is a dialog more in one transaction, for 16 bytes."""
+"""Maximum number of conversations in one SEND: 16 bytes each, but a whole dialog to process."""
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:
@@ -49,7 +50,7 @@ def _begin(tx: Overlay, command: Command) -> Number | None:
 
 
 def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
-    """SEND on several conversations: on all of them or on none (EX-66)."""
+    """SEND on several conversations, either on all of them or on none (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
     if size * (1 + len(command.also)) > limits.copies:  # one record, and unlimited copies
         return Number.MESSAGE_TOO_LARGE

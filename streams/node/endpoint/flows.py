@@ -1,20 +1,21 @@
 """Limit the messages in flight to each destination, and choose the dialogs that transmit next.
 
 A window limits the messages in flight of one dialog. With many dialogs this is not enough: their
-messages wait in the topics along the path, for minutes, and every new message waits after them.
-A flow is everything that the dialogs of a partition send to one destination, a service and a
-broker id, and has its own limit. It applies to messages waiting in `cmd`; a message without
+messages wait for minutes in the topics along the path, and every new message waits behind them. A
+flow is everything that the dialogs of a partition send to one destination (a service and a broker
+id), and has its own limit. The limit applies to messages waiting in `cmd`; a message without
 predecessors is transmitted when it is accepted.
 
-The broker id is included because an application can name any: messages to a nonexistent one must
-not delay those to the real one. Flows take turns, so that thousands of them do not delay it either.
+The destination includes the broker id because an application can name any: messages to a
+nonexistent broker must not delay those to the real one. Flows take turns, so that thousands of
+other flows do not delay it either.
 
 A flow is *stalled* when a retry was due and nothing of the flow was acknowledged since the previous
 attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
-acknowledgement ends this: the dialogs retried meanwhile retry at once, each at its turn, not at the
-end of their back-off.
+acknowledgement ends the stall: the dialogs retried meanwhile retry again at their next turn,
+without waiting for the end of their back-off.
 
-None of this is in the state: a restarted worker counts again.
+None of this is in the state; a restarted worker counts again.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ UNLIMITED = sys.maxsize
 PROBES = 100
 """Messages in flight to a stalled service, besides the retries of each dialog."""
 MOST = 1_000
-"""Maximum idle flows in memory: applications choose their names."""
+"""Maximum number of idle flows in memory, because applications choose their names."""
 AT_ONCE = 100
-"""Maximum flows with a turn in one transaction: each reads another part of ``cmd``."""
+"""Maximum number of flows served per transaction, because each reads another part of ``cmd``."""
 SHARE, EVERY = 64, 100
-"""However much is in flight, a fraction of the limit may be added at this interval in milliseconds:
-waiting messages must not starve behind immediately transmitted ones.
+"""Milliseconds after which a fraction of the limit may be added, however much is in flight.
+
+Otherwise, immediately transmitted messages could starve waiting ones.
 """
 
 
@@ -56,9 +58,9 @@ def destination(dialog: Dialog) -> Destination:
 class Flow:
     """The dialogs towards one destination.
 
-    ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` are dialogs whose
-    window has room for accepted messages, with the position of the next one in ``cmd``; ``lost``
-    those retried while the flow was stalled. Times are epoch milliseconds.
+    ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` has the dialogs
+    whose window has room for accepted messages, with the position of the next message in ``cmd``;
+    ``lost`` has those retried while the flow was stalled. Times are epoch milliseconds.
     """
 
     in_flight: int = 0
@@ -111,9 +113,9 @@ class Flows:
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
 
     def turn(self, most: int, now: int) -> Iterator[Kept]:
-        """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns.
+        """Yield up to ``most`` dialogs that may transmit now, one of each flow in turn.
 
-        Flows left out come first next time.
+        Flows that were left out are first the next time.
         """
         able = (
             (where, flow, min(room, flow.wanting))
@@ -170,7 +172,7 @@ class Flows:
         self._leave(kept, destination(dialog))
 
     def drop_waiting(self, kept: Kept, where: Destination) -> None:
-        """Note that a dialog has nothing waiting after all."""
+        """Note that no message of a dialog is waiting after all."""
         flow = self.towards(where)
         flow.waiting.drop(kept)
         self._note_wanting(where, flow)

@@ -11,7 +11,7 @@ from streams.protocol import DialogKey
 class Groups:
     """Open conversations by database and group.
 
-    Nearly every group has one: then one dict entry is enough.
+    Nearly every group has only one, for which a single dict entry is enough.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,13 @@ class Groups:
             of.remove(key, group.int)
 
     def members(self, database: str, group: uuid.UUID) -> Iterator[DialogKey]:
-        """Yield the conversations of a database's group."""
+        """Yield the conversations of a group in a database."""
         of = self._databases.get(database)
         return iter(()) if of is None else of.members(group.int)
 
 
 class _Groups:
-    """The groups of one database; a group may have the same id in another one."""
+    """The groups of one database; another database may have a group with the same id."""
 
     def __init__(self) -> None:
         self._first: dict[int, DialogKey] = {}

@@ -1,7 +1,7 @@
 """Find bodies that pin too much of a log and should be copied to its end (design rule 5).
 
-A log begins with the oldest body that is still needed, however many obsolete records follow. A few
-such bodies are written again, at the end; the state then has their new positions.
+A log begins with the oldest body that is still needed, however many obsolete records follow it. A
+few such bodies are written again at the end of the log, and the state then has their new positions.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from streams.node.endpoint.retention import TrimPoint
 from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
-"""The minimum number of removable records: some megabytes, and a minute of traffic."""
+"""The minimum number of removable records: some megabytes, or a minute of traffic."""
 SHARE = 10
-"""At most one in this number may be needed, so writes are a fraction of the freed space."""
+"""At most one record in this many may be needed, so that little is written to free much space."""
 AT_ONCE = 200
-"""The most bodies moved in one transaction."""
+"""Maximum number of bodies moved in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Bodies to move, by their positions in ``cmd`` and ``in``, with their dialogs."""
+    """Bodies to move: their positions in ``cmd`` and ``in``, with their dialogs."""
 
     dialogs: tuple[DialogKey, ...]
     commands: tuple[int, ...]
@@ -50,7 +50,7 @@ def _few(
 ) -> tuple[list[DialogKey], tuple[int, ...]]:
     """Return the oldest needed bodies of an input, with their dialogs.
 
-    Nothing if moving them would free little, or if too many are needed.
+    The result is empty if moving the bodies would free little space, or if too many are needed.
     """
     if end - begin < least:
         return [], ()

@@ -41,7 +41,7 @@ class Notices:
         }
 
     def ask(self, wanted: Status) -> None:
-        """Request a route for the forwarder's status, unless a request is open."""
+        """Request a route because of the forwarder's status, unless a request is open."""
         kept = self._of(wanted.database)
         if kept is not None and wanted.service is not None:
             begun = kept.ask(wanted.service, wanted.broker, self.now)
@@ -54,20 +54,20 @@ class Notices:
         return kept is not None and kept.open(conversation) is not None
 
     def refused(self, command: Command) -> bool:
-        """Treat a request that could not be made as ended; tell whether it is a request."""
+        """Treat a request that could not be made as ended; tell whether there was one."""
         is_request = command.from_initiator and self.is_open(command.database, command.conversation)
         if is_request:
             self._ended(command.database, command.conversation)
         return is_request
 
     def found(self, database: str, service: str) -> None:
-        """Note that a message to a waited-for service was acknowledged."""
+        """Note that a message to a service without a route was acknowledged."""
         kept = self._of(database)
         if kept is not None:
             kept.found(service)
 
     def close(self, machines: Iterable[Machine]) -> None:
-        """END every request that the application has ended, and re-evaluate the waiting dialogs."""
+        """End every request that the application has ended, and re-evaluate the waiting dialogs."""
         for machine in machines:
             dialog = machine.dialog
             if dialog.service == SYSTEM_SERVICE and dialog.is_initiator:
@@ -82,7 +82,7 @@ class Notices:
             self.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
-        """Return a database's requests, with those of this transaction; ``None``: no database."""
+        """Return a database's requests with the changes so far; ``None`` without a database."""
         kept, endpoint = self._kept.get(database), self.endpoint
         here = endpoint.here.databases.get(database)
         if kept is None and here is not None:
@@ -93,7 +93,7 @@ class Notices:
 
 
 def _answer(machine: Machine) -> None:
-    """END CONVERSATION, if the other side has ended or failed; this needs no command."""
+    """END CONVERSATION if the other side has ended or failed; this needs no command."""
     if machine.dialog.state in (State.DI, State.ER):
         machine.end(-1)
 

@@ -8,9 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Placed(Protocol):
-    """A key with room for its place: ``line``, the :class:`Oldest` that has it, and position.
+    """A key with fields for its place: ``line`` is the :class:`Oldest` that contains it.
 
-    Equal positions are in the order of the keys.
+    Keys with equal positions are ordered by the keys themselves.
     """
 
     line: Any
@@ -22,15 +22,15 @@ class Placed(Protocol):
 K = TypeVar("K", bound=Placed)
 
 STALE = 2
-"""Heap entries per key before a rebuild, which costs less than keeping them."""
+"""Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
 
 
 class Oldest(Generic[K]):
     """Keys, each with a position; :meth:`first` returns them in order. A key has one place.
 
-    A key has a heap entry no higher than its position. Positions mostly rise, and an entry is
-    raised only when it is reached. Entries of removed keys are dropped then, or when they are most
-    of the heap.
+    Each key has a heap entry no higher than its position. Positions mostly rise, and an entry is
+    raised only when it is reached. Entries of removed keys are dropped when they are reached, or
+    when they make up most of the heap.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Oldest(Generic[K]):
             heapq.heapify(self._heap)
 
     def drop(self, key: K) -> None:
-        """Remove a key, if it is here."""
+        """Remove a key, if present."""
         if key.line is self:
             key.line = None
             self._count -= 1

@@ -11,7 +11,7 @@ from streams.protocol import ERROR, Ack, Header, Journey, Parties
 
 
 class OutFrame(NamedTuple):
-    """A frame for ``out``: a message, or with ``ack`` an acknowledgement."""
+    """A frame for ``out``: a message, or an acknowledgement if ``ack`` is set."""
 
     conversation: uuid.UUID
     parties: Parties

@@ -1,7 +1,7 @@
-"""The overlay of a transaction: copies of what it changes, and the resulting records.
+"""The overlay of a transaction: copies of the dialogs that it changes, and the resulting records.
 
-Accepting messages, executing statements and creating records (``accept_message``, ``execute``,
-``effects_to_records``, ``turns``) work on it; ``transaction`` dispatches the inputs.
+The modules that accept messages, execute statements and create records (``accept_message``,
+``execute``, ``effects_to_records``, ``turns``) work on it; ``transaction`` dispatches the inputs.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _Members = OrderedDict[DialogKey, Machine]
 
 
 class Bodies(Protocol):
-    """The reader of bodies: they are stored once, and the state has only their positions.
+    """The reader of bodies, which are stored once; the state has only their positions.
 
-    Request several together: they are read in position order.
+    Request several bodies together, because they are read in position order.
     """
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
@@ -53,7 +53,7 @@ class Bodies(Protocol):
 
 @dataclass(slots=True)
 class _Frames:
-    """Message frames of ``in``: those that were read together, and others on demand."""
+    """Message frames of ``in``: some are read together in advance, others on demand."""
 
     bodies: Bodies
     _together: Mapping[int, Message] = field(default_factory=dict)
@@ -70,10 +70,10 @@ class _Frames:
 
 @dataclass(slots=True)
 class Turns:
-    """The dialogs ``room``, whose turn it is, and with ``opens`` those that the transaction opens.
+    """The dialogs whose turn it is (``room``); ``opens`` adds those that the transaction opens.
 
-    ``hurried`` are dialogs that have retried at their turn, ``added`` the flows of all that had a
-    turn: both are known at the commit.
+    ``hurried`` has the dialogs that have retried at their turn, and ``added`` the flows of all that
+    had a turn; both are known at the commit.
     """
 
     room: Sequence[DialogKey] = ()
@@ -86,12 +86,13 @@ class Turns:
 class Overlay:
     """The changes and output of a transaction so far; ``now`` is epoch milliseconds.
 
-    No reference cycles, so reference counting frees it at once. ``most`` limits its frames and
-    queue messages, ``planned`` counts them. An input is never split, so one may exceed the limit;
-    waiting dialogs (``turns``) only use the rest. ``own`` are messages for the system service: in
-    no queue, read by the database. ``records`` and ``chunks`` are the state records written of its
-    dialogs: a chunk that is ``None`` was deleted. ``probed`` are re-evaluated dialogs. ``repeated``
-    counts statements seen before; ``forgotten_sources`` are removed from the state.
+    It has no reference cycles, so reference counting frees it at once. ``most`` limits its frames
+    and queue messages, ``planned`` counts them. An input is never split, so one may exceed the
+    limit; waiting dialogs (``turns``) only use the rest. ``own`` has messages for the system
+    service, which the database reads without a queue. ``records`` and ``chunks`` are the state
+    records written for its dialogs; ``None`` marks a deleted chunk. ``probed`` has the re-evaluated
+    dialogs. ``repeated`` counts statements seen before; ``forgotten_sources`` are removed from the
+    state.
     """
 
     endpoint: CommittedState
@@ -147,11 +148,11 @@ class Overlay:
         return machine
 
     def knows(self, key: DialogKey) -> bool:
-        """Tell whether there is a dialog, without taking it into the overlay."""
+        """Tell whether a dialog exists, without adding it to the overlay."""
         return key in self.machines or key in self.endpoint.dialogs
 
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
-        """Return the service of a conversation group; ``None``: no such group."""
+        """Return the service of a conversation group, or ``None`` if there is no such group."""
         if self._by_group is None:
             self._by_group = {}
             for machine in self.machines.values():
@@ -194,7 +195,7 @@ class Overlay:
         return machine
 
     def command_at(self, position: int) -> Command:
-        """Return a command of this run, or one that :meth:`close` has read again."""
+        """Return a command of this run, or a command that :meth:`close` has read again."""
         return self._commands[position]
 
     def dialog(self, key: DialogKey) -> Dialog | None:
@@ -203,13 +204,13 @@ class Overlay:
         return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     def heed(self, machine: Machine) -> None:
-        """Apply the catalog's changes to a dialog: NEW_BROKER, DROP SERVICE ..."""
+        """Apply changes of the catalog to a dialog (NEW_BROKER, DROP SERVICE and others)."""
         if machine.heeded:
             return
         machine.heeded = True
         dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
-        # messages with its old broker id are no longer accepted
+        # messages with the old broker id are no longer accepted
         if not self.endpoint.is_alive(dialog):
             machine.ending.broker_error(here)
         elif self.endpoint.service(dialog.database, dialog.service) is None:

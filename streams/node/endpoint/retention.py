@@ -1,12 +1,13 @@
 """The trim point of an endpoint worker's inputs: the lowest position that its state needs.
 
-Bodies are not stored twice (design rule 5): a dialog's state has positions in ``cmd``, of accepted,
-unacknowledged messages, and in ``in``, of messages that are out of order, incomplete, or for a
-queue that is off. Records below the lowest of these, and below the read position, are never read
-again.
+Bodies are not stored twice (design rule 5): a dialog's state has the positions in ``cmd`` of
+accepted, unacknowledged messages, and the positions in ``in`` of messages that are out of order,
+incomplete, or for a queue that is off. Records below the lowest of these, and below the read
+position, are never read again.
 
-It is computed from committed state, never from an open transaction: what that releases is needed
-again if it is aborted. What is needed only rises, so a result never becomes wrong.
+The trim point is computed from committed state, never from an open transaction, because the records
+that a transaction releases are needed again if it is aborted. The lowest needed position only
+rises, so a result stays valid.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streams.node.endpoint.dialogs import Kept
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
-"""Dialogs examined between two turns of a worker: a few milliseconds."""
+"""Number of dialogs examined between two turns of a worker, which takes a few milliseconds."""
 
 
 class TrimPoint(NamedTuple):
@@ -34,8 +35,8 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    Changed dialogs are only noted. A *round* examines those noted before it, some at a time:
-    dialogs that change meanwhile need nothing below the start of the round.
+    Changed dialogs are only noted. A *round* examines the dialogs noted before it, some at a time;
+    dialogs that change meanwhile need no record below the start of the round.
     """
 
     def __init__(self) -> None:
@@ -52,13 +53,13 @@ class RetentionFloor:
             self.forget(kept)
 
     def forget(self, kept: Kept) -> None:
-        """Note that a dialog needs nothing."""
+        """Note that a dialog needs no record."""
         self._noted.pop(kept, None)
         for lowest in self._lowest:
             lowest.pop(kept, None)
 
     def begin(self, positions: TrimPoint) -> None:
-        """Start a round, unless one is running; the partition has read up to ``positions``."""
+        """Start a round unless one is running; the partition has read up to ``positions``."""
         if self._floor is None:
             self._floor = positions
             self._round, self._noted = list(self._noted), {}
@@ -69,7 +70,7 @@ class RetentionFloor:
         return self._floor is not None
 
     def go_on(self, look: Callable[[Kept], Dialog | None], most: int = AT_ONCE) -> TrimPoint | None:
-        """Continue the round; return its result at the end, else ``None``.
+        """Continue the round; return its result at the end, otherwise ``None``.
 
         ``look`` returns a committed dialog, unless it was removed since.
         """
@@ -97,9 +98,9 @@ class RetentionFloor:
         )
 
     def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
-        """Return how many dialogs need a record below a position, and those that need the oldest.
+        """Return how many dialogs need a record below a position, and which need the oldest ones.
 
-        ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
+        ``which`` is 0 for ``cmd``, 1 for ``in``. The result is that of the last round.
         """
         lowest = self._lowest[which].items()
         found = [(needed, kept.key) for kept, needed in lowest if needed < position]

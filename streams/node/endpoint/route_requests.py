@@ -1,11 +1,11 @@
 """Request a missing route from an application: the Broker Configuration Notice (reference 2.5).
 
 If the routing decision is ASK, the database begins a conversation with the configuration service
-and sends one MissingRoute. However many conversations wait for the service (9770), one request is
-open; when its conversation ends, either way, all of them are retried. If there is still no route,
-the next request follows the back-off of a retry (U-27), and only after the previous one has ended
-(C-13): an application that never ends one gets no further request for that service. There is no
-timer: a waiting conversation requests with each of its retries.
+and sends one MissingRoute. Only one request is open, however many conversations wait for the
+service (9770). When its conversation ends, with or without an error, all of them are retried. If
+there is still no route, the next request follows the back-off of a retry (U-27), and only after the
+previous one has ended (C-13): an application that never ends one gets no further request for that
+service. There is no timer: each retry of a waiting conversation requests the route.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ class TryAgain:
 
 
 def anywhere(_: uuid.UUID) -> bool:
-    """Accept any conversation id: there is one partition."""
+    """Accept any conversation id, because there is only one partition."""
     return True
 
 
 class Requests:
     """The requests of one database, by service and by open conversation.
 
-    Applications choose the names of services, so there may be many: nothing searches all of them.
+    Applications choose the names of services, so there may be many requests; no method searches all
+    of them.
     """
 
     def __init__(self, requests: Iterable[Request] = ()) -> None:
@@ -79,13 +80,13 @@ class Requests:
         return None if service is None else self._by_service[service]
 
     def drop(self, service: str) -> None:
-        """Remove the request for a service, if it is here."""
+        """Remove the request for a service, if present."""
         before = self._by_service.pop(service, None)
         if before is not None and before.conversation is not None:
             del self._open[before.conversation]
 
     def put(self, request: Request) -> None:
-        """Store a request in the place of the former one for its service."""
+        """Store a request in place of the previous one for its service."""
         self.drop(request.service)
         self._by_service[request.service] = request
         if request.conversation is not None:
@@ -94,10 +95,10 @@ class Requests:
 
 @dataclass(slots=True)
 class Configuration:
-    """The requests of one database: those of committed transactions, and changed ones.
+    """The requests of one database: those of committed transactions, and those changed since.
 
-    ``fits`` tells whether a conversation id belongs to the partition that keeps these requests,
-    that of :func:`request_owner`.
+    ``fits`` tells whether a conversation id belongs to the partition that keeps these requests (see
+    :func:`request_owner`).
     """
 
     broker_id: str
@@ -119,7 +120,7 @@ class Configuration:
         return BeginNotice(conversation, message_id, self.limits.max_lifetime, body)
 
     def ended(self, conversation: uuid.UUID, now: int) -> TryAgain | None:
-        """Note the end of a request, by END, by an error, or by its lifetime."""
+        """Note the end of a request by END, by an error, or by the end of its lifetime."""
         known = self.open(conversation)
         if known is None:
             return None
@@ -133,11 +134,11 @@ class Configuration:
         if known is None:
             known = self.committed.open(conversation)
             if known is not None and self.changed.get(known.service) is not None:
-                return None  # it was ended since
+                return None  # it has ended since
         return known
 
     def found(self, service: str) -> None:
-        """Note that there is a route: after its expiry the next request is made at once."""
+        """Note that there is a route, so that the next request after its expiry is made at once."""
         known = self._known(service)
         if known is not None and (known.rounds or known.again_at):
             self.changed.put(replace(known, rounds=0, again_at=0))
@@ -190,4 +191,4 @@ def parse_missing_route(body: bytes) -> MissingRoute | None:
 
 
 def _text(text: str) -> str:
-    return escape(text, {"\r": "&#13;"})  # a parser replaces a plain one by a line feed
+    return escape(text, {"\r": "&#13;"})  # a parser replaces a plain carriage return by a line feed

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Timed(Protocol):
-    """A key with room for its times: when it is ``due``, and the time of its valid heap entry."""
+    """A key with fields for its times: when it is ``due``, and the time of its valid heap entry."""
 
     due: int | None
     entered: int | None
@@ -16,13 +16,13 @@ class Timed(Protocol):
 K = TypeVar("K", bound=Timed)
 
 NEAR = 3_600_000
-"""Milliseconds: later timers are in a drawer, not in the heap."""
+"""Timers due later than this, in milliseconds, are in a drawer, not in the heap."""
 _DRAWER = 18
 """A drawer has the timers of the same 2**18 milliseconds, about four minutes."""
 STALE = 2
-"""Heap entries per key before a rebuild, which costs less than keeping them."""
+"""Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
 AT_ONCE = 1_000
-"""Keys taken at a time, so that no transaction grows with the number of dialogs."""
+"""Maximum number of keys per transaction, so that its size does not grow with the dialogs."""
 
 
 class Timers(Generic[K]):
@@ -31,14 +31,14 @@ class Timers(Generic[K]):
     A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
     due at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before its
     time. A key has one valid heap entry, no later than the key is due: each acknowledgement
-    postpones the retry, and an entry for each would be several per dialog. A reached entry is added
-    again if the key is due later. Other outdated entries are dropped when they are reached, or when
-    they are most of the heap.
+    postpones the retry, and a new entry each time would add up to several per dialog. An entry that
+    is reached is added again if its key is due later. Other outdated entries are dropped when they
+    are reached, or when they make up most of the heap.
     """
 
     def __init__(self) -> None:
         self._count = 0
-        # (when, a unique ticket, key); without a key: open the drawer ~ticket
+        # (when, a unique ticket, key); an entry without a key opens the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
         self._far = float("inf")  # until the time is set
@@ -49,7 +49,7 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next one is due, or earlier; ``None``: never."""
+        """Return when the next key is due, or an earlier time; ``None``: never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:
@@ -78,7 +78,7 @@ class Timers(Generic[K]):
             self._lay_aside(due, key)
 
     def take(self, now: int, most: int = AT_ONCE) -> list[K]:
-        """Take due keys, the earliest first; at most ``most``."""
+        """Take up to ``most`` due keys, the earliest first."""
         self.advance(now)
         keys: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(keys) < most:
@@ -127,7 +127,7 @@ class Timers(Generic[K]):
         found = []
         for at, ticket, key in self._heap:
             if key is not None and key.entered == at:
-                key.entered = None  # another entry may have the same time
+                key.entered = None  # another entry of the key may have the same time
                 if key.due is not None and not self._is_aside(key.due, key):
                     found.append((key.due, ticket, key))
         for due, _, key in found:

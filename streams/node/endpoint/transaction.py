@@ -69,7 +69,7 @@ class Transaction(Overlay):
         self._answer(command, int(number or 0))
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
-        """Tell whether a statement was seen before; count it, and report a different one."""
+        """Tell whether a statement was seen before; count repetitions, report differences."""
         seen = self.seen_of(cause.source)
         if not seen.has(cause):
             return False
@@ -103,7 +103,7 @@ class Transaction(Overlay):
     def foresee(self, messages: Iterable[Message]) -> None:
         """Read the buffered fragments behind these messages together.
 
-        Optional: without it, :meth:`message` reads each individually.
+        This is optional: without it, :meth:`message` reads each fragment individually.
         """
         gaps = self.endpoint.gaps
         if not gaps:
@@ -124,9 +124,9 @@ class Transaction(Overlay):
     def message(self, position: int, message: Message) -> bool:
         """Apply a message frame from the local forwarder; tell whether it is kept.
 
-        Its endpoint follows from its conversation and parties, and does not change within a
-        transaction. A kept frame is read again from its position: it is out of order, incomplete or
-        parked.
+        The conversation and the parties determine the frame's endpoint, which does not change
+        within a transaction. A frame that is kept (out of order, incomplete or parked) is later
+        read again from its position.
         """
         known = self._admitted.get(message.conversation)
         if known is None or known[0] != message.parties:
@@ -144,8 +144,8 @@ class Transaction(Overlay):
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.
 
-        If a target asks about a dialog that its initiator has removed, the answer is that it is
-        closed; any other frame for an unknown dialog is ignored.
+        If a target asks about a dialog that its initiator has removed, the answer is that the
+        initiator is closed; any other acknowledgement for an unknown dialog is ignored.
         """
         parties, ack = frame.parties, frame.ack
         database = self.endpoint.here.with_broker_id(parties.to_broker or "")
@@ -226,7 +226,7 @@ class Transaction(Overlay):
                 machine.effects.clear()
 
     def _read_again(self) -> None:
-        """Read all bodies together that were accepted earlier and are transmitted now."""
+        """Read together all bodies that were accepted earlier and are transmitted now."""
         known = self._commands
         needed = {
             effect.position

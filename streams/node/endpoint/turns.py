@@ -1,6 +1,6 @@
-"""At the end of a transaction, dialogs transmit waiting messages, by turns.
+"""At the end of a transaction, dialogs transmit waiting messages in turn.
 
-Messages accepted while the window was full wait in ``cmd``, and nothing else transmits them
+Messages accepted while the window was full wait in ``cmd``, and only this module transmits them
 (docs/decisions/0025).
 """
 
@@ -15,22 +15,22 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Up to this number of records between two bodies, reading is as fast as a seek."""
+"""Up to this number of records between two bodies, reading them all is as fast as a seek."""
 WORTH = 16
-"""Records that may be read per body: that takes as long as writing it and its dialog."""
+"""Maximum number of records read per body: as long as writing the body and its dialog takes."""
 FREE = 32_000
-"""Records that a transaction may read, however few bodies they contain.
+"""Number of records that a transaction may read, however few bodies they contain.
 
-Its flows share them evenly: none waits because another one's bodies are far apart.
+Its flows share them evenly, so that no flow waits because the bodies of another are far apart.
 """
 
 
 def take_turns(tx: Overlay) -> None:
     """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    They get at least a quarter of the transaction, however much of it is new. Each transmits a
-    window; if there are few dialogs, an equal share of the flow's rest. A dialog whose bodies are
-    too far ahead of the others' keeps its turn.
+    They get at least a quarter of the transaction, however many of its messages are new. Each
+    dialog transmits a window; if there are few dialogs, each transmits an equal share of what its
+    flow still allows. A dialog whose bodies are too far ahead of the others' keeps its turn.
     """
     planned = list(_plan(tx))
     found: dict[Destination, list[int]] = defaultdict(list)
@@ -48,7 +48,7 @@ def take_turns(tx: Overlay) -> None:
 
 
 def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
-    """Yield which dialogs may transmit, to which destination, and the positions of the messages.
+    """Yield the dialogs that may transmit, their destinations, and the positions of their messages.
 
     Dialogs to be retried do so at once.
     """
@@ -99,10 +99,10 @@ def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
 
 
 def _retry(tx: Overlay, key: DialogKey) -> int:
-    """Retry a dialog, unless its timer was due; return the number of messages.
+    """Retry a dialog unless its timer was due; return the number of messages.
 
-    The transaction's changes count: a dialog that was acknowledged or ended has lost nothing, and
-    one whose timer was due has already retried.
+    The changes of the transaction are considered: a dialog that was acknowledged or ended has lost
+    nothing, and a dialog whose timer was due has already retried.
     """
     committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
     if not machine.dialog.is_retrying:
@@ -124,8 +124,8 @@ def _take(tx: Overlay, key: DialogKey) -> Machine:
 def _reach(positions: list[int], free: int) -> int:
     """Return the limit for reading a flow's bodies at these positions of ``cmd``.
 
-    A dialog of few messages has them far apart, and many such dialogs have them everywhere: without
-    a limit each transaction would read the whole log.
+    The messages of a dialog may be far apart, and many such dialogs have messages everywhere in the
+    log: without a limit, each transaction would read all of it.
     """
     first, *others = sorted(positions)
     reach = first

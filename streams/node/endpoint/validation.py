@@ -23,9 +23,9 @@ _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TA
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""No SEND accepts so much: an application that forwards it would be rejected."""
+"""No SEND accepts a body of this size: an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
-_PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] alone is quadratic in a text of "<?xml"
+_PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 
 
 def judge(
@@ -46,15 +46,15 @@ def judge(
     by_initiator = not dialog.is_initiator
     if not contract.allows(header.type, initiator=by_initiator):
         return _BY_INITIATOR if by_initiator else _BY_TARGET
-    # A contract may name a type that was never created: then there is no validation.
+    # A contract may name a type that was never created; then there is no validation.
     return None if message_type is None or is_valid(message_type, body) else _INVALID
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Cache whether (database, contract, type, by the initiator) allows any body.
+    """Cache whether any body is valid for a (database, contract, type, by the initiator).
 
-    Nearly every type does, and then bodies need no check. For one transaction: it caches one
-    version of the catalog. ``checked`` is how many bodies needed a check so far.
+    Bodies of nearly all types need no check. A cache serves one transaction, because it depends on
+    one version of the catalog. ``checked`` is the number of bodies that needed a check so far.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
@@ -88,20 +88,20 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
 
 
 def _fits(schema: str | None, body: bytes) -> bool:
-    """Tell whether a body is valid by a schema collection; without one nothing is valid."""
+    """Tell whether a body is valid by a schema collection; without one, no body is valid."""
     validator = _compiled(schema) if schema is not None else None
     if validator is None:
         return False
     try:
         return bool(validator.is_valid(body))
-    except Exception:  # the validator has errors of its own: OverflowError for the year 10**30
+    except Exception:  # the validator itself may fail: OverflowError for the year 10**30
         return False
 
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> XMLSchema | None:
     """Return the validator of a schema collection: one or more schema documents in one text."""
-    import xmlschema  # imported here, because few need it and it takes a quarter of a second
+    import xmlschema  # takes a quarter of a second, and few workers need it
 
     documents = [
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()

@@ -1,4 +1,4 @@
-"""Dialogs that a change of the catalog, or the end of a route request, may concern."""
+"""Dialogs that may be affected by a change of the catalog or by the end of a route request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from streams.node.endpoint.dialogs import Kept
 
 
 class Waiting:
-    """Dialogs in the order in which they began to wait, also by database and far service.
+    """Dialogs in the order in which they began to wait, and by database and far service.
 
-    Applications choose the names of services, and each may have a request of its own: finding those
-    that wait for one must not search all.
+    Applications choose the names of services, and each service may have its own request, so finding
+    the dialogs that wait for one must not search all dialogs.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Waiting:
         self._by_service.setdefault((kept.key[0], service), {})[kept] = None
 
     def drop(self, kept: Kept) -> None:
-        """Remove a dialog, if it is here."""
+        """Remove a dialog, if present."""
         service = self._services.pop(kept, None)
         if service is not None:
             where = kept.key[0], service
