@@ -4,8 +4,8 @@
 :func:`explain_decision` answers for one instance, :func:`find_paths` for the whole path in both
 directions, :func:`survey_flows` for a whole estate; :mod:`streams.analysis.check` finds errors,
 :mod:`streams.analysis.diff` the effects of a change, :mod:`streams.analysis.diagnose` the causes of
-stuck rows. Every routing decision is made by :mod:`streams.routing`; here it is followed and shown:
-in ``paths`` for one message, in ``flows`` for all senders.
+stuck rows. :mod:`streams.routing` makes every routing decision; this package follows and shows the
+decisions: ``paths`` for one message, ``flows`` for all senders.
 """
 
 from streams.analysis.estate import Estate

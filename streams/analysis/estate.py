@@ -24,9 +24,9 @@ week.
 
 @dataclass(slots=True)
 class Estate:
-    """A topology at an instant (``now``, epoch seconds); networks are created once per service.
+    """A topology at an instant (``now``, epoch seconds); each service's network is created once.
 
-    ``soon`` (seconds): how long before its expiry something counts as about to expire.
+    ``soon`` (seconds): how long before its expiry an object counts as about to expire.
     """
 
     topology: Topology
@@ -77,7 +77,7 @@ class Estate:
         return found
 
     def leads_to(self, instance: str, address: Address) -> str | None:
-        """Return the instance at an address, as seen from one; ``None`` without any."""
+        """Return the instance at an address as seen from another instance, or ``None``."""
         if self.instances[instance].is_here(address):
             return instance
         if address.host.casefold() in LOOPBACK:

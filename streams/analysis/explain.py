@@ -18,7 +18,7 @@ _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where a message at this instance goes next. ``database`` is its home (inside)."""
+    """Where a message at this instance goes next. ``database`` is its home if sent from inside."""
 
     instance: Instance
     database: Database | None

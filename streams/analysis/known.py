@@ -23,14 +23,14 @@ class Home:
 
     @property
     def source(self) -> Source:
-        """Return the place of the database, else of the instance."""
+        """Return the place of the database, otherwise that of the instance."""
         own = self.database.source
         return own if own.file else self.instance.source
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where every service is, every name in its folded form, every broker id."""
+    """The places of all services, the folded form of all names, and all broker ids."""
 
     services: Mapping[str, tuple[Home, ...]]
     alike: Mapping[str, str]
@@ -47,7 +47,7 @@ def folded(name: str) -> str:
 
 
 def known(estate: Estate) -> Known:
-    """Return the names of an estate; collected once."""
+    """Return the names of an estate, collected once."""
     return estate.once(_collect)
 
 

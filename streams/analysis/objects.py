@@ -13,7 +13,7 @@ from streams.topology import Database, Finding, Instance, Route, Severity, Sourc
 
 
 def every_database(estate: Estate) -> Iterator[Home]:
-    """Yield every database, ``msdb`` of each instance after the others."""
+    """Yield every database; in each instance, ``msdb`` after the others."""
     for instance in estate.topology.instances.values():
         for database in (*instance.databases.values(), instance.msdb):
             yield Home(instance, database)
@@ -64,7 +64,7 @@ def finding(
 
 
 def day(moment: float) -> str:
-    """Return an instant (epoch seconds) to the minute, in UTC; far ones are not exact."""
+    """Return an instant (epoch seconds) to the minute, in UTC; distant ones are not exact."""
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):

@@ -12,7 +12,7 @@ from streams.topology import Database, Instance, Topology, pair_names, principal
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A database of an instance, with a service if given."""
+    """A database of an instance, and a service if given."""
 
     instance: Instance
     database: Database
@@ -32,7 +32,7 @@ def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageErro
 
 
 def find_instance(topology: Topology, name: str) -> Instance:
-    """Return an instance, of a mirrored pair the principal, or raise UsageError."""
+    """Return an instance (for a mirrored pair, the principal), or raise UsageError."""
     found = topology.instance(name) or principal_of(topology, name)
     if found is None:
         raise unknown("instance", name, topology.instances, "The topology")
@@ -40,7 +40,7 @@ def find_instance(topology: Topology, name: str) -> Instance:
 
 
 def find_database(instance: Instance, name: str) -> Database:
-    """Return a database, ``msdb`` included, or raise UsageError."""
+    """Return a database, which may be ``msdb``, or raise UsageError."""
     found = instance.database(name)
     if found is None:
         raise unknown("database", name, instance.databases, instance.name)
@@ -81,7 +81,7 @@ def find_sender(topology: Topology, text: str, to: str) -> Place:
 
 def _only_service(instance: Instance, database: Database, to: str) -> str:
     names = sorted(database.services)
-    if len(names) > 1 and to in names:  # a dialog to oneself is rarely meant
+    if len(names) > 1 and to in names:  # a dialog of a service with itself is rarely intended
         names.remove(to)
     if len(names) == 1:
         return names[0]
@@ -89,7 +89,7 @@ def _only_service(instance: Instance, database: Database, to: str) -> str:
     if not names:
         raise UsageError(f"{at} has no service.", "Name a database from which a dialog can begin.")
     raise UsageError(
-        f"{at} has {len(names)} services, and none is named.",
+        f"{at} has {len(names)} services, but none is named.",
         f"Write one of: {', '.join(f'{at}/{name}' for name in names)}.",
     )
 

@@ -15,7 +15,7 @@ from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
 from streams.topology import Topology, load
 
-if TYPE_CHECKING:  # each has its own command, which alone pays for importing it
+if TYPE_CHECKING:  # each has its own command, so only that command pays for the import
     from streams.analysis.check import Report
     from streams.analysis.diagnose import Diagnoses
     from streams.analysis.diff import Difference
@@ -71,7 +71,7 @@ class Questions:
         conversation: uuid.UUID | None = None,
         limit: int = LIMIT,
     ) -> Paths:
-        """Follow a dialog's messages by every path, and their acknowledgements back."""
+        """Follow a dialog's messages on every path, and their acknowledgements back."""
         place = find_sender(self.topology, sender, to)
         return follow_paths(
             self._estate, place, to, broker=broker, conversation=conversation, limit=limit
@@ -91,7 +91,7 @@ class Questions:
         return check_topology(self.topology, self.now)
 
     def diagnose(self, snapshot: Path | str) -> Diagnoses:
-        """Explain why rows of live servers are stuck; the topology describes the other servers."""
+        """Explain why rows of live servers are stuck. The topology describes the other servers."""
         from streams.analysis.diagnose import diagnose
         from streams.topology.snapshot import load_snapshot
 

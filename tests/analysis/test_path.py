@@ -155,7 +155,7 @@ def test_an_address_of_nobody_is_unknown(tmp_path: Path) -> None:
     assert (outcome["disposition"], outcome["at"], outcome["error"]) == ("unknown", "A", None)
     assert outcome["hops"][0]["next_hop"] == "tcp://gone:4022"
     text = path_text(find_paths(topology, find_sender(topology, "A/D", "S"), "S", NOW))
-    assert "No instance of this topology listens at tcp://gone:4022: what becomes" in text
+    assert "No instance of this topology listens at tcp://gone:4022. The path" in text
     assert "Import the instance" in survey_text(survey_flows(topology, NOW))
 
 

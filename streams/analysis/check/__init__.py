@@ -1,8 +1,9 @@
 """Check a whole topology for errors, TA-01 to TA-47.
 
 A check is a row of :data:`CHECKS`: its code, its subject and the function that finds it.
-``docs/findings.md`` describes each one. It is generated from the same rows and from the topologies
-in ``tests/findings``: for each code one that triggers it and one that does not.
+``docs/findings.md`` describes each check. The page is generated from the same rows and from the
+topologies in ``tests/findings``, which have for each code one topology that triggers it and one
+that does not.
 """
 
 from streams.analysis.check.registry import Check

@@ -1,4 +1,4 @@
-"""Addresses that lead elsewhere than they seem to: loop-backs, TRANSPORT, mirrored databases."""
+"""Addresses that do not lead where they seem to: loop-backs, TRANSPORT, mirrored databases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loop_backs(estate: Estate) -> Iterator[Finding]:
         here = estate.instances[at.instance.name]
         for route in live_routes(estate, at.database):
             address = parse_address(route.address)
-            # A listener leads here only while this replica is the primary: that is its purpose.
+            # A listener is meant to lead here, while this replica is the primary.
             if address and here.is_here(address) and not _is_listener(at.instance, address):
                 yield finding(
                     "TA-26", Severity.WARNING, at, route.source,
@@ -47,11 +47,11 @@ def _is_listener(instance: Instance, address: Address) -> bool:
 
 
 _UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
-"""Errors of a message whose TRANSPORT route has no address: at the sender, at a forwarder."""
+"""Errors of a message whose TRANSPORT route finds no address, at the sender and at a forwarder."""
 
 
 def no_address(estate: Estate) -> Iterator[Finding]:
-    """Find services that a TRANSPORT route is taken for and whose names hold no address (2.3)."""
+    """Find services with a TRANSPORT route whose names contain no address (2.3)."""
     for answer in answers_of(estate):
         flow, passage = answer.flow, answer.passage
         for failure in answer.failures:
@@ -79,7 +79,7 @@ def _no_address(
 
 
 def initiators_without_address(estate: Estate) -> Iterator[Finding]:
-    """Find initiators whose names hold no address where TRANSPORT leads to the target (2.3)."""
+    """Find initiators without an address in their names where TRANSPORT finds the target (2.3)."""
     for answer in answers_of(estate):
         passage, service = answer.passage, answer.flow.sender.service
         if address_from_name(service) is not None or not answer.returns:
@@ -90,7 +90,8 @@ def initiators_without_address(estate: Estate) -> Iterator[Finding]:
                 passage.flow.sender.database.services[service].source,
                 f"messages from {service} to {passage.flow.to} take their address from the "
                 f"service name ({used}), but replies cannot: {service} contains none",
-                "Begin its name with tcp://host:port/; until then each target needs a route to it.",
+                "Begin its name with tcp://host:port/. Until then, each target needs a route to "
+                "it.",
                 route=str(used), service=service, flow=str(passage.flow),
             )  # fmt: skip
 
@@ -112,7 +113,7 @@ def _transport(estate: Estate, hop: Hop) -> At | None:
 
 
 def to_one_partner(estate: Estate) -> Iterator[Finding]:
-    """Find routes to a mirrored database that name one of its partners only (2.4)."""
+    """Find routes to a mirrored database that name only one of its partners (2.4)."""
     for at in every_database(estate):
         for route in live_routes(estate, at.database):
             address = parse_address(route.address)
@@ -172,7 +173,7 @@ CHECKS = (
     ),
     Check(
         "TA-28",
-        "TRANSPORT works in one direction only",
+        "TRANSPORT works in only one direction",
         (Severity.WARNING,),
         "reference 2.3",
         "If services are found by the addresses in their names, replies use the name of the "

@@ -1,4 +1,4 @@
-"""Routes of msdb, for what arrives from outside: captured services, idle routes (TA-23, TA-25)."""
+"""Routes of msdb, which decide for messages from outside (TA-23, TA-25)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _decisions(plan: Plan) -> Iterator[Decision]:
 
 
 def captured(estate: Estate) -> Iterator[Finding]:
-    """Find local services for which msdb's routes send messages elsewhere (EX-18, EX-19)."""
+    """Find local services whose messages the routes of msdb send elsewhere (EX-18, EX-19)."""
     for instance in estate.topology.instances.values():
         at = Home(instance, instance.msdb)
         for service, homes in targets(estate)[instance.name].items():
@@ -42,7 +42,7 @@ def captured(estate: Estate) -> Iterator[Finding]:
 
 
 def _away(plan: Plan) -> Decision | None:
-    """Return a decision to send on, where no dialog at all is delivered here."""
+    """Return a decision to send messages on, if no dialog is delivered here."""
     found = list(_decisions(plan))
     if any(decision.verdict is Verdict.DELIVER for decision in found):
         return None
@@ -73,7 +73,7 @@ def _captured(
 
 
 def idle(estate: Estate) -> Iterator[Finding]:
-    """Find LOCAL routes of msdb without which everything would be delivered just so (R2.2, M6)."""
+    """Find LOCAL routes of msdb without which delivery would be the same (R2.2, M6)."""
     for instance in estate.topology.instances.values():
         at = Home(instance, instance.msdb)
         for route in live_routes(estate, instance.msdb):
@@ -88,13 +88,13 @@ def _idle(at: Home, route: Route, why: str) -> Finding:
     return finding(
         "TA-25", Severity.INFO, at, route.source,
         f"route {route.name} to {route.service} has no effect: {why}",
-        "Keep it or drop it: nothing depends on it.",
+        "Keep it or drop it; no message depends on it.",
         route=route.name, service=route.service, broker=route.broker,
     )  # fmt: skip
 
 
 def _why_idle(estate: Estate, at: Home, route: Route) -> str:
-    """Return why a route changes nothing, or nothing where it does."""
+    """Return why a route has no effect, or ``None`` if it has one."""
     instance = estate.instances[at.instance.name]
     table = RoutingTable(r for r in instance.msdb.routes if r.route_id != route.route_id)
     without, steps = replace(instance, msdb=table), set()
@@ -103,7 +103,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
         if [_outcome(d) for d in _decisions(before)] != [_outcome(d) for d in _decisions(after)]:
             return ""
         steps |= {decision.step for decision in _decisions(after)}
-    # That replies find their return path says little where the service is a target too.
+    # That replies find their return path proves little if the service is also a target.
     steps = steps - {"REPLY"} or steps
     return "; ".join(_WHY[step] for step in sorted(steps & set(_WHY)))
 
@@ -133,7 +133,7 @@ def _arriving(estate: Estate, at: Home, route: Route) -> Iterator[Query]:
 
 
 def _sent_without_broker(estate: Estate, to: Home, service: str) -> bool:
-    """Tell whether some route sends a service's messages here without naming a broker id."""
+    """Tell whether a route without a broker id sends messages for a service here."""
     led = estate.once(_led_without_broker)
     return any((at, name) in led for at in (to.instance.name, None) for name in (service, None))
 

@@ -38,7 +38,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
         if not answer.flow.stated and _pair(answer) in answered:
-            continue  # who begins was guessed, and another guess is answered
+            continue  # the initiator was guessed, and another guess gets its acknowledgements
         for back in answer.backs:
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
@@ -103,11 +103,12 @@ def why_not(failure: Failure) -> str:
     return f"{end.disposition.value} at {end.at}{number}"
 
 
-# --- TA-36, TA-38: they come back, but ------------------------------------------------------------
+# --- TA-36, TA-38: acknowledgements that do come back
+# ------------------------------------------------------------
 
 
 def asymmetric(estate: Estate) -> Iterable[Finding]:
-    """Find flows whose acknowledgements pass other forwarders than their messages (5.1)."""
+    """Find flows whose acknowledgements pass different forwarders than their messages (5.1)."""
     groups: dict[tuple[str, str, frozenset[str], frozenset[str]], list[FlowAnswer]] = {}
     for answer in answers_of(estate):
         for back in answer.backs:
@@ -176,8 +177,8 @@ def _stale(estate: Estate, group: list[tuple[FlowAnswer, Back, Failure]]) -> Fin
         "TA-38", _W,
         f"route {at.route.name}, one of several for acknowledgements to {sender.service} (broker "
         f"id {sender.database.broker_id}), leads nowhere: {why_not(failure)}",
-        "Drop or correct the route; until then acknowledgements are late and messages are sent "
-        "again.",
+        "Drop or correct the route. Until then, acknowledgements are late and messages are "
+        "retried.",
         place_of(at.instance, at.database), where(at),
         shown(routes, failure.instances, service=sender.service,
               broker=sender.database.broker_id, **flows_in(a for a, _, _ in group)),

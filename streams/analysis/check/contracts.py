@@ -13,7 +13,7 @@ from streams.topology import Finding, Severity
 
 
 def unusable(estate: Estate) -> Iterator[Finding]:
-    """Find flows for which no contract holds on both sides, and contracts that lack something."""
+    """Find flows without a contract that is valid on both sides, and incomplete contracts."""
     for at in user_databases(estate):
         for contract in at.database.contracts.values():
             yield from incomplete_contract(at, contract)

@@ -15,7 +15,7 @@ from streams.topology import Certificate, Finding, Route, Severity
 def routes(estate: Estate) -> Iterator[Finding]:
     """Find routes that have expired, and those that will soon (reference 1.4)."""
     for at in every_database(estate):
-        # Where the configuration service is asked, routes come and go: only dead ones matter.
+        # The configuration service creates short-lived routes, so only expired ones matter here.
         renewed = any(r.service == CONFIGURATION_SERVICE for r in at.database.routes)
         for route in at.database.routes:
             if route.expires is None:
@@ -27,7 +27,7 @@ def routes(estate: Estate) -> Iterator[Finding]:
 
 
 def _as_of(route: Route) -> str:
-    # A LIFETIME counts from its statement, and nobody knows when that was run.
+    # A LIFETIME counts from the execution of its statement, and that time is unknown.
     return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
@@ -56,7 +56,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
 
 
 def _use(at: Home, one: Certificate) -> str:
-    """Describe what uses a certificate, if known: a binding of its user, the endpoint."""
+    """Describe what uses a certificate, if known: a binding of its user, or the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
             return f"binding {binding.name} uses it for dialogs with {binding.service}"
@@ -96,7 +96,8 @@ CHECKS = (
         "reference 8.2, error 28011",
         "Secured dialogs and endpoints with certificates stop when a certificate expires; "
         "messages then stay in the transmission queue. The finding is an error if a remote "
-        "service binding or the endpoint is known to use the invalid certificate, else a warning.",
+        "service binding or the endpoint is known to use the invalid certificate, otherwise a "
+        "warning.",
         "Create a new certificate before the old one expires and install its public part on the "
         "other side. Let the user of the binding own it, or the endpoint use it.",
         certificates,

@@ -11,7 +11,7 @@ from streams.analysis.objects import finding
 from streams.topology import Finding, Severity
 
 FRAGMENT = 65_536
-"""The largest piece in which a message travels, in bytes (U-23)."""
+"""The size of the largest fragment, in bytes (U-23)."""
 _MEGABYTE = 1024 * 1024
 
 
@@ -24,7 +24,7 @@ def budgets(estate: Estate) -> Iterator[Finding]:
     for name, through in flows.items():
         instance = estate.topology.instances[name]
         budget = instance.endpoint.forward_size_mb * _MEGABYTE
-        # Both directions: what is sent, and what is answered.
+        # Both directions: messages and replies.
         needed = 2 * FRAGMENT * len(through)
         if budget < needed:
             yield finding(

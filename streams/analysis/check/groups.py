@@ -1,4 +1,4 @@
-"""Dialogs that belong together and may end up in different databases (TA-37, TA-44)."""
+"""Related dialogs that may end up in different databases (TA-37, TA-44)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.topology import BeginDialog, Finding, Procedure, Severity
 
 
 def spread(estate: Estate) -> Iterator[Finding]:
-    """Find services that live in the same databases and are balanced one by one (3.1)."""
+    """Find services that are in the same databases and are balanced separately (3.1)."""
     for at in user_databases(estate):
         together: dict[frozenset[str], list[str]] = {}
         for service, brokers in _balanced(estate, at).items():
@@ -29,7 +29,7 @@ def spread(estate: Estate) -> Iterator[Finding]:
 
 
 def _balanced(estate: Estate, at: Home) -> dict[str, list[str]]:
-    """Return the services of a table among whose broker ids the dialog's id chooses (M3)."""
+    """Return the services of a table for which the dialog's id selects among broker ids (M3)."""
     routes = live_routes(estate, at.database)
     shadowed = {route.service for route in routes if route.broker is None}
     found: dict[str, list[str]] = {}
@@ -109,7 +109,7 @@ CHECKS = (
         "The id of each dialog selects its database; the conversation group is not considered and "
         "never transmitted. If two services are in the same databases and both are balanced, "
         "dialogs of one group can end up in different databases. The finding is a warning if code "
-        "of the database relates dialogs with one of these services, else an info.",
+        "of the database relates dialogs with one of these services, otherwise an info.",
         "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second "
         "dialog; it is known once the first dialog is acknowledged. If not, suppress the finding.",
         spread,

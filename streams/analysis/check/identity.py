@@ -1,4 +1,4 @@
-"""Databases with one broker id: TA-16 and TA-17."""
+"""Databases with the same broker id: TA-16 and TA-17."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def in_two_places(estate: Estate) -> Iterable[Finding]:
-    """Find broker ids of several databases that nothing keeps apart (1.5)."""
+    """Find broker ids that several databases have (1.5)."""
     for homes in alike(estate):
         reported = {str(home) for group in in_one_instance(homes) for home in group}
         if not {str(home) for home in homes} <= reported:
@@ -24,7 +24,7 @@ def in_two_places(estate: Estate) -> Iterable[Finding]:
 
 
 def in_one(estate: Estate) -> Iterable[Finding]:
-    """Find active databases of one instance with one broker id (9772)."""
+    """Find active databases of one instance with the same broker id (9772)."""
     return map(clash, clashing(estate))
 
 

@@ -1,4 +1,4 @@
-"""Routes that name nothing: AutoCreatedLocal and other last resorts (TA-21, TA-22, TA-30)."""
+"""Routes that name no service: AutoCreatedLocal and other catch-alls (TA-21, TA-22, TA-30)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _unnamed(estate: Estate, at: Home) -> list[str]:
 
 
 def _neighbours(estate: Estate, at: Home) -> list[str]:
-    """Return those of them that live in other databases."""
+    """Return those of the services that are in other databases."""
     return [service for service in _unnamed(estate, at) if service not in at.database.services]
 
 
@@ -43,7 +43,7 @@ def _neighbours(estate: Estate, at: Home) -> list[str]:
 
 
 def auto_created_local(estate: Estate) -> Iterator[Finding]:
-    """Find where AutoCreatedLocal is missed, and where it lets too much in (1.1, MR)."""
+    """Find where AutoCreatedLocal is missing, and where it exposes too much (1.1, MR)."""
     for at in user_databases(estate):
         yield from _missed(estate, at)
     for instance in estate.topology.instances.values():
@@ -60,7 +60,7 @@ def _missed(estate: Estate, at: Home) -> Iterator[Finding]:
             "TA-21", Severity.WARNING, at, at.source,
             f"AutoCreatedLocal is dropped, and no route leads to {listed(lost)} of the same "
             "instance",
-            "Create a route with the service's name and the address LOCAL for each one needed.",
+            "For each service needed, create a route with its name and the address LOCAL.",
             services=lost, initiators=sorted(begins),
         )  # fmt: skip
 
@@ -83,7 +83,7 @@ def _open(estate: Estate, at: Home) -> Iterator[Finding]:
 
 
 def local_copy(estate: Estate) -> Iterator[Finding]:
-    """Find services that a LOCAL last resort takes before the network's (EX-11)."""
+    """Find services whose dialogs a LOCAL catch-all takes before one to the network (EX-11)."""
     for at in user_databases(estate):
         resorts = _last_resorts(live_routes(estate, at.database))
         local = [route for route in resorts if _is_local(route)]
@@ -112,7 +112,7 @@ def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> I
 
 
 def never_asked(estate: Estate) -> Iterator[Finding]:
-    """Find last resorts that are never used, because the configuration service is asked (2.5)."""
+    """Find catch-alls that are never used, because the configuration service is asked (2.5)."""
     for at in every_database(estate):
         routes = live_routes(estate, at.database)
         if any(route.service == CONFIGURATION_SERVICE for route in routes):
@@ -122,7 +122,7 @@ def never_asked(estate: Estate) -> Iterator[Finding]:
 
 def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
     lost = _neighbours(estate, at) if _is_local(route) else []
-    # Every database has AutoCreatedLocal: it is missed only where it would have found something.
+    # Every database has AutoCreatedLocal; report it only where it would have found a service.
     if lost or not _is_local(route):
         missed = f"; {listed(lost)} of this instance needs a route of its own" if lost else ""
         yield finding(

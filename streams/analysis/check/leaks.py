@@ -1,4 +1,4 @@
-"""Conversations that nothing ends (TA-43)."""
+"""Conversations that no code ends (TA-43)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')
 
 
 def leaks(estate: Estate) -> Iterator[Finding]:
-    """Find BEGIN DIALOG in code where no code ends the conversation: it stays for ever (4.8)."""
+    """Find BEGIN DIALOG in code where no code ever ends the conversation (4.8)."""
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:
@@ -38,7 +38,7 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
 
 
 def _ended(database: Database, procedure: Procedure, service: str) -> bool:
-    """Tell whether some code ends the dialogs of a service, or code that is not known may."""
+    """Tell whether some code ends the dialogs of a service, or unknown code may end them."""
     known = {name_key(p.name): p for p in database.procedures.values()}
     queue = queue_of(database, service)
     readers = [procedure]
@@ -68,7 +68,7 @@ def _ends(known: dict[str, Procedure], readers: Iterable[Procedure]) -> bool:
 
 
 def name_key(name: str) -> str:
-    """Return what two spellings of an object's name have in common: ``[dbo].[P]`` is ``p``."""
+    """Return the common form of all spellings of an object's name: ``[dbo].[P]`` becomes ``p``."""
     parts = [(a or b or c).casefold() for a, b, c in _PART.findall(name)]
     own = parts[-2:] if len(parts) > 1 and parts[-2] != "dbo" else parts[-1:]
     return ".".join(own)

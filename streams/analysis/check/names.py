@@ -43,7 +43,7 @@ def _live(estate: Estate) -> Iterator[At]:
 
 
 def near_names(estate: Estate) -> Iterable[Finding]:
-    """Find names that a person takes for a deployed service, and the engine does not (1.2)."""
+    """Find names that look like a deployed service but differ for the engine (1.2)."""
     names = known(estate)
     for at in _live(estate):
         meant = names.meant(at.route.service) if at.route.service is not None else None
@@ -95,7 +95,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             yield _stale_route(estate, at, broker)
     for trouble in caused_by(estate, Cause.STALE_BROKER):
         flow = trouble.answers[0].flow
-        # An id that only a route names is told at the route.
+        # An id that only a route names is reported at the route.
         if trouble.phase is Phase.FIRST and flow.broker is not None and flow.stated:
             database = flow.sender.database
             yield finding_at(
@@ -129,7 +129,7 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
 
 
 def _ends_here(estate: Estate, at: At) -> bool:
-    """Tell whether the path after a route ends in the topology, where no database has the id."""
+    """Tell whether the path after a route ends in the topology, in which no database has the id."""
     address = parse_address(at.route.address)
     if address is None or address.kind is not AddressKind.NETWORK:
         return True
@@ -147,7 +147,7 @@ def _ends_here(estate: Estate, at: At) -> bool:
 
 
 def wrong_ports(estate: Estate) -> Iterable[Finding]:
-    """Find addresses with the host of an instance and another port than its broker's."""
+    """Find addresses with the host of an instance but not the port of its broker endpoint."""
     ports = estate.once(_ports)
     for at in _live(estate):
         for text in (at.route.address, at.route.mirror):
@@ -212,7 +212,8 @@ CHECKS = (
         (_E,),
         "reference 1.3",
         "A route needs the port of the endpoint FOR SERVICE_BROKER, not the port of SQL Server or "
-        "of database mirroring. On another port nothing answers, and messages wait at the sender.",
+        "of database mirroring. On any other port there is no answer, and messages wait at the "
+        "sender.",
         "Use the LISTENER_PORT of the endpoint on that host.",
         wrong_ports,
     ),

@@ -1,4 +1,4 @@
-"""Where the documentation site has the page of a finding."""
+"""The location of a finding's page in the documentation site."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ def page_path(code: str) -> str:
 
 
 def page_url(code: str, site: str) -> str:
-    """Return the address of a finding's page in the site at an address."""
+    """Return the address of a finding's page in the site with this address."""
     return f"{site.rstrip('/')}/{page_path(code)}"

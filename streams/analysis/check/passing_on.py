@@ -1,4 +1,4 @@
-"""What cannot be passed on: TA-07 and TA-08 (endpoints), TA-10 and TA-11 (hops)."""
+"""Messages that cannot be forwarded: TA-07 and TA-08 (endpoints), TA-10 and TA-11 (hops)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def not_started(estate: Estate) -> Iterable[Finding]:
-    """Find instances that messages must leave or enter by network, without a started endpoint."""
+    """Find instances without a started endpoint that messages must leave or enter by network."""
     groups: dict[str, list[Trouble]] = {}
     for trouble in caused_by(estate, Cause.NOT_STARTED):
         groups.setdefault(at_fault(estate, trouble).name, []).append(trouble)
@@ -47,7 +47,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
 
 
 def not_forwarding(estate: Estate) -> Iterable[Finding]:
-    """Find instances that would have to forward, and may not (R8.2)."""
+    """Find instances that would have to forward messages but may not (R8.2)."""
     groups: dict[str, list[Trouble]] = {}
     for trouble in caused_by(estate, Cause.NOT_FORWARDING):
         groups.setdefault(trouble.instance, []).append(trouble)
@@ -65,7 +65,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
 
 
 def _counted(troubles: Iterable[Trouble]) -> str:
-    """Name the flows that have a trouble, and which of their messages."""
+    """Name the flows that have a trouble, and the affected messages."""
     flows = {str(t.answers[0].flow): t.phase for t in troubles}
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))
@@ -85,7 +85,7 @@ def _together(estate: Estate, troubles: list[Trouble]) -> dict[str, Any]:
 
 
 def loops(estate: Estate) -> Iterable[Finding]:
-    """Find forwarders that send a message back to where it was (5.1)."""
+    """Find forwarders that send a message back to an instance that it has already visited (5.1)."""
     for trouble in caused_by(estate, Cause.LOOP):
         around = circle(trouble.failure)
         hops = trouble.failure.hops[len(trouble.failure.hops) - len(around) :]

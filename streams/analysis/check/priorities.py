@@ -1,4 +1,4 @@
-"""Broker priorities that have no effect, or half of it (TA-34)."""
+"""Broker priorities that have no effect, or only on one side (TA-34)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _note(
     there: Home,
     names: tuple[str, str],
 ) -> None:
-    """Note the priorities of one side that a flow takes; ``names``: local and remote service."""
+    """Note the priorities of one side that apply to a flow; ``names``: local and remote service."""
     contracts = contracts_of_dialogs(passage)
     for priority in _matching(here.database.priorities, contracts, *names):
         use = uses.setdefault((str(here), priority.name), _Use(here, priority))
@@ -63,7 +63,7 @@ def _note(
 def _matching(
     rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
 ) -> Iterator[Priority]:
-    """Yield the rules for dialogs between two services; without contracts, for any of them."""
+    """Yield the rules for dialogs between two services; without contracts, those for any."""
     for rule in rules:
         meant = rule.contract is None or not contracts or rule.contract in contracts
         if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):
@@ -92,7 +92,7 @@ def _findings(use: _Use) -> Iterator[Finding]:
             use,
             f"{level} has no effect on forwarders: {listed(list(use.forwarders))} forwards "
             "everything with level 5",
-            "Do not rely on it there, or route urgent dialogs over another path.",
+            "Do not rely on the priority there, or route urgent dialogs over another path.",
             forwarders=list(use.forwarders),
         )
 

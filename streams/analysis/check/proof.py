@@ -1,4 +1,4 @@
-"""What findings about flows show: their places, their routes and the path that proves them."""
+"""The evidence of findings about flows: places, routes, and the path that proves them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streams.topology import (
 from streams.topology.compile import LOOPBACK
 
 LISTED = 20
-"""How many flows a finding names; it counts them all."""
+"""Maximum number of flows that a finding names, although it counts all of them."""
 
 
 def place_of(instance: Instance, database: Database) -> str:
@@ -33,12 +33,12 @@ def place_of(instance: Instance, database: Database) -> str:
 
 
 def written(*sources: Source) -> Source:
-    """Return the first place that is in a file; default objects have none of their own."""
+    """Return the first place that is in a file; default objects have no place of their own."""
     return next((source for source in sources if source.file), NOWHERE)
 
 
 def where(at: At) -> Source:
-    """Return where a route is written, else where its table or its instance is."""
+    """Return where a route is written, otherwise the place of its table or instance."""
     return written(at.route.source, at.database.source, at.instance.source)
 
 
@@ -74,7 +74,8 @@ def id_unstated(instance: Instance, database: Database) -> bool:
     return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
 
-# --- Of a trouble --------------------------------------------------------------------------------
+# --- Evidence of a trouble
+# --------------------------------------------------------------------------------
 
 
 def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def named(trouble: Trouble) -> str:
 
 
 def wrong_port(estate: Estate, failure: Failure) -> bool:
-    """Tell whether only the port of an address is wrong: TA-06 tells that, at the route."""
+    """Tell whether only the port of an address is wrong, which TA-06 reports at the route."""
     address = failure.hops[-1][1].address
     if failure.ending.disposition is not Disposition.UNKNOWN or address is None:
         return False

@@ -1,4 +1,4 @@
-"""Settings of queues that stop or burden their readers (TA-33)."""
+"""Settings of queues that stop or slow down their readers (TA-33)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.topology import Finding, Queue, Severity
 
 
 def queues(estate: Estate) -> Iterator[Finding]:
-    """Find queues that are off, keep what was received, or spin on a poison message (4.11)."""
+    """Find queues that are off, keep received messages, or repeat a poison message (4.11)."""
     for at in user_databases(estate):
         for queue in at.database.queues.values():
             for what, remedy in _settings(queue):

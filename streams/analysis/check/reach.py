@@ -1,4 +1,4 @@
-"""What leaves no database, or leaves it for nowhere: TA-01, TA-02, TA-05."""
+"""Messages that do not leave the database, or that the next hop drops: TA-01, TA-02, TA-05."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def no_route(estate: Estate) -> Iterable[Finding]:
 
 
 def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield what an initiator sends; that a target cannot answer is TA-09."""
+    """Yield what an initiator sends; a target that cannot answer is TA-09."""
     return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
 
 
@@ -60,7 +60,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         home = table_of(estate, trouble)
         route = trouble.route
         by = "the broker id given" if route is None else f"route {route.route.name} (LOCAL)"
-        # AutoCreatedLocal came with its database, nobody wrote it: look at who names the service.
+        # AutoCreatedLocal comes with its database, so show the code that names the service instead.
         own = route is not None and route.route.source != home.database.source
         source = route.route.source if route is not None and own else Source()
         yield finding_at(
@@ -75,7 +75,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         )  # fmt: skip
 
 
-# --- TA-05: the next hop neither has it nor passes it on -----------------------------------------
+# --- TA-05: the next hop neither delivers nor forwards -----------------------------------------
 
 
 def wrong_hop(estate: Estate) -> Iterable[Finding]:
@@ -89,7 +89,7 @@ def wrong_hop(estate: Estate) -> Iterable[Finding]:
 
 def _dropped(estate: Estate, trouble: Trouble) -> Finding:
     at, error = trouble.route, trouble.failure.ending.error
-    assert at is not None, "the caller has seen to it"
+    assert at is not None, "the caller has checked the end"
     why = f"drops it ({int(error)}, {text_of(error)})" if error is not None else "drops it"
     return finding_at(
         "TA-05", _E,

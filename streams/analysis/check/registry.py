@@ -14,7 +14,8 @@ class Check:
     """One row of the table.
 
     ``severities``: those that its findings can have, the worst first. ``rule``: the section of the
-    semantics behind it. ``why`` and ``remedy`` are a page's text, in whole sentences.
+    semantics on which it is based. ``why`` and ``remedy`` are the text of its page, in whole
+    sentences.
     """
 
     code: str

@@ -27,7 +27,7 @@ _W, _I = Severity.WARNING, Severity.INFO
 
 
 def degrees(estate: Estate) -> Iterable[Finding]:
-    """Tell by how many paths broker ids are reached over forwarders, and where that deceives."""
+    """Report by how many paths broker ids are reached over forwarders, and where routes mislead."""
     for forth, answers in outbound_answers(estate):
         if any(r.disjoint > 1 or r.instances for r in forth.redundancy.values()):
             yield _degree(estate, forth, answers)
@@ -60,7 +60,7 @@ def _remedy(*, single: bool, deceptive: bool) -> str:
         return "Send the routes over different instances, so that one of them can fail."
     if single:
         return "Add a route over another forwarder if the flow must survive the loss of this one."
-    return "No action needed: any one of the instances between may fail."
+    return "No action needed: any single instance on the path may fail."
 
 
 def _reach_text(estate: Estate, key: str, found: Redundancy) -> str:

@@ -22,14 +22,14 @@ ROUTER = "DataDependentRouting"
 
 @dataclass(slots=True)
 class _Routers:
-    """Every copy of a routing service, and the services that some copy passes dialogs on to."""
+    """All copies of a routing service, and the services to which any copy passes dialogs."""
 
     copies: list[Home] = field(default_factory=list)
     to: dict[str, Source] = field(default_factory=dict)
 
 
 def routers(estate: Estate) -> Iterator[Finding]:
-    """Find what a router lacks for a target: the path, a contract, a message type (section 6)."""
+    """Find what a router lacks for a target: a path, a contract, or a message type (section 6)."""
     homes = _homes(estate)
     for name, router in _routers(estate).items():
         for at in router.copies:
@@ -58,10 +58,10 @@ def _routers(estate: Estate) -> dict[str, _Routers]:
 
 
 def _is_router(database: Database, service: Service) -> bool:
-    """Tell whether a service passes dialogs on: by its name, or by the code that reads its queue.
+    """Tell whether a service passes dialogs on, judging by its name or by the code of its reader.
 
-    Such code begins, from the service that it reads for, a dialog related to the one received, with
-    a service that only the message tells.
+    Such code begins a dialog from its own service that is related to the received one, with a
+    service that only the message names.
     """
     if service.name == ROUTER:
         return True
@@ -75,9 +75,10 @@ def _is_router(database: Database, service: Service) -> bool:
 
 
 def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
-    """Return the services to which a router may pass dialogs, with the place that names each.
+    """Return the services to which a router may pass dialogs, and where each is named.
 
-    They are nowhere listed: they are what its routes name and its procedures begin dialogs with.
+    They are not listed anywhere, so these are the services that its routes name and with which its
+    procedures begin dialogs.
     """
     found = {r.service: r.source for r in live_routes(estate, at.database) if r.service is not None}
     for procedure in at.database.procedures.values():
@@ -119,7 +120,8 @@ def _lacks(
     if types:
         yield _finding(
             at, router, target, Severity.ERROR, f"its message type {listed(types)}",
-            "Create it in the router's database too: a router sends the messages that it receives.",
+            "Create it in the router's database too, because a router sends the messages that it "
+            "receives.",
             types=types,
         )  # fmt: skip
 

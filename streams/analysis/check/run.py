@@ -18,9 +18,9 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every finding, the worst first; those of one severity by code, then by place.
+    """All findings, the worst first; within a severity, by code and then by place.
 
-    ``suppressed``: the findings that a suppression covers; no other count includes them.
+    ``suppressed``: the findings that a suppression covers; all other counts exclude them.
     """
 
     findings: tuple[Finding, ...]

@@ -76,7 +76,7 @@ def _suppression(by: Suppression) -> dict[str, str]:
 
 
 def relative_uri(file: str, base: Path) -> str:
-    """Return a file's place as a URI relative to a folder; a file elsewhere goes up from it."""
+    """Return a file's place as a URI relative to a folder, with ``..`` for a file outside of it."""
     try:
         return quote(PurePath(os.path.relpath(file, base)).as_posix())
     except ValueError:  # another drive

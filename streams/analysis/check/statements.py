@@ -10,7 +10,7 @@ from streams.analysis.estate import Estate
 from streams.topology import Finding, Severity, Skipped
 
 LISTED = 20
-"""How many open statements of an instance a finding lists; it counts them all."""
+"""Maximum number of open statements per instance that a finding lists; it counts all of them."""
 
 
 def refused(estate: Estate) -> Iterable[Finding]:
@@ -32,8 +32,8 @@ def _open(unresolved: dict[str, list[Skipped]]) -> Iterator[Finding]:
             "TA-20", Severity.INFO,
             f"{count:,} {noun} that may concern dialogs, with an unknown effect: "
             f"{which}{first.kind}, {first.why}",
-            "Find out what they do, and add it to topology.yaml if it is missing; --format json "
-            "lists them.",
+            "Find out what they do, and add missing effects to topology.yaml; --format json lists "
+            "them.",
             instance, first.file, first.line, first.column,
             {"count": count, "statements": [_shown(one) for one in statements[:LISTED]]},
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where it is decided which broker id a dialog gets: what TA-13, TA-14 and TA-18 look at."""
+"""The decisions that select a dialog's broker id, for TA-13, TA-14 and TA-18."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stop:
         return self.graph.network.service
 
     def path(self) -> tuple[str, ...]:
-        """Return the instances on the path to it."""
+        """Return the instances on the path to this decision."""
         return tuple(state.instance for state, _ in shortest_path_to(self.graph, self.state))
 
 
@@ -68,14 +68,14 @@ def _home(estate: Estate, state: State, step: Step) -> Home:
 
 
 def routes_with_ids(estate: Estate, stop: Stop) -> tuple[Route, ...]:
-    """Return the live routes of a table that name the service and a broker id."""
+    """Return the unexpired routes of a table that name the service and a broker id."""
     table = estate.instances[stop.home.instance.name].databases[stop.home.database.name].routes
     every = table.with_broker(stop.service)
     return tuple(r for r in every if r.expires is None or r.expires > estate.now)
 
 
 def named_routes(estate: Estate, stop: Stop, names: Iterable[str]) -> tuple[At, ...]:
-    """Return routes of the table that decides, by their names."""
+    """Return routes of the deciding table by name."""
     index = routes_of(estate)
     found = (index.named(stop.state, stop.step, name) for name in names)
     return tuple(at for at in found if at is not None)

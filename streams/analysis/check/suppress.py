@@ -42,9 +42,9 @@ def suppress(
     now: float,
     codes: Collection[str],
 ) -> tuple[list[Finding], list[Suppressed]]:
-    """Return the remaining findings, with TA-46 for unused suppressions, and the suppressed ones.
+    """Return the remaining findings (with TA-46 for unused suppressions) and the suppressed ones.
 
-    ``codes`` are those that findings can have.
+    ``codes`` are the codes that findings can have.
     """
     left: list[Finding] = []
     taken: list[Suppressed] = []
@@ -90,7 +90,7 @@ def _finding(one: Suppression, what: str, remedy: str) -> Finding:
 
 
 def _nothing(estate: Estate) -> Iterable[Finding]:
-    """Find nothing: suppressions are looked at when everything else has been found."""
+    """Find nothing, because suppressions are checked after all other findings."""
     return ()
 
 

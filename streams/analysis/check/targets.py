@@ -1,4 +1,4 @@
-"""To which database does a dialog go? TA-12, TA-13, TA-14 and TA-18."""
+"""The database that a dialog reaches: TA-12, TA-13, TA-14 and TA-18."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def several_targets(estate: Estate) -> Iterable[Finding]:
 
 
 def shadowed(estate: Estate) -> Iterable[Finding]:
-    """Find routes to balance among that a name-only route keeps from being used (3.1)."""
+    """Find load-balancing routes that a route without a broker id disables (3.1)."""
     for stop in stops_of(estate):
         if stop.step.decision.step != "M2":
             continue
@@ -79,7 +79,7 @@ def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
 
 
 def balanced(estate: Estate) -> Iterable[Finding]:
-    """Tell the shares of load balancing, and warn of routes that look like weights (3.1)."""
+    """Report the shares of load balancing, and warn of routes that look like weights (3.1)."""
     for stop in stops_of(estate):
         full = routes_with_ids(estate, stop)
         repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
@@ -152,8 +152,8 @@ CHECKS = (
         (_E,),
         "reference 3.4",
         "Several routes name a service but no broker id, and lead to different copies of it. The "
-        "transport may use all of them. Then two databases create a target endpoint for one "
-        "dialog, and both acknowledge it. One of them is rejected, and its work is done twice.",
+        "transport may use all of these routes. Then two databases create a target endpoint for "
+        "one dialog, and both acknowledge it. One of them is rejected, and its work is done twice.",
         "Name the broker id in each route. The dialog's id then selects one of them.",
         several_targets,
     ),

@@ -22,7 +22,7 @@ def _plain(severity: Severity, text: str) -> str:
 
 
 def report_text(report: Report, paint: Paint = _plain, site: str | None = None) -> str:
-    """Return a report for people, the worst first; in the output width, but for long paths.
+    """Return a report for people, the worst first, in the output width except for long paths.
 
     ``site`` is the address of the documentation site, for a link to the page of each code.
     """
@@ -69,7 +69,7 @@ def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
 
 
 def page_text(check: Check, site: str | None = None) -> str:
-    """Describe a check as text; with a link to its page in the ``site``."""
+    """Describe a check as text, with a link to its page in the ``site``."""
     severities = " or ".join(severity.value for severity in check.severities)
     lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
     for text in (check.why, check.remedy):

@@ -1,7 +1,7 @@
-"""Every path on which a message of some flow, or an acknowledgement, does not arrive, and why.
+"""All paths on which a message of some flow, or its acknowledgement, does not arrive, and why.
 
-One failure has one cause, and one cause often breaks many flows: here each failure is given the
-code of its cause, and failures of one cause are put together.
+Each failure has one cause, and one cause often breaks many flows. This module assigns each failure
+the code of its cause, and groups failures with the same cause.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streams.topology import Instance
 
 
 class Phase(Enum):
-    """On which messages of a dialog something does not arrive."""
+    """The messages of a dialog that do not arrive."""
 
     FIRST = "the first message"
     LOCKED = "every message after the first acknowledgement"
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 
 class Cause(Enum):
-    """Why something does not arrive; the value is the code of its finding."""
+    """Why a message does not arrive; the value is the code of its finding."""
 
     NO_ROUTE = "TA-01"
     NOT_HERE = "TA-02"
@@ -51,8 +51,8 @@ _BY_NUMBER = {
     Number.TRANSPORT_STOPPED: Cause.NOT_STARTED,
     Number.FORWARDING_DISABLED: Cause.NOT_FORWARDING,
     Number.HOPS_EXHAUSTED: Cause.HOPS,
-    # TRANSPORT and a name without an address, a question to the configuration service, and a
-    # sender whose delivery is off are told by checks of their own, or are no mistake.
+    # TRANSPORT with a name that has no address, a request to the configuration service, and a
+    # sender whose delivery is off have checks of their own, or are not mistakes.
     Number.ADDRESS_UNUSABLE: Cause.OTHER,
     Number.ROUTE_INVALID: Cause.OTHER,
     Number.WAITING_FOR_CONFIGURATION: Cause.OTHER,
@@ -63,7 +63,7 @@ _AT_THE_SENDER = {Number.NO_ROUTE: Cause.NO_ROUTE, Number.SERVICE_NOT_HERE: Caus
 
 @dataclass(slots=True)
 class Trouble:
-    """A failure with its cause and every flow that has it; ``route`` is the one behind it."""
+    """A failure with its cause and all affected flows; ``route`` is the route that causes it."""
 
     cause: Cause
     phase: Phase
@@ -74,18 +74,18 @@ class Trouble:
 
     @property
     def instance(self) -> str:
-        """Return where it ends."""
+        """Return where the failing path ends."""
         return self.failure.ending.instance
 
     @property
     def inside(self) -> bool:
-        """Tell whether the database in which it begins decides that it ends."""
+        """Tell whether the failing path ends in the database in which it begins."""
         state, step = self.failure.hops[-1]
         return state.database is not None and not step.decision.looped_back
 
 
 def troubles_of(estate: Estate) -> tuple[Trouble, ...]:
-    """Return what does not arrive, by cause; found once."""
+    """Return all troubles by cause; computed once."""
     return estate.once(_collect)
 
 
@@ -98,7 +98,7 @@ def _collect(estate: Estate) -> tuple[Trouble, ...]:
 
 
 def _key(trouble: Trouble) -> tuple[object, ...]:
-    """Return what failures of one cause have in common."""
+    """Return the key that failures with the same cause share."""
     end, hops = trouble.failure.ending, trouble.failure.hops
     if trouble.cause is Cause.LOOP:
         return (trouble.cause, trouble.service, frozenset(circle(trouble.failure)))
@@ -114,7 +114,7 @@ def _failures(
         flow = answer.flow
         for failure in answer.failures:
             yield answer, Phase.FIRST, failure, flow.to
-        # Of several targets the refused ones drop what is locked: that is TA-12, and one cause.
+        # If a dialog has several targets, the rejected ones drop its messages: TA-12, one cause.
         for later in () if answer.forth.splits else locked(estate, answer):
             for failure in later.failures:
                 yield answer, Phase.LOCKED, failure, flow.to
@@ -144,7 +144,7 @@ def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
 
 
 def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
-    """Return the route that led where it ends; at the sender, the one that matched there."""
+    """Return the route that led to the end of the path; at the sender, the one that matched."""
     state, step = failure.hops[-1]
     if len(failure.hops) == 1 and step.decision.looped_back:
         here = estate.instances[state.instance]
@@ -155,7 +155,7 @@ def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
 
 
 def at_fault(estate: Estate, trouble: Trouble) -> Instance:
-    """Return the instance that does not take part: where it ends, or the silent next hop."""
+    """Return the instance that does not take part: the last one, or the silent next hop."""
     here = estate.topology.instances[trouble.instance]
     address = trouble.failure.hops[-1][1].address
     if trouble.cause is not Cause.NOT_STARTED or address is None or not here.started:
@@ -165,7 +165,7 @@ def at_fault(estate: Estate, trouble: Trouble) -> Instance:
 
 
 def circle(failure: Failure) -> tuple[str, ...]:
-    """Return the instances of a loop, from the one that is met again to the last before it."""
+    """Return the instances of a loop, beginning with the one to which it returns."""
     back = failure.hops[-1][1].following
     instances = failure.instances
     if back is None or back.instance not in instances:

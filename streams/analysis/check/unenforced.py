@@ -88,7 +88,7 @@ def _dialog_security(at: Home, database: Database) -> Iterator[Finding]:
 
 
 def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
-    """Find procedures that ask for encryption in words; ON is the default, and asks for nothing."""
+    """Find procedures that state ENCRYPTION = ON; the default ON is not reported."""
     for procedure in database.procedures.values():
         begins = [begin for begin in procedure.begins if begin.asks_encryption]
         if begins:
@@ -113,7 +113,7 @@ CHECKS = (
         "reference 4.14, 8.2",
         "SQL Server requires SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
         "with the certificates of users. Hopline reads these settings, because they decide "
-        "whether dialogs of SQL Server work. Hopline's own workers know no users: a client that "
+        "whether dialogs of SQL Server work. Hopline's own workers have no users: a client that "
         "may write an instance's topics can send for each of its services, and a client that may "
         "read them can read the bodies.",
         "Control access to topics with Kafka ACLs (hopline acl), and use TLS between brokers and "

@@ -1,4 +1,4 @@
-"""Routes that nothing follows: TA-24."""
+"""Routes that no message takes: TA-24."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.topology import Finding, Severity, finding_at
 
 
 def dead_routes(estate: Estate) -> Iterable[Finding]:
-    """Find routes on no path of any flow, there or back."""
+    """Find routes that are on no path of any flow, in either direction."""
     for at in unused_routes(estate):
         place = place_of(at.instance, at.database)
         what = at.route.service or "any service"
@@ -35,7 +35,7 @@ CHECKS = (
         "No message or acknowledgement of a known flow uses the route: another route matches "
         "first, an equal route exists, or no dialog needs it. Flows are inferred from the "
         "topology, so some may be unknown. An error on a path also makes later routes look "
-        "unused: correct errors first.",
+        "unused, so correct errors first.",
         "Drop the route, or add the flow that needs it under expect.",
         dead_routes,
     ),

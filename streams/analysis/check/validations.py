@@ -24,7 +24,7 @@ class _Side:
 
 
 def validations(estate: Estate) -> Iterator[Finding]:
-    """Find message types that the receiver validates in another way than the sender (CM)."""
+    """Find message types that the receiver and the sender validate differently (CM)."""
     seen: set[tuple[str, str, str]] = set()
     for passage in passages(estate):
         contracts = contracts_of_dialogs(passage)
@@ -55,7 +55,8 @@ def _validation(
     yield finding(
         "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
         f"message type {word} is {_text(one)} in {one.at} and {_text(other)} in {other.at}: {more}",
-        "Use the same validation on both sides: then SEND rejects an invalid body at the sender.",
+        "Use the same validation on both sides, so that SEND rejects an invalid body at the "
+        "sender.",
         type=word, contract=contract, flow=str(passage.flow),
         validation={str(side.at): side.type.validation.value for side in (ours, theirs)},
     )  # fmt: skip
@@ -75,7 +76,7 @@ def _differ(here: Home, one: MessageType, there: Home, other: MessageType) -> bo
 
 
 def _refuses(receiver: MessageType, sender: MessageType) -> bool:
-    """Tell whether a receiver can refuse a body that the sender's own type lets pass."""
+    """Tell whether a receiver can reject a body that the sender's own type accepts."""
     asked, given = _STRICTER.get(receiver.validation), _STRICTER.get(sender.validation)
     if asked is None or given is None:  # EMPTY on one side only
         return asked != 0
@@ -90,8 +91,8 @@ CHECKS = (
         "reference 1.1 (message type)",
         "Both sides need a message type of the same name, but may validate it differently. The "
         "receiver's validation decides. If it is stricter than the sender's, a message that was "
-        "sent without error can end the dialog with an Error: a warning. If it is less strict, "
-        "the sender is stricter than needed: an info.",
+        "sent without error can end the dialog with an Error, which is a warning. If it is less "
+        "strict, the sender is stricter than needed, which is an info.",
         "Use the same validation on both sides.",
         validations,
     ),

@@ -1,4 +1,4 @@
-"""A stuck message with everything that the snapshot knows about its path: what causes look at."""
+"""A stuck message with all facts of the snapshot about its path, which the causes examine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Target:
 
 @dataclass
 class Case:
-    """A message that represents all with the same facts; costly results are cached.
+    """A message that represents all messages with the same facts; costly results are cached.
 
     ``endpoint`` is the sending side of the dialog. ``old``: too old to be in flight.
     """
@@ -56,18 +56,18 @@ class Case:
 
     @property
     def initiator(self) -> bool:
-        """Tell whether the initiator sent it; assumed where the endpoint is not known."""
+        """Tell whether the initiator sent the message; assumed if the endpoint is unknown."""
         return self.endpoint is None or self.endpoint.initiator
 
     @property
     def parked(self) -> bool:
-        """Tell whether it is from another instance and parked here (reference 4.6)."""
+        """Tell whether the message is from another instance and parked here (reference 4.6)."""
         services = self.database.services
         return self.message.to_service in services and self.message.from_service not in services
 
     @property
     def broker(self) -> str | None:
-        """Return the broker id that it is for: BEGIN DIALOG or an acknowledgement named it."""
+        """Return the destination broker id, which BEGIN DIALOG or an acknowledgement named."""
         far = None if self.endpoint is None else self.endpoint.far_broker
         return self.message.to_broker or far
 
@@ -81,11 +81,12 @@ class Case:
         """Tell whether the sender's routes are in the snapshot."""
         return "routes" not in self.live.missing
 
-    # --- What the routing core says now ----------------------------------------------------------
+    # --- What the routing core decides now
+    # ----------------------------------------------------------
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Return what would be decided at the sender now, rule by rule."""
+        """Return what the sender's routes would decide now, rule by rule."""
         query = Query(
             self.message.to_service, Origin.INSIDE, self.broker, self.database.name,
             from_initiator=self.initiator,
@@ -107,7 +108,7 @@ class Case:
 
     @property
     def leaves(self) -> bool:
-        """Tell whether it goes to the network."""
+        """Tell whether the message is sent over the network."""
         return self.explanation.decision.verdict in _LEAVING
 
     @cached_property
@@ -120,8 +121,7 @@ class Case:
     def failure(self) -> MessagePath | None:
         """Return a path that fails and has no fallback; ``None`` if there is none.
 
-        The choice among broker ids is the dialog's for good; another address is tried with the
-        next retry.
+        A dialog keeps its choice among broker ids; the next retry tries another address.
         """
         kinds = list(self.graph.totals())
         good = [kind for kind in kinds if kind.ending.delivered]
@@ -153,7 +153,7 @@ class Case:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """Return the databases that it reaches, each with the return path."""
+        """Return the databases that the message reaches, each with its return path."""
         return tuple(self._targets())
 
     def _targets(self) -> Iterator[Target]:
@@ -179,7 +179,8 @@ class Case:
         at = (ending.instance, ending.database)
         return ending.delivered and at == (self.instance.name, self.database.name)
 
-    # --- Who else knows of the dialog ------------------------------------------------------------
+    # --- Other places that have the dialog
+    # ------------------------------------------------------------
 
     @property
     def next_hop(self) -> Instance | None:
@@ -190,7 +191,7 @@ class Case:
         return self.estate.topology.instance(path.hops[1][0].instance)
 
     def far_endpoint(self, target: Target) -> ConversationEndpoint | None:
-        """Return the other side of the dialog at a target, if it is there."""
+        """Return the other side of the dialog at a target, if present."""
         live = self.snapshot.live.get(target.instance.name)
         if live is None or self.endpoint is None:
             return None

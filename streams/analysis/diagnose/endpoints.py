@@ -64,7 +64,7 @@ _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-clos
 
 
 def _suspicious(group: Group[_Hit], cause: Cause[Side]) -> bool:
-    """Tell whether it is more than a dialog at work: old, many, or certain at any age."""
+    """Tell whether the endpoint is suspicious: old, one of many, or a certain leak at any age."""
     if cause.code == "never-ended":
         return group.count >= MANY
     long = group.oldest is not None and group.oldest > LONG
@@ -88,7 +88,7 @@ class _Others:
         }
 
     def side(self, live: LiveInstance, endpoint: ConversationEndpoint, pending: int) -> Side:
-        """Return an endpoint with what is known of it."""
+        """Return an endpoint with the known facts about it."""
         at = f"{live.name}/{endpoint.database}"
         far, peer = None, None
         place = self._at.get(broker_key(endpoint.far_broker)) if endpoint.far_broker else None

@@ -13,7 +13,7 @@ LIFETIME_MAX = 2_147_483_647
 """BEGIN DIALOG's default LIFETIME in seconds; an endpoint's age follows from it."""
 HOUR, DAY = 3600.0, 86400.0
 LONG, IDLE = HOUR, 7 * DAY
-"""How old an endpoint must be to be suspicious, in seconds; a dialog may be in use for days."""
+"""Minimum age of a suspicious endpoint in seconds; a dialog may be in use for days."""
 MANY = 100
 """Number of endpoints of one kind that is suspicious at any age."""
 _OLDEST = 30 * 365 * DAY
@@ -36,14 +36,14 @@ class Side:
 
     @property
     def age(self) -> float | None:
-        """Return its age in seconds, where the default lifetime tells when it began."""
+        """Return the endpoint's age in seconds, if the default lifetime tells when it began."""
         if self.endpoint.expires is None or self.taken_at is None:
             return None
         age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)
         return age if 0 <= age <= _OLDEST else None
 
     def older(self, seconds: float) -> bool:
-        """Tell whether it is known to be older."""
+        """Tell whether the endpoint is known to be older."""
         return self.age is not None and self.age > seconds
 
 
@@ -78,7 +78,7 @@ def _unpurged(side: Side) -> Evidence | None:
     due = secured is not None and side.taken_at is not None and side.taken_at - secured > LONG
     if side.endpoint.state is not DialogState.CLOSED or not due:
         return None
-    return ("state CD: closed, kept half an hour against replays, and still there",)
+    return ("state CD: closed, kept for half an hour against replays, and still not removed",)
 
 
 def _gone(side: Side) -> Evidence | None:
@@ -99,14 +99,14 @@ def _unacknowledged(side: Side) -> Evidence | None:
     new = e.state is DialogState.CONVERSING and e.initiator and e.far_broker is None
     if not new or e.receive_sequence or not (e.send_sequence or side.pending):
         return None
-    return ("no broker id of the other side is known: nothing was ever acknowledged",)
+    return ("no broker id of the other side is known, because nothing was ever acknowledged",)
 
 
 def _idle(side: Side) -> Evidence | None:
     e = side.endpoint
     if e.state is not DialogState.CONVERSING or side.pending or not side.older(IDLE):
         return None
-    return ("conversing, nothing to send, begun more than a week ago and not ended",)
+    return ("conversing with nothing to send, begun more than a week ago and not ended",)
 
 
 CAUSES: tuple[Cause[Side], ...] = (
@@ -191,7 +191,8 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "never-ended", "Many idle dialogs",
         "reference 4.7, 4.8",
-        "Fire-and-forget leaves one endpoint per message on both sides. Let the target END "
+        "The fire-and-forget pattern leaves one endpoint per message on both sides. Let the target "
+        "END "
         "CONVERSATION and the initiator answer its EndDialog, or reuse dialogs.",
         _idle,
     ),

@@ -15,13 +15,13 @@ from streams.analysis.estate import Estate
 from streams.topology.snapshot import ConversationEndpoint, LiveInstance, QueuedMessage, Snapshot
 
 FLIGHT = 300.0
-"""Seconds for which an unacknowledged message is nothing strange: retries are a minute apart."""
+"""Seconds for which an unacknowledged message is normal, because retries are a minute apart."""
 
 
 def diagnose_messages(
     estate: Estate, snapshot: Snapshot, live: LiveInstance
 ) -> Iterator[Diagnosis]:
-    """Yield why the messages of one instance's transmission queues are there."""
+    """Yield why messages are in the transmission queues of one instance."""
     instance = estate.topology.instances[live.name]
     sides = {endpoint.handle: endpoint for endpoint in live.endpoints}
     groups: dict[Hashable, Group[Case]] = {}
@@ -69,7 +69,7 @@ def _of_message(group: Group[Case]) -> Diagnosis:
 
 
 def _walk(case: Case) -> tuple[Cause[Case], Evidence, tuple[Cause[Case], ...]]:
-    """Return the first cause that applies, its evidence, and the bad ones after it."""
+    """Return the first cause that applies, its evidence, and the bad causes after it."""
     hits = [(cause, found) for cause in CAUSES if (found := cause.find(case))]
     (first, evidence), *rest = hits
     waiting = ("unexplained", "in-flight", "beyond-the-snapshot", "obstacle-gone")

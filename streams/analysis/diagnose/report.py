@@ -13,7 +13,7 @@ from streams.topology.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Rows with one cause: how many, how old the oldest is (seconds), and what shows it.
+    """Rows with the same cause: their number, the age of the oldest in seconds, and the evidence.
 
     ``also``: causes further down that apply as well. ``conversations`` are a few of the dialogs,
     ``sources`` the places of their rows.

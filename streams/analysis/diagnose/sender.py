@@ -11,7 +11,7 @@ from streams.topology.snapshot import DialogState
 def by_status(
     code: str, stage: Stage, title: str, numbers: tuple[int, ...], rule: str, remedy: str
 ) -> Cause[Case]:
-    """Return a cause that transmission_status alone tells."""
+    """Return a cause that transmission_status alone identifies."""
     return Cause(code, stage, title, numbers, rule, remedy, lambda c: status_of(c, numbers))
 
 

@@ -94,7 +94,7 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (9782, "exception occurred while dispatching a message"),
     (9736, "error occurred in dialog transmission"),
 )
-"""Numbers with phrases of their English texts; texts that others may contain come first."""
+"""Numbers with phrases of their English texts; texts that contain others come first."""
 
 _WINDOWS = {
     11001: 9783, 11002: 9783, 11004: 9783,

@@ -1,4 +1,4 @@
-"""Does the target take it, and does the acknowledgement have a return path?"""
+"""Causes at the target: does it accept the message, and does the acknowledgement return?"""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _denied(case: Case) -> Evidence | None:
 
 
 def _no_return_path(case: Case) -> Evidence | None:
-    if case.parked:  # acknowledged when it was stored here
+    if case.parked:  # the message was acknowledged when it was stored here
         return None
     for target in case.targets:
         if target.acknowledged or target.back is None:

@@ -9,12 +9,12 @@ from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.prose import counted, wrapped
 
 LISTED = 25
-"""How many diagnoses are written out; there may be one for each of a thousand services."""
+"""Maximum number of diagnoses written in full; there may be one for each of a thousand services."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def diagnoses_text(diagnoses: Diagnoses) -> str:
-    """Return everything that was found."""
+    """Return all diagnoses as text."""
     return "\n".join(_lines(diagnoses)) + "\n"
 
 
@@ -67,7 +67,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield what could not be checked, so that its absence is not taken for health."""
+    """Yield what could not be checked, so that missing data is not mistaken for health."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

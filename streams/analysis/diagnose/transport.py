@@ -1,4 +1,4 @@
-"""Can it get to the next instance, and from there on? Endpoints, ports, permissions, forwarders."""
+"""Causes on the path to the target: endpoints, ports, permissions, forwarders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _no_endpoint(case: Case) -> Evidence | None:
 
 
 def _wrong_port(case: Case) -> Evidence | None:
-    """Find an instance that has the host of the unknown address, and another port."""
+    """Find an instance with the host of the unknown address but another port."""
     step = case.failed_step
     address = None if step is None else step.address
     ending = case.failed_end
@@ -137,7 +137,7 @@ _OWN_CAUSES = frozenset(
         Number.BROKER_NOT_HERE,
     }
 )
-"""Errors that end a path and are causes of their own."""
+"""Errors that end a path and have their own causes."""
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(

@@ -22,22 +22,22 @@ _RANK = {change: rank for rank, change in enumerate(Change)}
 
 
 def rank(change: Change) -> int:
-    """Return the place of a change: 0 is the worst."""
+    """Return the rank of a change; 0 is the worst."""
     return _RANK[change]
 
 
 def worst(changes: Iterable[Change | None]) -> Change | None:
-    """Return the worst effect, ``None`` without any."""
+    """Return the worst effect, or ``None`` without effects."""
     return min((c for c in changes if c is not None), key=rank, default=None)
 
 
 def compare_flows(before: Reach, after: Reach) -> Change | None:
     """Compare what all dialogs of a flow reach.
 
-    A database whose broker id is now reached elsewhere has moved; one that no path reaches any more
-    has stopped, even if its dialogs now reach another one. Dialogs that now reach nothing have
-    stopped, too. If other dialogs reach the same databases, because the hash selects among more or
-    fewer broker ids, dialogs have moved.
+    A database whose broker id is now reached elsewhere has moved; a database that no path reaches
+    any more has stopped, even if its dialogs now reach another one. Dialogs that now reach no
+    database have stopped, too. If other dialogs reach the same databases, because the hash selects
+    among more or fewer broker ids, dialogs have moved.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
@@ -52,7 +52,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
-    """Compare what one dialog reaches: it stops only if it reaches nothing any more."""
+    """Compare what one dialog reaches; it stops only if it no longer reaches any database."""
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
     if not after.arrivals:

@@ -1,9 +1,9 @@
 """Find what one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender: unacknowledged messages are retried until they are lost with their dialog. Whether an
-address is tried first, with a retry or always (U-19) does not matter: one of several addresses is
-enough.
+to the sender: unacknowledged messages are retried until they are lost with their dialog. It does
+not matter whether an address is tried first, on a retry or always (U-19): one of several addresses
+is enough.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Course:
         return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
 
     def splits(self) -> bool:
-        """Tell whether one dialog can reach several databases that do not know each other."""
+        """Tell whether one dialog can reach several databases with different broker ids."""
         return self._there is not None and bool(several_targets(self._there))
 
     def taken(self) -> frozenset[Edge]:
@@ -76,7 +76,7 @@ class Course:
         return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
 
     def choices(self) -> Choices:
-        """Return what the dialog's id selects on any of these paths."""
+        """Return the selections of the dialog's id on any of these paths."""
         steps = tuple(
             step
             for _, graph in self._legs()
@@ -114,7 +114,7 @@ class Course:
 
     def _good(self) -> dict[Target, list[PathClass]]:
         """Return the kinds of paths that arrive and are acknowledged, by target."""
-        assert self._there is not None, "asked where a sender sends"
+        assert self._there is not None, "only called if there is a sender"
         found: dict[Target, list[PathClass]] = {}
         for kind in self._there.totals():
             if self._arrives(kind.ending):
@@ -123,7 +123,7 @@ class Course:
         return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
 
     def _arrival(self, kinds: list[PathClass]) -> Arrival:
-        assert self._there is not None, "asked where a sender sends"
+        assert self._there is not None, "only called if there is a sender"
         totals, ending = self._there.totals(), kinds[0].ending
         return Arrival(
             ending.broker or "",
@@ -150,7 +150,7 @@ class Course:
 
     def _unreachable(self) -> Fraction:
         """Return the share of messages that no path of the same dialog delivers to a database."""
-        assert self._there is not None, "asked where a sender sends"
+        assert self._there is not None, "only called if there is a sender"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}
         lost = (
@@ -179,7 +179,7 @@ def _losses(leg: str, graph: PathGraph) -> Iterator[Loss]:
 
 
 def _walked(graph: PathGraph, into: Callable[[Key], bool]) -> Iterator[Key]:
-    """Yield the first key and all following ones that fulfil a condition, each once."""
+    """Yield the first key and all later keys that fulfil a condition, each once."""
     seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()

@@ -1,8 +1,8 @@
 """Compare two topologies dialog by dialog, for real conversations.
 
 A dialog's id matters only where the hash selects a broker id or a database; dialogs with the same
-selections have the same result. So a result is computed once for each combination and then looked
-up, however many dialogs there are.
+selections have the same result. So each combination's result is computed once and then looked up,
+however many dialogs there are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Fate(NamedTuple):
 
 @dataclass(slots=True)
 class Dialogs:
-    """Two topologies, queried for one dialog after the other."""
+    """Two topologies that are queried dialog by dialog."""
 
     old: Estate
     new: Estate

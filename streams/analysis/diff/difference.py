@@ -21,7 +21,7 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The captured messages of a flow, and how many of them change and how."""
+    """The number of captured messages of a flow, and of those that change, by kind of change."""
 
     messages: int = 0
     changed: Mapping[Change, int] = field(default_factory=dict)
@@ -39,9 +39,9 @@ NOTHING = Touched()
 class FlowChange:
     """A changed flow.
 
-    ``losses`` are new ones, ``left`` and ``taken`` the steps of working paths that are no longer
-    taken, and those of new working paths. ``splits``: one dialog can now reach several databases
-    (TA-12), and could not before.
+    ``losses`` are the new losses, ``left`` the steps of working paths that are no longer taken, and
+    ``taken`` those of new working paths. ``splits``: one dialog can now reach several databases
+    (TA-12) but could not before.
     """
 
     flow: Direction
@@ -74,7 +74,7 @@ class FlowChange:
 class Difference:
     """The result: the changed flows, the worst first, and the number of all flows.
 
-    ``unreached``: how many of the others reach nothing in either topology. That they do not change
+    ``unreached``: how many unchanged flows reach nothing in either topology, because "unchanged"
     must not be read as good news.
     """
 
@@ -117,7 +117,7 @@ def compare_topologies(
     """Compare every flow of either topology.
 
     ``touched`` has captured messages by flow; flows that only the capture has are compared too. A
-    flow of only the new topology can begin, and nothing else.
+    flow that only the new topology has can only begin.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}
@@ -130,7 +130,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return the change of a flow, or else its reach in either topology."""
+    """Return the change of a flow, or its reach in either topology if there is none."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))

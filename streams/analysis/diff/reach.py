@@ -8,7 +8,7 @@ from fractions import Fraction
 from streams.analysis.paths.network import Ending, Pick, State, Step
 
 Edge = tuple[str, str, str]
-"""(``there`` or ``back``, an instance, what follows: an instance or a database that delivers)."""
+"""(``there`` or ``back``, an instance, and the next instance or the database that delivers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Direction:
 
     @property
     def key(self) -> tuple[str, str, str, str, str, bool]:
-        """Return the order of directions."""
+        """Return the sort key of directions."""
         names = (self.instance, self.database, self.service, self.to, self.broker or "")
         return (*names, self.from_initiator)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database by its place, ``instance/database``, and its broker id in comparable form."""
+    """A database: its place ``instance/database``, and its broker id in comparable form."""
 
     at: str
     broker: str
@@ -64,8 +64,8 @@ class Arrival:
 class Reach:
     """The result. ``edges`` are the steps of working paths.
 
-    ``unreachable`` is the share of messages of dialogs that reach nothing, ``missing`` the reason
-    why no dialog can begin.
+    ``unreachable`` is the share of messages whose dialogs reach no database; ``missing`` is the
+    reason why no dialog can begin.
     """
 
     arrivals: dict[Target, Arrival] = field(default_factory=dict)

@@ -17,8 +17,8 @@ def remove(topology: Topology, name: str) -> Topology:
     """Return the topology without an instance, a database, a route or a link.
 
     ``Instance``, ``Instance/Database``, ``Instance/Database/Route`` (msdb's routes too) or
-    ``InstanceA--InstanceB``. Addresses of it lead nowhere. There is no failover: the mirror of a
-    pair stays a mirror. Raises UsageError for an unknown name.
+    ``InstanceA--InstanceB``. Addresses of a removed instance lead nowhere. There is no failover:
+    the mirror of a pair stays a mirror. Raises UsageError for an unknown name.
     """
     ends = _link(topology, name)
     if ends is not None:
@@ -36,7 +36,7 @@ def remove(topology: Topology, name: str) -> Topology:
 
 
 def _link(topology: Topology, name: str) -> frozenset[str] | None:
-    """Return the ends of a link; ``None`` if it is not one: instance names may contain ``--``."""
+    """Return the ends of a link; ``None`` if it is none, because names may contain ``--``."""
     if topology.instance(name) is not None:
         return None
     at = name.find(LINK)

@@ -82,7 +82,7 @@ def _change_lines(change: FlowChange) -> Iterator[str]:
     for target in lost(after, before):
         yield f"now reached: {_named(target, after)}"
     if not gone and spread_otherwise(before, after):
-        yield "the dialogs are spread otherwise over what is reached"
+        yield "the dialogs are distributed differently among the reached databases"
     if change.splits:
         yield "one dialog can reach several of these databases now (TA-12)"
     for target, arrival in after.arrivals.items():
@@ -113,7 +113,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield where paths end now, else which steps are no longer taken."""
+    """Yield where paths end now, or else which steps are no longer taken."""
     if change.after.missing is not None:
         yield change.after.missing
         return
@@ -131,7 +131,7 @@ def _lost_at(loss: Loss) -> str:
 
 
 def _otherwise(change: FlowChange) -> Iterator[str]:
-    """Yield steps that are no longer taken, unless a loss has them; and new ones."""
+    """Yield steps that are no longer taken, unless a loss includes them, and new steps."""
     here = {(leg, instance) for leg, instance, _ in change.after.edges}
     here -= {(loss.leg, loss.state.instance) for loss in change.losses}
     for leg, instance, to in change.left:

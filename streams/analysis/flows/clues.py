@@ -46,7 +46,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A clue that a database sends to a service; ``service`` is the initiator, if given."""
+    """A clue that a database sends to a service; ``service`` is the initiator service, if given."""
 
     instance: Instance
     database: Database
@@ -118,7 +118,7 @@ def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
                 yield instance, database
 
 
-# --- What somebody says --------------------------------------------------------------------------
+# --- Explicit statements --------------------------------------------------------------------------
 
 
 def expected(topology: Topology) -> Iterator[Hint]:
@@ -137,7 +137,7 @@ def expected(topology: Topology) -> Iterator[Hint]:
 def begin_dialogs(topology: Topology) -> Iterator[Hint]:
     """Yield the BEGIN DIALOG statements with a constant target service.
 
-    If the code does not have the broker id, the routes of the database give the candidates.
+    If the code does not state the broker id, the routes of the database give the candidates.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None:
@@ -171,7 +171,8 @@ def unsettled(
 ) -> Iterator[tuple[Instance, Database, Evidence, str | None]]:
     """Yield the BEGIN DIALOG statements whose target depends on run-time values.
 
-    The last value is the target, ``None`` if that is unknown, else the broker id is.
+    The last value is the target, or ``None`` if the target is unknown; otherwise the broker id is
+    unknown.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is None or begin.unknown_broker:
@@ -189,7 +190,7 @@ def _begins(topology: Topology) -> Iterator[tuple[Instance, Database, str, Begin
 
 
 def suggested(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
-    """Yield what routes, bindings and priorities suggest, in this order in each database."""
+    """Yield what routes, bindings and priorities suggest, in this order for each database."""
     for instance, database in sending(topology):
         for name, clue, to, source in _named(database):
             known = to in deployed.homes or clue is not Clue.PRIORITY

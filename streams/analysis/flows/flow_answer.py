@@ -21,7 +21,7 @@ from streams.routing import broker_key
 
 
 def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
-    """Follow a flow by every path, in both directions; shared parts are computed once."""
+    """Follow a flow on every path in both directions; shared parts are computed once."""
     forth = _forth(estate, flow)
     backs = tuple(return_path(estate, flow, place) for place in forth.places)
     back = hops_of(back.hops for back in backs if back.arrives)
@@ -46,7 +46,7 @@ def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
 
 
 def outbound_answers(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
-    """Return every outbound path once, with the answers of all flows that use it."""
+    """Return each outbound path once, with the answers of all flows that use it."""
     return estate.once(_by_forth)
 
 
@@ -93,7 +93,8 @@ def _index(estate: Estate) -> RouteIndex:
     return RouteIndex(estate.topology, estate.now)
 
 
-# --- There ---------------------------------------------------------------------------------------
+# --- Outbound
+# ---------------------------------------------------------------------------------------
 
 
 def _forths(_: Estate) -> dict[tuple[str, str, str, str | None], Forth]:
@@ -141,7 +142,7 @@ def _order(failure: Failure) -> tuple[str, ...]:
     return (end.at, end.disposition.value, str(end.error or ""), end.broker or "")
 
 
-# --- And back ------------------------------------------------------------------------------------
+# --- Return ------------------------------------------------------------------------------------
 
 
 def _backs(_: Estate) -> dict[tuple[str, str | None, str, str, str], Back]:

@@ -22,7 +22,7 @@ from streams.topology import Finding
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A database that gets dialogs of a flow, and its share of them."""
+    """A database that receives dialogs of a flow, and its share of them."""
 
     at: str
     broker: str
@@ -60,8 +60,8 @@ class Failure:
 class Back:
     """The return path of acknowledgements: the shortest one that arrives, if any.
 
-    ``failures`` are the ends of paths that do not arrive at the initiator's database, ``between``
-    the instances between the two on all paths that do.
+    ``failures`` are the ends of paths that do not reach the initiator's database; ``between`` has
+    the instances on all paths that do.
     """
 
     place: Ending
@@ -122,7 +122,7 @@ class FlowAnswer:
 
     @property
     def reached(self) -> tuple[Reached, ...]:
-        """Return the databases that get its dialogs."""
+        """Return the databases that receive its dialogs."""
         return self.forth.reached
 
     @property
@@ -142,16 +142,16 @@ class FlowAnswer:
 
     @property
     def single_points(self) -> tuple[str, ...]:
-        """Return the instances, and routes as ``Instance/Database/Route``, that all paths use.
+        """Return the instances, and the routes as ``Instance/Database/Route``, that all paths use.
 
-        For any reached broker id.
+        This covers the paths to each reached broker id.
         """
         parts = self.forth.redundancy.values()
         return tuple(dict.fromkeys(name for p in parts for name in (*p.instances, *p.routes)))
 
     @property
     def returns(self) -> bool:
-        """Tell whether something is reached, and an acknowledgement comes back from all of it."""
+        """Tell whether a database is reached and all reached ones can acknowledge."""
         return bool(self.backs) and all(back.arrives for back in self.backs)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Derive the flows of an estate.
 
-No single place has them, so they are derived from the hints of :mod:`.clues`. Expectations and
-BEGIN DIALOG are used as they are. Routes, bindings, priorities and contracts are used only if there
-is nothing stronger for the same database and service, and if it is not simply the return path of a
-dialog that the other side begins: an unintended flow would be a false alarm.
+Flows are not listed in a single place, so they are derived from the clues of :mod:`.clues`.
+Expectations and BEGIN DIALOG are used as they are. Routes, bindings, priorities and contracts are
+used only if there is no stronger clue for the same database and service, and if they are not just
+the return path of a dialog that the other side begins, because an unintended flow would cause false
+alarms.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = ["Clue", "Evidence", "Flow", "flows_of"]
 class Flow:
     """Dialogs that a service begins with another one, and the evidence (``why``).
 
-    ``broker`` is that of BEGIN DIALOG, ``contract`` is ``None`` if unknown.
+    ``broker`` is the broker id of BEGIN DIALOG; ``contract`` is ``None`` if unknown.
     """
 
     sender: Place
@@ -47,7 +48,7 @@ class Flow:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """Return the names that identify it; the order of flows."""
+        """Return the names that identify the flow; they also sort flows."""
         place = self.sender
         names = (place.instance.name, place.database.name, place.service)
         return (*names, self.to, self.broker or "")
@@ -112,12 +113,12 @@ class _Book:
     stated: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, hint: Hint) -> None:
-        """Add an explicit hint; the initiator is guessed if unknown."""
+        """Add an explicit clue; the initiator is guessed if unknown."""
         for name in self._beginners(hint):
             self._add(hint, name)
 
     def close(self, somewhere: Iterable[Hint]) -> None:
-        """Note the explicit pairs of services: opposite routes are their return paths.
+        """Note the explicit pairs of services, whose opposite routes are their return paths.
 
         ``somewhere`` has pairs without a known flow, because their broker ids are unknown.
         """
@@ -126,7 +127,7 @@ class _Book:
             self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
-        """Add a hint unless a stronger one exists, which it then confirms."""
+        """Add a clue; if a stronger one exists, only confirm that."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
@@ -172,8 +173,9 @@ class _Book:
     def _guess(self, hint: Hint) -> tuple[str, ...]:
         """Return the most likely initiator services.
 
-        First those that can only initiate, else those that share a contract with the target, else
-        all; of these, those to which the target has a route, if there are any.
+        These are the services that can only initiate; if there are none, those that share a
+        contract with the target; if there are none either, all. Of these, services to which the
+        target has a route are preferred.
         """
         every = [s for s in initiators(hint.database) if s.name != hint.to]
         accepted = self.deployed.accepted(hint.to)

@@ -1,7 +1,7 @@
 """Reachable states and ends of a message, without counting paths.
 
-:mod:`streams.analysis.paths.path_graph` counts paths. If every end and one path to it are enough,
-as for acknowledgements, a search over states is cheaper.
+:mod:`streams.analysis.paths.path_graph` counts paths. If it is enough to know every end and one
+path to it, as for acknowledgements, a search over states is cheaper.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.analysis.paths.network import Ending, Network, State, Step
 from streams.analysis.paths.path_graph import PathGraph
 
 Hops = tuple[tuple[State, Step], ...]
-"""A path: states and steps, from first to last."""
+"""A path: its states and steps, from first to last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Journey:
 
 
 def travel(network: Network, start: State) -> Journey:
-    """Follow a message by every step, each state once."""
+    """Follow a message through all steps, visiting each state once."""
     return _straight(network, start) or _branching(network, start)
 
 
 def _straight(network: Network, start: State) -> Journey | None:
-    """Follow a message without alternatives, as most are; ``None`` if it has any."""
+    """Follow a message without alternatives, the usual case; return ``None`` if it has any."""
     hops: list[tuple[State, Step]] = []
     state: State | None = start
     while state is not None and len(hops) < HOPS:
@@ -112,7 +112,7 @@ def _hops(came: Mapping[State, tuple[State, Step] | None], state: State, step: S
     return tuple(reversed(hops))
 
 
-# --- The same along paths -------------------------------------------------------------------------
+# --- Paths -------------------------------------------------------------------------
 
 
 def first_paths(graph: PathGraph) -> dict[Ending, Hops]:

@@ -1,4 +1,4 @@
-"""How many paths to a broker id can fail before none is left, and what all of them share."""
+"""The redundancy of paths to a broker id: how many are disjoint, and what all of them share."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
 _END = ""
-"""Represents the target's database, the end of every path to a broker id."""
+"""Represents the target's database, where all paths to a broker id end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
     """The paths to one broker id: how many are ``disjoint``, and what all of them share.
 
-    Disjoint paths share no instance; elsewhere "paths" are all of them. A hop from the sender to
-    the target itself counts as one path. ``instances`` are those between the two, ``routes`` the
-    forwarding ones, as ``Instance/Database/Route``. Routes that differ only in their names are
-    alternatives; what would match without a route is another question (``diff``). ``between``:
-    every instance between the two on any path.
+    Disjoint paths share no instance; elsewhere, "paths" means all paths. A direct hop from the
+    sender to the target counts as one path. ``instances`` are those between the two that all paths
+    share, ``routes`` the shared forwarding routes, as ``Instance/Database/Route``. Routes that
+    differ only in their names are alternatives; what would match without a route is a question for
+    ``diff``. ``between``: every instance between the two on any path.
     """
 
     disjoint: int
@@ -109,10 +109,10 @@ def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
 def _augment(
     links: dict[str, set[str]], start: str, targets: set[str], flow: set[tuple[str, str]]
 ) -> bool:
-    """Find one more path, giving up links of earlier ones if that helps; change ``flow``.
+    """Find one more path, giving up links of earlier paths if that helps; change ``flow``.
 
-    A place is an instance as it is entered (True) or left (False). An instance that a path uses
-    already can only be left backwards, over the link of that path.
+    A place is an instance when it is entered (True) or left (False). An instance that a path
+    already uses can only be left backwards, over a link of that path.
     """
     entered_from = {head: tail for tail, head in flow if head not in targets}
     first = (start, False)
@@ -138,7 +138,7 @@ def _residual(
     start: str,
 ) -> Iterator[tuple[str, bool]]:
     name, entered = place
-    if entered and name in entered_from:  # used: back along the path that uses it
+    if entered and name in entered_from:  # in use: go back along the path that uses it
         yield (entered_from[name], False)
         return
     if not entered and name in entered_from:
@@ -163,11 +163,12 @@ def _take(
         place, before = before, came[before]
 
 
-# --- What every path uses -------------------------------------------------------------------------
+# --- Instances and routes that all paths use
+# -------------------------------------------------------------------------
 
 
 def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:
-    """Return the instances without which no target is reached; only those on one path can be."""
+    """Return the instances without which no target is reached: all of them are on any one path."""
     path = _path(links, start, targets, "") or []
     return tuple(name for name in path[1:-1] if _path(links, start, targets, name) is None)
 
@@ -234,7 +235,7 @@ def _back_to_start(
 
 def _label(routes: RouteIndex, key: Key, move: Move) -> str:
     """Return the single route of a hop; empty if there are alternatives."""
-    if move.step.address is None:  # delivered: with a broker id also without a route (M6)
+    if move.step.address is None:  # delivered; with a broker id, this needs no route (M6)
         return ""
     at = routes.behind(key.state, move.step)
     return str(at) if at is not None and routes.alone(at) else ""

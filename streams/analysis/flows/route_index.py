@@ -47,11 +47,11 @@ class RouteIndex:
         self._several = frozenset(name for names in groups for name in names)
 
     def every(self) -> tuple[At, ...]:
-        """Return all routes; of those with one name in one table, the first."""
+        """Return all routes; of routes with the same name in the same table, only the first."""
         return tuple(self._found.values())
 
     def behind(self, state: State, step: Step) -> At | None:
-        """Return the route of a step; ``None`` if it has none (REPLY, M6)."""
+        """Return the route of a step, or ``None`` for steps without a route (REPLY, M6)."""
         return self.named(state, step, decided(step))
 
     def named(self, state: State, step: Step, name: str) -> At | None:

@@ -38,8 +38,8 @@ class SinglePoint:
 class Unsettled:
     """A BEGIN DIALOG in code whose target depends on run-time values.
 
-    ``at`` is ``Instance/Database``. ``to`` is the target, ``None`` if it is unknown; otherwise the
-    broker id is.
+    ``at`` is ``Instance/Database``. ``to`` is the target, or ``None`` if the target is unknown;
+    otherwise the broker id is unknown.
     """
 
     at: str
@@ -48,7 +48,7 @@ class Unsettled:
     to: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for scripts."""
+        """Return the statement for scripts."""
         place = {"file": self.source.file, "line": self.source.line}
         return {"at": self.at, "procedure": self.procedure, "to": self.to, **place}
 
@@ -68,7 +68,7 @@ class Survey:
 
     @property
     def good(self) -> bool:
-        """Tell whether every flow arrives everywhere, without hazards."""
+        """Tell whether the messages of every flow arrive everywhere, without hazards."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
     def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:
@@ -142,7 +142,7 @@ def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
 
 
 def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
-    """Yield the single points of failure, those of most flows first."""
+    """Yield the single points of failure, those that affect most flows first."""
     found: dict[tuple[FailurePoint, str], list[str]] = {}
     for answer in answers:
         for part in answer.forth.redundancy.values():

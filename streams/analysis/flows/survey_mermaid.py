@@ -12,7 +12,7 @@ from streams.routing import broker_key
 
 
 def survey_mermaid(survey: Survey) -> str:
-    """Return the chart; an arrow for each service and reached database."""
+    """Return the chart, with an arrow for each service and reached database."""
     chart = _Chart()
     for answer in survey.answers:
         chart.flow(answer)
@@ -27,7 +27,7 @@ class _Chart:
     lines: dict[str, None] = field(default_factory=dict)
 
     def flow(self, answer: FlowAnswer) -> None:
-        """Add a flow's arrows: over its single points of failure, dotted if it fails."""
+        """Add the arrows of a flow through its single points of failure; dotted if it fails."""
         place, to = answer.flow.sender, answer.flow.to
         start = self._node(f"{place.instance.name}/{place.database.name}")
         for reached in answer.reached:

@@ -42,7 +42,7 @@ def summary_line(survey: Survey) -> str:
 
 
 def _unsettled(begins: Sequence[Unsettled]) -> list[str]:
-    """Report dialogs with unknown targets: the listed flows may be incomplete."""
+    """Report dialogs with unknown targets, because the listed flows may be incomplete."""
     targets = [begin for begin in begins if begin.to is None]
     brokers = [begin for begin in begins if begin.to is not None]
     return [*_only_a_run("target", targets), *_only_a_run("broker id", brokers)]
@@ -58,7 +58,8 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
     return wrapped(text, "", "  ")
 
 
-# --- Who reaches whom ----------------------------------------------------------------------------
+# --- Flows and the databases that they reach
+# ----------------------------------------------------------------------------
 
 
 def _blocks(answers: Iterable[FlowAnswer]) -> Iterator[str]:
@@ -114,7 +115,8 @@ def _redundancy(answer: FlowAnswer, reached: Reached) -> str:
     return counted(found.disjoint, "independent path") if found.between else "directly"
 
 
-# --- What must not fail, and what rests ----------------------------------------------------------
+# --- Single points of failure, and unused routes
+# ----------------------------------------------------------
 
 
 def _points(points: Sequence[SinglePoint]) -> Iterator[str]:

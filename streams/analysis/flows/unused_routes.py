@@ -15,8 +15,8 @@ from streams.topology import MSDB, Database, Role
 def unused_routes(estate: Estate) -> tuple[At, ...]:
     """Return the valid routes that no path of any flow uses.
 
-    Left out: expired ones, AutoCreatedLocal, those of databases that send nothing now (a mirror, or
-    delivery is off), and those for services outside of the topology.
+    It leaves out expired routes, AutoCreatedLocal, routes of databases that send nothing now (a
+    mirror, or delivery is off), and routes to services outside of the topology.
     """
     return estate.once(_unused)
 
@@ -92,7 +92,7 @@ def _sends(database: Database) -> bool:
 
 
 def _is_local_in_msdb(at: At) -> bool:
-    """Tell whether a route is redundant anyway: that is a separate finding (TA-25)."""
+    """Tell whether a route is redundant, which is a separate finding (TA-25)."""
     address = parse_address(at.route.address)
     local = address is not None and address.kind is AddressKind.LOCAL
     return local and at.database.name == MSDB

@@ -29,12 +29,12 @@ _REFUSED = Number.CONTRACT_LACKS_INITIATOR_TYPE
 
 
 def type_of(database: Database, name: str) -> MessageType | None:
-    """Return a message type of the database, its own or one that every database has."""
+    """Return a message type of the database: one of its own, or one that every database has."""
     return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
 
 
 def contracts(estate: Estate, passage: Passage) -> tuple[Finding, ...]:
-    """Return why a flow has no contract that holds on both sides; found once."""
+    """Return why a flow has no contract that is valid on both sides; computed once."""
     ends = passage.ends(estate)
     known = estate.once(_by_flow)
     key = (str(passage.flow), *map(str, ends))
@@ -76,7 +76,7 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
         yield _finding(
             at, contract.source,
             f"contract {contract.name} has no message type that the initiator may send",
-            f"Add one, SENT BY INITIATOR or ANY: without it no dialog can begin ({_REFUSED:d}).",
+            f"Add one, SENT BY INITIATOR or ANY; without it, no dialog can begin ({_REFUSED:d}).",
             contract=contract.name, types=list(contract.messages),
         )  # fmt: skip
 
@@ -94,7 +94,8 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-# --- Between two ---------------------------------------------------------------------------------
+# --- Between two databases
+# ---------------------------------------------------------------------------------
 
 
 def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
@@ -144,7 +145,7 @@ def contracts_of_dialogs(passage: Passage) -> dict[str, Source]:
 
 
 def _different(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
-    """Find message types that one side may send and the other side's contract does not allow."""
+    """Find message types that one side may send but the other side's contract does not allow."""
     for name, here, there in shared_contracts(passage, end, stated):
         differences = []
         for word, sender in here.messages.items():
@@ -158,7 +159,7 @@ def _different(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterat
                 end, there.source,
                 f"contract {name} differs in {passage.begins}: the other side does not allow "
                 f"{listed(differences)}",
-                "Make both contracts the same; a contract cannot be altered: create a new one.",
+                "Make both contracts the same. A contract cannot be altered, so create a new one.",
                 severity=Severity.ERROR if name in stated else Severity.WARNING,
                 contract=name, flow=str(passage.flow), types=differences,
             )  # fmt: skip
@@ -171,7 +172,7 @@ _TARGET = (Sender.TARGET, Sender.ANY)
 def shared_contracts(
     passage: Passage, end: Home, stated: Iterable[str]
 ) -> Iterator[tuple[str, Contract, Contract]]:
-    """Yield the contracts that a flow can use by their names, as both sides have them."""
+    """Yield the contracts that a flow can use by name, in the versions of both sides."""
     for name in stated or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:

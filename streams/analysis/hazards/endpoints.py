@@ -41,7 +41,8 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
 def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
     here, there = estate.topology.instances[one], estate.topology.instances[other]
     for conflict, remedy in _conflicts(here, there):
-        # Report the endpoint whose setting differs from the default: that setting was written.
+        # Report the endpoint whose setting differs from the default, because that setting was
+        # written.
         at = there if here.endpoint.encryption is Encryption.REQUIRED else here
         yield finding(
             "TA-39", Severity.ERROR, at, at.endpoint.source,
@@ -96,7 +97,7 @@ def _kinds(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
-    """Find an endpoint on which no caller has CONNECT; without known grants, find nothing."""
+    """Find an endpoint on which no caller has CONNECT, if grants are known."""
     instance = estate.topology.instances[name]
     denied = next((g for g in instance.grants if g.denied and _is_public(g)), None)
     if denied is not None:

@@ -13,9 +13,9 @@ from streams.analysis.paths.splits import Split, split_finding
 from streams.topology import Finding, Severity
 
 CODES = ("TA-12", "TA-17", "TA-31", "TA-39")
-"""What can be a hazard: a dialog that reaches several targets, or none although a path leads there.
+"""Codes that can be hazards: a dialog reaches several targets, or none although a path exists.
 
-What does not arrive, or is not acknowledged, needs no finding: its paths say so.
+Messages that do not arrive or are not acknowledged need no finding, because their paths show it.
 """
 
 

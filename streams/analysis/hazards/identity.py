@@ -1,4 +1,4 @@
-"""Databases that have one broker id, those of one instance above all (TA-16, TA-17)."""
+"""Databases with the same broker id, especially in one instance (TA-16, TA-17)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streams.prose import listed
 from streams.topology import NOWHERE, Finding, Severity
 
 Group = tuple[Home, ...]
-"""Databases with the same broker id, at least two."""
+"""Two or more databases with the same broker id."""
 
 
 def alike(estate: Estate) -> Iterator[Group]:
-    """Yield the databases with one broker id that are not the two halves of a mirrored pair."""
+    """Yield the databases with the same broker id that are not halves of a mirrored pair."""
     for homes in known(estate).brokers.values():
         pairs = {home.database.mirror and home.database.mirror.pair for home in homes}
         if len(homes) > 1 and (len(pairs) > 1 or None in pairs):
@@ -25,7 +25,7 @@ def alike(estate: Estate) -> Iterator[Group]:
 
 
 def clashing(estate: Estate) -> tuple[Group, ...]:
-    """Return the active databases of one instance with one broker id (9772); found once."""
+    """Return the active databases of one instance with the same broker id (9772); computed once."""
     return estate.once(_clashing)
 
 
@@ -34,7 +34,7 @@ def _clashing(estate: Estate) -> tuple[Group, ...]:
 
 
 def in_one_instance(homes: Group) -> Iterator[Group]:
-    """Yield those of the databases that are active in the same instance, instance by instance."""
+    """Yield the databases that are active in the same instance, instance by instance."""
     active = sorted((h for h in homes if h.database.enabled), key=lambda home: home.instance.name)
     for _, group in groupby(active, key=lambda home: home.instance.name):
         members = tuple(group)
@@ -43,7 +43,7 @@ def in_one_instance(homes: Group) -> Iterator[Group]:
 
 
 def clashes(estate: Estate, passage: Passage) -> Iterator[Finding]:
-    """Find other databases with the broker id of one in which a flow begins or ends (TA-17)."""
+    """Find other databases with the broker id of either end of a flow (TA-17)."""
     groups = clashing(estate)
     if groups:
         met = {str(at) for at in (passage.begins, *passage.ends(estate))}
@@ -58,7 +58,7 @@ def clash(group: Group) -> Finding:
 
 
 def same(code: str, severity: Severity, homes: Group, why: str) -> Finding:
-    """Return a finding about databases with one broker id."""
+    """Return a finding about databases with the same broker id."""
     last = homes[-1]
     names = [str(home) for home in homes]
     return finding(

@@ -14,12 +14,12 @@ from streams.analysis.paths.path_graph import PathGraph
 
 Hop = tuple[State, Step]
 Connection = tuple[str, str]
-"""Which instance connects to which."""
+"""A connection from one instance to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A flow with every step that its messages can take, and those of its acknowledgements.
+    """A flow with all steps that its messages and acknowledgements can take.
 
     ``places``: the databases in which messages are delivered.
     """
@@ -35,7 +35,7 @@ class Passage:
         return Home(self.flow.sender.instance, self.flow.sender.database)
 
     def ends(self, estate: Estate) -> tuple[Home, ...]:
-        """Return the databases that take the dialogs; where none does, those that are meant to."""
+        """Return the databases that accept the dialogs, or if none does, the intended ones."""
         found = []
         for place in self.places:
             instance = estate.topology.instances[place.instance]
@@ -49,7 +49,7 @@ class Passage:
 
     @property
     def forwarders(self) -> tuple[str, ...]:
-        """Return the instances that pass the flow's messages on, there or back, by name."""
+        """Return the instances that forward messages of the flow in either direction, by name."""
         return tuple(sorted({s.instance for s, step in (*self.there, *self.back) if step.forwards}))
 
     @property
@@ -64,12 +64,12 @@ class Passage:
 
 
 def steps_of(graph: PathGraph) -> tuple[Hop, ...]:
-    """Return every step on some path, once."""
+    """Return all steps of the paths, each once."""
     states = dict.fromkeys(key.state for key in graph.reached())
     return tuple((state, step) for state in states for step in graph.network.steps(state))
 
 
 def hops_of(paths: Iterable[tuple[Hop, ...]]) -> tuple[Hop, ...]:
-    """Return every hop of some paths, once."""
-    # A network makes each step once: its identity is cheaper to compare than its parts.
+    """Return all hops of the paths, each once."""
+    # A network creates each step once, so comparing by identity is cheaper than by fields.
     return tuple({(hop[0], id(hop[1])): hop for path in paths for hop in path}.values())

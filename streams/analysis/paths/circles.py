@@ -26,7 +26,7 @@ class Position:
 class Circles:
     """The cycles of a network, and the distances of its states from the ends.
 
-    A state is examined on first access, with all that follow from it, and only once.
+    Each state is examined once, on first access, together with all states that follow it.
     """
 
     network: Network
@@ -74,7 +74,7 @@ class Circles:
                 yield step.following
 
     def _close(self, members: frozenset[State]) -> None:
-        """Complete a component; everything that follows from it is complete already."""
+        """Complete a component; all states that follow it are already complete."""
         state = next(iter(members))
         circle = members if len(members) > 1 or state in self._following(state) else NONE
         outside = max(self._beyond(member, members) for member in members)

@@ -1,4 +1,4 @@
-"""Group messages that a table routes alike: those that differ only by unknown names.
+"""Group messages that a table routes alike because they differ only in unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
 An unknown name makes no difference, so the decision for the first such message holds for the
@@ -37,7 +37,7 @@ class MessageClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in a table and its instance's databases; ``any_service``: every name matters."""
+    """The names in a table and in its instance's databases; ``any_service``: every name matters."""
 
     services: frozenset[str]
     brokers: frozenset[str]

@@ -11,13 +11,13 @@ from streams.analysis.paths.path import Paths
 from streams.analysis.paths.path_graph import MessagePath
 
 EDGES = 500
-"""The default maximum of arrows in Mermaid."""
+"""Mermaid's default maximum number of arrows."""
 FINDINGS = 3
 """The number of findings beside the chart."""
 
 
 def path_mermaid(paths: Paths) -> str:
-    """Return the chart, in Mermaid's language, with a limited number of paths."""
+    """Return the chart in Mermaid's language, with a limited number of paths."""
     chart, backs, drawn = _Chart(), dict[int, MessagePath](), 0
     for outcome in paths.outcomes:
         back = outcome.back

@@ -1,7 +1,7 @@
 """The possible moves at each point of a path, including loops and exhausted hop counts.
 
-A path that returns to a state is a loop. Within a cycle of at most ``circle`` states every path is
-followed exactly; in a larger one, the first step inside it counts as the loop that it can become.
+A path that returns to a state is a loop. Within a cycle of at most ``circle`` states, every path is
+followed exactly; in a larger cycle, the first step inside it already counts as a loop.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ HOPS = 16
 class Key:
     """A state on a path, with the visited part of its cycle, and the number of forwards before.
 
-    ``forwards`` is also 0 if no path from there can exhaust the hop count: earlier forwards do not
-    matter then. :class:`Moves` creates one key of each kind, so they compare by identity.
+    ``forwards`` is also 0 if no path from the state can exhaust the hop count, because earlier
+    forwards do not matter then. :class:`Moves` creates one key of each kind, so they compare by
+    identity.
     """
 
     state: State

@@ -1,8 +1,8 @@
 """The graph of a message: one state per decision, one step per outcome.
 
-A state is an instance, the deciding table and the broker id on the wire; what is constant on the
-whole path (service, direction, conversation) belongs to the :class:`Network`. All decisions come
-from :mod:`streams.routing`.
+A state is an instance, the deciding table and the broker id on the wire; values that are constant
+on the whole path (service, direction, conversation) belong to the :class:`Network`. All decisions
+come from :mod:`streams.routing`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Common", "Disposition", "Ending", "Network", "Pick", "State", "Step"
 
 @dataclass(slots=True)
 class Common:
-    """The shared part of all networks of a topology; steps by class, see :mod:`.likeness`."""
+    """The part that all networks of a topology share: steps by class, see :mod:`.likeness`."""
 
     topology: Topology
     instances: Mapping[str, routing.Instance]
@@ -64,7 +64,7 @@ class Network:
         return found
 
     def _decided(self, state: State) -> tuple[Step, ...]:
-        """Return the cached steps of a message that is routed alike, else compute them."""
+        """Return the cached steps of a message that is routed alike, or compute them."""
         table = (state.instance, state.database)
         kind = self.common.likeness.kind(table, self.service, state.broker, self.from_initiator)
         if kind is None:
@@ -73,7 +73,7 @@ class Network:
         if found is not None:
             return _with_broker(found, state.broker)
         found = self._planned(state)
-        # Which half of a mirrored pair accepts a message depends on names at the other end.
+        # Names at the other end decide which half of a mirrored pair accepts a message.
         if found[0].decision.verdict is not Verdict.PROBE:
             self.common.steps[kind] = found
         return found
@@ -131,7 +131,7 @@ class Network:
             return None, unknown
         if self.common.instances[name].started:
             return State(name, None, decision.broker), None
-        # No instance is there: a local message waits, a forwarder's copy expires.
+        # No instance has the address: a local message waits, a forwarder's copy expires.
         if state.database is None:
             number, end = Number.NOT_DELIVERABLE_IN_TIME, Disposition.DROPPED
         else:
@@ -147,7 +147,7 @@ class Network:
         return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
-        """Return the possible addresses for the message; of a mirrored pair, the principal's."""
+        """Return the possible addresses for the message; for a mirrored pair, the principal's."""
         if decision.verdict is not Verdict.PROBE:
             return decision.addresses
         known = [a for a in decision.addresses if self._plays(state, decision, a, Role.PRINCIPAL)]
@@ -201,7 +201,7 @@ def _left(state: State, decision: Decision) -> Ending:
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
 ) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
-    """Yield a plan's decisions with their alternative broker ids, each as one of how many."""
+    """Yield a plan's decisions with their alternative broker ids and the number of these."""
     if conversation is not None:
         yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return

@@ -1,7 +1,7 @@
-"""Summarize many paths in a few lines: by tiers and ends instead of by paths.
+"""Summarize many paths in a few lines, by tiers and ends.
 
-Steps from one place are alike if they have the same broker id and lead to the same kinds of
-problems, or to none. Of those, only the first is followed.
+Steps from one place are similar if they have the same broker id and lead to the same kinds of
+problems, or to none. Only the first of similar steps is followed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from streams.analysis.paths.returns import Returns
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]
-"""How failing paths end, or (delivered) those without an acknowledgement."""
+"""How failing paths end, or paths that deliver but are not acknowledged."""
 LINES = 60
-"""The number of branches after which none is followed."""
+"""The number of branches after which no further branch is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """All paths that end in one place: their number, lengths, and share."""
+    """All paths that end in one place: their number, lengths and share."""
 
     ending: Ending
     path_count: int
@@ -49,7 +49,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The tree of tiers, and every end: those with problems first, then by share and name."""
+    """The tree of tiers, and all ends: those with problems first, then by share and name."""
 
     branches: tuple[Branch, ...]
     ends: tuple[End, ...]

@@ -9,13 +9,13 @@ from streams.prose import listed, wrapped
 
 
 def outside_text(ends: Iterable[tuple[Ending, Step]]) -> list[str]:
-    """Return lines about the addresses at which paths leave the topology; none without any."""
+    """Return lines about the addresses at which paths leave the topology, if any."""
     unknown = (step for ending, step in ends if ending.disposition is Disposition.UNKNOWN)
     addresses = sorted({str(step.address) for step in unknown})
     if not addresses:
         return []
     return wrapped(
-        f"No instance of this topology listens at {listed(addresses)}: what becomes of messages "
-        f"there is not known, so it counts as broken. Import the instance, or correct the address.",
+        f"No instance of this topology listens at {listed(addresses)}. The path beyond is "
+        "unknown, so it counts as broken. Import the instance, or correct the address.",
         rest="",
     )

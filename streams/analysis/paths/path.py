@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The result: counted in the graph, listed up to the limit; with an outline beyond that."""
+    """The result: paths are counted in the graph, listed up to the limit, and outlined beyond."""
 
     sender: Place
     to: str
@@ -114,10 +114,10 @@ def find_paths(
     conversation: uuid.UUID | None = None,
     limit: int = LIMIT,
 ) -> Paths:
-    """Follow a dialog's messages from a service to another one by every path.
+    """Follow a dialog's messages from one service to another on every path.
 
     ``conversation`` restricts the result to the broker id and the database of this dialog. Verdict,
-    counts and shares come from the graph, whatever the ``limit`` of the list.
+    counts and shares come from the graph, regardless of the ``limit`` of the list.
     """
     estate = Estate(topology, now)
     return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)
@@ -132,7 +132,7 @@ def follow_paths(
     conversation: uuid.UUID | None = None,
     limit: int = LIMIT,
 ) -> Paths:
-    """Find paths in a topology that is compiled; see :func:`find_paths`."""
+    """Find paths in a compiled topology; see :func:`find_paths`."""
     network = estate.network(to, conversation=conversation)
     graph = PathGraph(network, State(sender.instance.name, sender.database.name, broker))
     returns = Returns(network, sender, graph.endings())

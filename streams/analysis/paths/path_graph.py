@@ -1,7 +1,7 @@
 """Count and list the paths through a network without enumerating them all.
 
 Counting is dynamic programming over keys (a state, the visited part of its cycle, hops used), each
-before those that follow from it: its cost grows with the graph and not with the number of paths.
+before its successors, so its cost grows with the graph and not with the number of paths.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest cycles whose paths are followed exactly: their number grows factorially."""
+"""The largest cycles whose paths are followed exactly, because their number grows factorially."""
 KEYS = 10_000
 """How many keys cycles may add to the states before only smaller ones are followed exactly."""
 
@@ -91,7 +91,7 @@ class PathGraph:
         return self._keys[0]
 
     def reached(self) -> tuple[Key, ...]:
-        """Return every key on some path, each before those that follow from it."""
+        """Return every key on some path, each before its successors."""
         return self._keys
 
     def moves(self, key: Key) -> tuple[Move, ...]:
@@ -113,7 +113,7 @@ class PathGraph:
         return sum(total.path_count for total in self.totals().values())
 
     def listed(self) -> Iterator[MessagePath]:
-        """Yield the paths one by one, by number of hops, then by name."""
+        """Yield the paths one by one, ordered by number of hops, then by name."""
         self._measure()
         for hops in _bits(self._lengths[self.first]):
             yield from self._of_length(self.first, hops, (), Fraction(1))
@@ -133,7 +133,7 @@ class PathGraph:
         return frozenset({move.ending})
 
     def _count(self) -> None:
-        """Propagate the number of paths to each key, by length and choices, and their share."""
+        """Propagate to each key the number of paths, by length and choices, and their share."""
         begin = {(1, _NO_PICKS): Total(1, Fraction(1))}
         arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
         for key in self._keys:
@@ -175,7 +175,7 @@ class PathGraph:
 
 
 def _in_order(moves: Moves, first: Key, most: int | None) -> tuple[Key, ...] | None:
-    """Return every key before those that follow from it; ``None`` if there are too many."""
+    """Return every key before its successors, or ``None`` if there are too many."""
     done: dict[Key, None] = {}
     entered: set[Key] = set()
     work: list[tuple[Key, Iterator[Move]]] = []

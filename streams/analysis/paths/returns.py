@@ -1,12 +1,12 @@
 """Return paths of acknowledgements: the shortest one from every target database.
 
-Unlike outbound paths these are not counted: one that arrives is enough. So one backward search
-answers for all databases at once, whatever the cycles.
+Unlike outbound paths, return paths are not counted, because one that arrives is enough. So a single
+backward search covers all databases at once, regardless of cycles.
 
-There are three different searches of return paths: here, whether one path arrives, from hundreds of
-databases; in ``flows.flow_answer``, also which paths fail and what is between; in ``diff.course``,
-how many paths there are. Whether an acknowledgement has arrived is decided only by
-:meth:`Ending.is_home`, and what follows from a state by :class:`Network`.
+There are three different searches for return paths. This one finds whether any path arrives, from
+hundreds of databases; ``flows.flow_answer`` also finds which paths fail and which instances are
+between; ``diff.course`` counts the paths. In all of them, :meth:`Ending.is_home` decides whether an
+acknowledgement has arrived, and :class:`Network` what follows a state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Returns:
         self._paths = {start: self._path(start) for start in starts}
 
     def path(self, ending: Ending) -> MessagePath | None:
-        """Return the first return path that arrives, else the first; ``None`` if undelivered."""
+        """Return the first return path that arrives, or the first; ``None`` if undelivered."""
         return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:
@@ -48,7 +48,7 @@ class Returns:
         return ending is not None and ending.is_home(self._home)
 
     def _search(self, starts: set[State]) -> dict[State, int]:
-        """Return the number of decisions between a state and home, if a path leads there."""
+        """Return the number of decisions between a state and the sender, if a path leads there."""
         before: dict[State, set[State]] = {}
         ends: list[State] = []
         open_, seen = list(starts), set(starts)
@@ -79,7 +79,7 @@ class Returns:
             state = step.following
 
     def _nearest(self, state: State) -> Step | None:
-        """Return the step home with the fewest hops, of several the first by name."""
+        """Return the step to the sender with the fewest hops; of several, the first by name."""
         far = len(self._distance) + 1
         found: tuple[int, Step | None] = (far, None)
         for step in self._network.steps(state):

@@ -14,7 +14,7 @@ from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology, finding_at
 
 Reach = frozenset[tuple[str, frozenset[Pick]]]
-"""The broker ids that are reached, each with the choices that lead there."""
+"""The reached broker ids, each with the choices that lead there."""
 _NO_PICKS: frozenset[Pick] = frozenset()
 
 
@@ -73,7 +73,7 @@ class _Reaches:
         return frozenset((broker, more | picks) for broker, more in beyond) if picks else beyond
 
     def conflict(self, reaches: list[Reach]) -> tuple[str, ...]:
-        """Return two broker ids that one dialog can reach by two addresses."""
+        """Return two broker ids that one dialog can reach over two addresses."""
         for one, other in combinations(reaches, 2):
             if (one, other) not in self._conflicts:
                 self._conflicts[one, other] = _conflict(one, other)
@@ -119,7 +119,7 @@ def _agree(one: Pick, other: Pick) -> bool:
     if kind != other_kind:
         return True
     if isinstance(which, int) and isinstance(other_which, int):
-        # h mod m and h mod n are compatible exactly if they agree modulo gcd(m, n).
+        # h mod m and h mod n are compatible if and only if they agree modulo gcd(m, n).
         common = gcd(count, other_count)
         return which % common == other_which % common
     return which == other_which

@@ -13,7 +13,7 @@ from streams.errors import Number
 from streams.routing import Address, Decision
 
 Pick = tuple[str, int, int | str]
-"""The input of a choice: (kind, among how many, which). Two choices of one dialog are linked."""
+"""A choice: (kind, number of alternatives, index). Two choices of one dialog are linked."""
 
 
 class Disposition(Enum):
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The end of a path: the database of the delivery, else the last instance."""
+    """The end of a path: the database of the delivery, otherwise the last instance."""
 
     disposition: Disposition
     instance: str
@@ -49,12 +49,12 @@ class Ending(NamedTuple):
 
     @property
     def at(self) -> str:
-        """Return ``instance/database`` where delivered, else the instance."""
+        """Return ``instance/database`` if delivered, otherwise the instance."""
         return self.instance if self.database is None else f"{self.instance}/{self.database}"
 
     @property
     def delivered(self) -> bool:
-        """Tell whether a database took the message."""
+        """Tell whether a database accepted the message."""
         return self.disposition is Disposition.DELIVERED
 
     def is_home(self, home: Home) -> bool:
@@ -65,7 +65,7 @@ class Ending(NamedTuple):
 class Step(NamedTuple):
     """One possible step from a state, with its share of the state's messages.
 
-    ``forwards`` tells whether it uses a hop: sending a local message does not.
+    ``forwards`` tells whether the step uses a hop; sending a local message does not.
     """
 
     share: Fraction

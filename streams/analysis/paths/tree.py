@@ -78,7 +78,7 @@ def _root(paths: Paths) -> _Node:
     return _Node(f"{paths.sender.instance.name} ({paths.sender.database.name})")
 
 
-# --- Every path by itself -------------------------------------------------------------------------
+# --- Each path separately -------------------------------------------------------------------------
 
 
 def _listed(paths: Paths) -> _Node:
@@ -104,7 +104,7 @@ def _end(ending: Ending, outcome: Outcome | Branch, step: Step) -> str:
     return f"delivered to {ending.at} ({_by([step], ending.broker)}); {_back(outcome.back)}"
 
 
-# --- What is alike on one line -------------------------------------------------------------------
+# --- Similar steps on one line -------------------------------------------------------------------
 
 
 def _outlined(paths: Paths, outline: Outline) -> _Node:
@@ -122,7 +122,7 @@ def _node(branch: Branch, broker: str | None) -> _Node:
         places = [step.ending.at for step in branch.steps if step.ending is not None]
         by = _by(branch.steps, branch.ending.broker)
         label = f"delivered to {_any_of(places)} ({by}); {_back(branch.back)}"
-    else:  # of several that continue, or loop, the first is drawn
+    else:  # of several steps that continue or loop, only the first is drawn
         names = [step.following.instance for step in branch.steps if step.following is not None]
         label = f"{_any_of(names)} ({_by(branch.steps, broker)})"
         label += ", and so on" if branch.more else ""
@@ -183,7 +183,7 @@ def _legend(rules: set[str]) -> list[str]:
 
 
 def _by(steps: Sequence[Step], known: str | None) -> str:
-    """Return rule, route and broker id of steps; the broker id only where it is selected."""
+    """Return the rule, route and broker id of steps; the broker id only where it is selected."""
     broker = steps[0].decision.broker
     routes = listed(dict.fromkeys(filter(None, map(decided, steps))), _NAMES)
     rule = " ".join(filter(None, (steps[0].decision.step, routes)))

@@ -17,7 +17,7 @@ class PathVerdict(Enum):
 
 
 def judge(fine: bool, hazards: Sequence[Finding]) -> PathVerdict:
-    """Return the verdict; ``fine``: every message arrives, and its acknowledgement comes back."""
+    """Return the verdict; ``fine``: every message arrives, and its acknowledgement returns."""
     if not fine:
         return PathVerdict.BROKEN
     return PathVerdict.HAZARD if hazards else PathVerdict.OK
