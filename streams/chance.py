@@ -1,8 +1,8 @@
 """Seeded random numbers, equal on every platform and version of Python.
 
 Only ``random()`` of the standard generator is guaranteed to stay the same, and only division and
-square root are rounded alike everywhere (a logarithm's last bit depends on the C library), so
-everything here uses only these.
+square root are rounded identically everywhere (a logarithm's last bit depends on the C library), so
+this module uses nothing else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Chance:
         return 1 / sqrt(1 - self._random()) - 1
 
     def guid(self) -> uuid.UUID:
-        """Return a UUID of the shape of version 4."""
+        """Return a UUID in the format of version 4."""
         number = 0
         for _ in range(4):
             number = number << 32 | self.below(1 << 32)

@@ -10,13 +10,13 @@ from contextvars import ContextVar
 from fractions import Fraction
 
 WIDTH = 100
-"""The output width in columns where nothing is known about the reader."""
+"""The default output width in columns, if that of the terminal is unknown."""
 _width = ContextVar("width", default=WIDTH)
 
 
 @contextmanager
 def wrapping_at(width: int) -> Iterator[None]:
-    """Make ``width`` the output width meanwhile: the command line knows its terminal."""
+    """Set the output width while the context is active; the command line knows its terminal."""
     token = _width.set(width)
     try:
         yield
@@ -32,11 +32,11 @@ def wrapped(
     width: int | None = None,
     break_words: bool = False,
 ) -> list[str]:
-    """Return a text as lines of at most ``width`` columns, by default the output width.
+    """Return a text as lines of at most ``width`` columns, or of the output width by default.
 
-    The first line begins with ``first``, the others with ``rest``, by default as many spaces. A
-    word longer than a line stays whole, so that a path can be copied, unless ``break_words``. An
-    empty string becomes one line.
+    The first line begins with ``first``, the others with ``rest``, which by default is the same
+    number of spaces. A word longer than a line is not broken, so that a path can be copied, unless
+    ``break_words`` is set. An empty string becomes one line.
     """
     lines = textwrap.wrap(
         text, width or _width.get(), initial_indent=first,
@@ -47,12 +47,12 @@ def wrapped(
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things: ``1 way``, ``1,024 ways``."""
+    """Return a number and a noun: ``1 way``, ``1,024 ways``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
-    """Return names for a sentence, shortened: ``a, b and 9 more``."""
+    """Return a shortened list of names for a sentence: ``a, b and 9 more``."""
     all_ = list(names)
     shown = all_[:most]
     if len(all_) > most:
@@ -61,12 +61,12 @@ def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
 
 
 def clipped(text: str, most: int = 60) -> str:
-    """Return user text for a sentence, truncated if long."""
+    """Return a user's text for a sentence, truncated if long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def meant(said: str, known: Iterable[str]) -> str:
-    """Return "Did you mean" with the nearest known name; empty if none is near."""
+    """Return "Did you mean" with the nearest known name, or an empty text if none is near."""
     near = difflib.get_close_matches(said, list(known), n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 

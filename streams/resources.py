@@ -1,4 +1,4 @@
-"""Where the shipped schemas and topologies are: in a wheel inside the package, else the checkout.
+"""Locate the shipped schemas and topologies: inside an installed package, or in the checkout.
 
 ``setup.py`` maps the top-level folders to ``streams/_schemas`` and ``streams/_topologies``.
 """

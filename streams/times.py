@@ -1,4 +1,4 @@
-"""Instants and durations, as people write them: ``500ms``, ``60s``, ``2m``, ``1h``."""
+"""Instants, and durations as people write them: ``500ms``, ``60s``, ``2m``, ``1h``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MICROSECONDS = {
 
 
 def read_duration(text: str) -> float | None:
-    """Return microseconds, possibly infinite; ``None`` if the text is not a duration.
+    """Return microseconds (possibly infinite), or ``None`` if the text is not a duration.
 
-    A number without a unit is seconds.
+    A number without a unit is in seconds.
     """
     match = _PATTERN.fullmatch(text.strip())
     return None if match is None else float(match[1]) * _MICROSECONDS[match[2]]

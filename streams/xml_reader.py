@@ -1,9 +1,9 @@
-"""The only reader of XML from outside: bodies, captures, exported traces.
+"""The only reader of XML from outside: message bodies, captures and exported traces.
 
 It accepts a subset that is safe to parse: no document type (entities could expand without limit or
-read other files), elements no deeper than SQL Server's ``xml`` type allows, and namespaces that are
-cheap to copy: parsers copy the name of a namespace for each name that uses it, and validators all
-namespaces in scope for each element that declares one.
+read other files), elements no deeper than SQL Server's ``xml`` type allows, and only namespaces
+that are cheap to copy, because parsers copy a namespace's name for each name that uses it, and
+validators copy all namespaces in scope for each element that declares one.
 """
 
 from __future__ import annotations
@@ -14,24 +14,30 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 DEEPEST = 128
-"""Maximum element depth: SQL Server refuses more with error 6335."""
+"""Maximum element depth; SQL Server rejects deeper documents with error 6335."""
 LARGEST = 16 << 20
-"""Maximum bytes to parse: a tree takes up to a hundred times as much memory."""
+"""Maximum bytes to parse; a tree takes up to a hundred times as much memory."""
 
 
 LONGEST_NAMESPACE = 1_024
 """Maximum characters of a namespace's name."""
 SCOPES = 1_000_000
-"""Maximum namespaces in scope, summed over the elements that declare one: an element of a usual
-document has few, but 240 kB can hold 10,000 elements with 5,000 each, and take a gigabyte."""
+"""Maximum namespaces in scope, summed over the elements that declare one.
+
+Elements of a usual document have few, but 240 kB can contain 10,000 elements with 5,000 each, which
+take a gigabyte.
+"""
 CHECKED = 5_000
-"""Maximum nodes of a document that is checked against a schema: elements, attributes, and for the
-attributes of an element the square of their number by 50. A worker needs 20 to 50 µs for each, and
-one frame may complete a thousand messages, within the poll interval of five minutes."""
+"""Maximum nodes of a document that is checked against a schema: elements and attributes.
+
+The attributes of an element also count with the square of their number divided by 50. A worker
+needs 20 to 50 µs per node, and one frame may complete a thousand messages, which must be checked
+within the poll interval of five minutes.
+"""
 
 
 class XmlError(ValueError):
-    """A text that is not one well-formed document, or outside the accepted subset."""
+    """A text that is not one well-formed document, or is outside the accepted subset."""
 
 
 def is_well_formed(body: bytes) -> bool:
@@ -40,12 +46,12 @@ def is_well_formed(body: bytes) -> bool:
 
 
 def is_checkable(body: bytes) -> bool:
-    """Tell whether a body is well-formed, and cheap enough to check against a schema."""
+    """Tell whether a body is well-formed and cheap enough to check against a schema."""
     return _is_accepted(body, _Scopes(CHECKED))
 
 
 def parse_xml(body: bytes) -> ElementTree.Element | None:
-    """Return the root of a document, or ``None`` for what :func:`read_xml` refuses."""
+    """Return the root of a document, or ``None`` for a text that :func:`read_xml` rejects."""
     try:
         return read_xml(body)
     except XmlError:
@@ -55,7 +61,7 @@ def parse_xml(body: bytes) -> ElementTree.Element | None:
 def read_xml(text: bytes | str) -> ElementTree.Element:
     """Return the root of a document; raise XmlError with the reason if it is not accepted.
 
-    The declared encoding of a ``str`` is ignored: it is already decoded.
+    The declared encoding of a ``str`` is ignored, because the text is already decoded.
     """
     encoding = None if isinstance(text, bytes) else "utf-8"
     body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
@@ -64,12 +70,12 @@ def read_xml(text: bytes | str) -> ElementTree.Element:
     _demand(body, _Scopes(), encoding)
     try:
         return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
-    except ElementTree.ParseError as error:  # of a tree's names: a prefix without a namespace
+    except ElementTree.ParseError as error:  # such as a prefix without a namespace
         raise XmlError(str(error)) from None
 
 
 class _Depth:
-    """Refuses elements that are nested too deeply."""
+    """Rejects elements that are nested too deeply."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -84,7 +90,7 @@ class _Depth:
 
 
 class _Scopes(_Depth):
-    """Refuses also namespaces that take long to copy, and more than ``most`` nodes."""
+    """Also rejects namespaces that take long to copy, and more than ``most`` nodes."""
 
     def __init__(self, most: float = inf) -> None:
         super().__init__()
@@ -138,7 +144,7 @@ def _demand(body: bytes, shape: _Depth, encoding: str | None = None) -> None:
         raise
     except expat.ExpatError as error:
         raise XmlError(expat.ErrorString(error.code)) from None
-    except (ValueError, LookupError) as error:  # of an unknown encoding
+    except (ValueError, LookupError) as error:  # the encoding is unknown
         raise XmlError(str(error)) from None
 
 

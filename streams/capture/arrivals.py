@@ -20,10 +20,10 @@ _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 
 
 class Arrived(NamedTuple):
-    """A message in a queue: its dialog and side, its number, its place, its path, its latency.
+    """A message in a queue: its dialog and side, number, place, path and latency.
 
-    ``path`` are the instances, joined by ``>``; ``ms`` from the command to the queue.
-    ``enqueued_at`` is when the command was stored, in epoch milliseconds.
+    ``path`` has the instances, joined by ``>``; ``ms`` is the latency from the command to the
+    queue. ``enqueued_at`` is when the command was stored, in epoch milliseconds.
     """
 
     conversation: str
@@ -36,7 +36,7 @@ class Arrived(NamedTuple):
 
 
 class CopyEvent(NamedTuple):
-    """An event about a copy, ``at`` epoch milliseconds; ``error`` is its number."""
+    """An event about a copy; ``at`` is in epoch milliseconds, ``error`` is its number."""
 
     conversation: str
     what: CopyOutcome
@@ -45,7 +45,7 @@ class CopyEvent(NamedTuple):
 
 
 class RefusedStatement(NamedTuple):
-    """A statement of a dialog that its endpoint worker has refused."""
+    """A statement of a dialog that its endpoint worker has rejected."""
 
     conversation: str
     error: int
@@ -54,13 +54,13 @@ class RefusedStatement(NamedTuple):
 
 
 Found = Arrived | CopyEvent | RefusedStatement
-"""The content of a record that counts for a replay."""
+"""The part of a record that matters for a replay."""
 
 
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Found]:
-    """Yield the content of a record; nothing if it is neither in a queue nor such an event."""
+    """Yield the content of a record; nothing if it is neither a queue message nor such an event."""
     place = place_of(topic, topics)
     if place is None:
         return

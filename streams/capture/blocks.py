@@ -1,8 +1,8 @@
 """The blocks of an Avro object container, one at a time, skipping damaged ones.
 
 A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
-the 16 bytes of the sync marker in the header. So a reader that finds a damaged block looks for the
-next marker.
+the 16 bytes of the sync marker in the header. So a reader that finds a damaged block can search for
+the next marker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 class Damage:
     """An unreadable place of the file: from byte ``at`` up to ``until``, and why.
 
-    ``records`` is their number, if the block has it.
+    ``records`` is the number of its records, if the block states it.
     """
 
     at: int
@@ -107,7 +107,7 @@ class Blocks:
         raise DamageError(at, "an unterminated number")
 
     def _records(self, block: Block) -> list[dict[str, Any]]:
-        """Decode a block: between their number and a zero, its records are an Avro array."""
+        """Decode a block: its records, between their number and a zero, are an Avro array."""
         try:
             data = inflate(self._codec, block.data)
             if not block.records:
@@ -116,13 +116,13 @@ class Blocks:
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
                 raise ValueError("its records do not have the stated length")
-        except Exception as error:  # damaged bytes make the decoder raise anything
+        except Exception as error:  # on damaged bytes the decoder may raise any exception
             why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise DamageError(block.at, why, block.records) from error
         return found  # type: ignore[return-value]
 
     def _resume(self, at: int) -> int:
-        """Seek behind the next marker after a damaged block's start; return the position."""
+        """Seek to the end of the next marker after a damaged block's start; return the position."""
         self._file.seek(at)
         held, before = b"", at
         while piece := self._file.read(_PIECE):

@@ -1,4 +1,4 @@
-"""Select records of a capture: by time, dialog, service, instance, share of dialogs."""
+"""Select records of a capture by time, dialog, service, instance or share of dialogs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Choice:
 
     ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds; a dialog belongs to a
     service if any record of it is from or to that service; ``percent`` of the dialogs are selected
-    by their ids and ``seed``, so always the same ones. ``whole``: all records of every dialog with
-    a selected record.
+    by their ids and ``seed``, so the selection is reproducible. ``whole``: all records of every
+    dialog with a selected record.
     """
 
     begin: int | None = None
@@ -35,7 +35,7 @@ class Choice:
     whole: bool = False
 
     def takes(self, seen: Look) -> bool:
-        """Tell whether a record is selected by itself, whatever its dialog."""
+        """Tell whether a record itself is selected, regardless of its dialog."""
         if self.begin is not None and seen.at < self.begin:
             return False
         if self.end is not None and seen.at >= self.end:
@@ -43,7 +43,7 @@ class Choice:
         return not self.instances or (seen.instance or "").casefold() in self.instances
 
     def draws(self, conversation: str | None) -> bool:
-        """Tell whether a dialog is selected by its id; false without a condition on dialogs."""
+        """Tell whether a dialog's id selects it; false without a condition on dialogs."""
         if conversation is None:
             return not self.conversations and self.percent >= 100
         if self.conversations and conversation not in self.conversations:
@@ -64,7 +64,7 @@ def choose(
 ) -> Iterator[Seen]:
     """Yield the selected records, in order; ``also`` is an additional condition.
 
-    ``read`` is called twice for whole dialogs. Ids are kept in a temporary database.
+    For whole dialogs, ``read`` is called twice, and ids are kept in a temporary database.
     """
 
     def meant(record: Record, seen: Look) -> bool:
@@ -123,7 +123,7 @@ class _Dialogs:
         ids.clear()
 
     def of(self, name: str) -> Callable[[Look], bool]:
-        """Return a predicate: whether a record's dialog is stored under a name."""
+        """Return a predicate that tells whether a record's dialog is stored under a name."""
         question = f"SELECT 1 FROM {name} WHERE id = ?"
 
         @lru_cache(65_536)

@@ -1,7 +1,7 @@
 """The compression of a container's blocks; the names are Avro's.
 
 Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
-and is smaller; Spark reads it, and fastavro with ``backports.zstd``.
+and produces smaller files; Spark can read it, and so can fastavro with ``backports.zstd``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from backports import zstd
 
 _DEFLATE, _ZSTANDARD = 6, 1
 """The compression levels."""
-_INFLATED = 1 << 28  # bytes; our blocks are of 128 KB, and of one record where that is longer
+_INFLATED = 1 << 28  # bytes; our blocks have 128 KB, or one record if that is larger
 
 
 class Codec(Enum):

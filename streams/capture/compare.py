@@ -1,7 +1,7 @@
 """Compare a replay with the captured run, message by message, and with a forecast.
 
-A message is a side of a dialog and a number in it. Data is kept in a temporary database, so memory
-grows with the dialogs and not with the messages.
+A message is identified by a side of a dialog and its number there. Data is kept in a temporary
+database, so memory grows with the dialogs and not with the messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.errors.refusals import Refusals
 __all__ = ["Comparison", "Differing", "Latency", "Ledger"]
 
 LISTED = 1_000
-"""Dialogs that are listed; all are counted."""
+"""Maximum number of dialogs listed; all are counted."""
 _BATCH = 5_000
 _TABLES = """
 PRAGMA journal_mode = OFF;
@@ -72,7 +72,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A side of a dialog with different outcomes, and how many of each kind."""
+    """A side of a dialog with different outcomes, and the number of each kind."""
 
     original: str
     replayed: str
@@ -84,13 +84,13 @@ class Differing:
 class Comparison:
     """A replay compared with the captured run.
 
-    ``outcomes`` counts messages: ``same``; ``moves`` to another database; the same one by another
-    ``way`` (path); ``stops``: arrived in the capture only; ``begins``: arrived in the replay only;
-    ``neither``. ``foretold`` counts them by the prediction of the routing core (``as``, ``other``,
-    ``unknown``). ``original``: the capture has the outcome of its run, without which there are no
-    outcomes. ``twice`` messages are in a queue twice. ``copies`` and ``copies_before`` are events
-    by subject and error number; ``refused`` and ``refused_before`` statements. ``trimmed`` are
-    queues that may have had more.
+    ``outcomes`` counts messages: ``same``; ``moves``: to another database; ``way``: to the same
+    database on another path; ``stops``: arrived only in the capture; ``begins``: arrived only in
+    the replay; ``neither``. ``foretold`` counts them by the prediction of the routing core (``as``,
+    ``other``, ``unknown``). ``original``: the capture contains the outcome of its run, without
+    which there is nothing to compare. ``twice`` counts messages that are in a queue twice.
+    ``copies`` and ``copies_before`` are events by subject and error number; ``refused`` and
+    ``refused_before`` statements. ``trimmed`` has the queues that may have contained more messages.
     """
 
     messages: int
@@ -128,7 +128,7 @@ class Ledger:
     wanted: int = 0
     """Expected messages: the predicted ones, or all without a prediction."""
     arrived: int = 0
-    """Messages of the replay that were seen in a queue, each once."""
+    """Messages of the replay that were found in a queue, each counted once."""
     _database: sqlite3.Connection = field(init=False)
     _replayed: dict[str, int] = field(default_factory=dict)
     _original: dict[str, int] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class Ledger:
         self._database.close()
 
     def expect(self, side: Side) -> None:
-        """Add a side of a dialog of the replay; unreadable commands have none."""
+        """Add one side of a dialog of the replay; unreadable commands have no dialog."""
         if not side.original:
             return
         self.wanted += side.messages if side.places != () else 0
@@ -162,7 +162,7 @@ class Ledger:
         self._keep("side", (n, side.from_initiator, side.messages, places))
 
     def add_dialog(self, original: str, replayed: str) -> int:
-        """Add a dialog, even without messages: its statements may be refused."""
+        """Add a dialog, even without messages, because its statements may be rejected."""
         n = self._replayed.get(replayed)
         if n is None:
             n = self._replayed[replayed] = len(self._replayed)
@@ -178,7 +178,7 @@ class Ledger:
             self._original_arrived |= isinstance(found, Arrived)
 
     def is_now(self, found: Found, began: int) -> None:
-        """Add one from Kafka; ignore those before ``began`` (epoch milliseconds)."""
+        """Add an arrival or event from Kafka unless it is before ``began`` (epoch ms)."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
         if known is not None and at >= began:
@@ -220,7 +220,7 @@ class Ledger:
         return int(found) >= self.wanted
 
     def compare(self, *, settled: bool, trimmed: tuple[str, ...] = ()) -> Comparison:
-        """Return the differences of both runs; ``settled``: nothing more is expected."""
+        """Return the differences between both runs; ``settled``: nothing more is expected."""
         for table in list(self._rows):
             self._flush(table)
         self._database.executescript(_MESSAGES)

@@ -1,7 +1,7 @@
 """Read captures: a container file, or a folder of them with a manifest.
 
-One block is in memory, whatever the capture's size. Damage stops the reader, with its place; in
-salvage mode the reader continues behind it and counts what is lost.
+Only one block is in memory, regardless of the capture's size. At damage the reader stops and
+reports the place; in salvage mode it continues after the damage and counts the lost records.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["CaptureReader", "CaptureWriter", "Loss", "readers_of"]
 
 
 class Loss(NamedTuple):
-    """What was skipped of a file: bytes, or all of it."""
+    """The skipped part of a file: some bytes, or the whole file."""
 
     file: Path
     damage: Damage
 
 
 class CaptureReader:
-    """Read a capture, any number of times: every iteration starts at the first record.
+    """Read a capture any number of times; each iteration starts at the first record.
 
     ``counts`` is None if the writer did not finish; such a file is read up to its end. Raises
-    InputError, here or while iterating, for anything that is not a complete capture. With
-    ``salvage`` an iteration skips damage; ``losses`` and ``lost`` have what was skipped.
+    InputError, here or during iteration, unless the capture is complete. With ``salvage``, an
+    iteration skips damage; ``losses`` and ``lost`` report what was skipped.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, salvage: bool = False) -> None:
@@ -54,7 +54,7 @@ class CaptureReader:
         self._learn()
 
     def _learn(self) -> None:
-        """Learn the schemas of the capture's writers, for this process."""
+        """Register the schemas of the capture's writers in this process."""
         try:
             learn_schemas(self.metadata.schemas)
         except MalformedError as error:
@@ -70,7 +70,7 @@ class CaptureReader:
 
     @property
     def lost(self) -> int | None:
-        """Return how many records the last iteration lost; None if unknown."""
+        """Return how many records the last iteration lost, or None if unknown."""
         if self.counts is not None:
             return self.counts.records - self._read
         known = [loss.damage.records for loss in self.losses]
@@ -83,7 +83,7 @@ class CaptureReader:
             for record in found:
                 self._read += 1
                 yield record
-        if self._salvage and self.lost and not self.losses:  # cut between two blocks
+        if self._salvage and self.lost and not self.losses:  # the file was cut between two blocks
             why = "it ends before its last record"
             size = self.files[-1].stat().st_size
             self.losses.append(Loss(self.files[-1], Damage(size, size, why, self.lost)))
@@ -102,7 +102,7 @@ class CaptureReader:
 
 
 def readers_of(paths: Iterable[Path]) -> list[CaptureReader]:
-    """Return a reader for each container file of some captures: for engines that read files."""
+    """Return a reader for each container file of some captures, for engines that read files."""
     return [CaptureReader(file) for path in paths for file in CaptureReader(path).files]
 
 

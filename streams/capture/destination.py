@@ -1,4 +1,4 @@
-"""Check the cluster that a replay writes to."""
+"""Check the cluster to which a replay writes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Change records of a capture: names of services, headers, bodies.
 
-A change applies everywhere: commands, envelopes of frames, queues, events. The workers' state also
-has names of services and parts of messages, and only workers can change it: if names or bodies
-change, such records are left out. No replay needs them.
+A change applies everywhere: to commands, envelopes of frames, queues and events. The workers' state
+also contains names of services and parts of messages, but only workers can change it. So if names
+or bodies change, state records are left out; no replay needs them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from streams.wire.records import COMMAND, ROUTE, read_command
 _FRAMES = frozenset({"out", "txq", "ingress", "in", "queue", "ack"})
 _CHANGED = frozenset({"cmd", "event", *_FRAMES})
 OURS = "sb-"
-"""The prefix of our own headers, without which a record is unreadable."""
+"""The prefix of Hopline's own headers, without which a record is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change. ``allow``: the only foreign headers to keep; None for all.
+    """What to change. ``allow``: the foreign headers to keep; None keeps all.
 
     ``remove``: message types whose bodies are removed, ``*`` for every one.
     """
@@ -61,7 +61,7 @@ class Done:
 
 
 class Editor:
-    """Apply an edit to one record after the other; ``done`` counts."""
+    """Apply an edit to records one by one; ``done`` counts the changes."""
 
     def __init__(self, edit: Edit) -> None:
         self.done = Done(matched=dict.fromkeys((rule.text for rule in edit.masks), 0))
@@ -138,7 +138,7 @@ class Editor:
         changed = event | {name: self._name(event[name]) for name in ("from_service", "to_service")}
         self.done.renamed += changed != event
         if self._edit.bodies:
-            changed["detail"] = shape(event["detail"])  # it may quote a message
+            changed["detail"] = shape(event["detail"])  # an event may quote a message
         return record if changed == event else replace(record, value=encode_event(changed))
 
     def _body(self, body: bytes | None, type_: str, nothing: bytes | None) -> bytes | None:
@@ -152,7 +152,7 @@ class Editor:
         try:
             for rule in rules:
                 masked, found[rule.text] = rule.apply(masked)
-        except ValueError:  # a body that a rule cannot read cannot be masked: remove it
+        except ValueError:  # a body that a rule cannot read cannot be masked, so remove it
             self.done.unreadable += 1
             return nothing
         for name in self.done.matched.keys() & found.keys():

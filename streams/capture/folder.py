@@ -1,6 +1,6 @@
 """Write a capture as a folder of containers with a manifest.
 
-A growing capture, such as one from Kafka, is split by size: a complete part is never changed, and
+A growing capture, such as one from Kafka, is split by size. A complete part is never changed, and
 the manifest is replaced, never rewritten in place. So after a crash the capture consists of the
 parts in the manifest, and a writer continues at ``positions``; a file whose name ends in ``.part``
 is discarded.
@@ -39,10 +39,11 @@ _LOCK = ".lock"
 class CaptureFolder:
     """Write a capture as a folder; a new part begins after ``split`` bytes of records.
 
-    ``resume``: continue after a former writer; ``positions`` has the offsets. As a context manager
-    it completes the capture unless an exception occurs; complete parts stay. ``recording`` is
-    written to the manifest, ``codec`` is the compression of parts. Raises UsageError for a folder
-    that is not empty or not writable; InputError for an unreadable manifest.
+    ``resume``: continue after a previous writer at the offsets in ``positions``. As a context
+    manager, it completes the capture unless an exception occurs; complete parts are kept.
+    ``recording`` is written to the manifest, ``codec`` is the compression of parts. Raises
+    UsageError for a folder that is not empty or not writable; InputError for an unreadable
+    manifest.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class CaptureFolder:
 
     @property
     def counts(self) -> Counts:
-        """Return the counts so far, including former writers'."""
+        """Return the counts so far, including those of previous writers."""
         so_far = total(self._manifest.parts)
         return so_far if self._writer is None else so_far + self._writer.counts
 
@@ -103,7 +104,7 @@ class CaptureFolder:
             self.finish_part()
 
     def miss(self, gap: Gap) -> None:
-        """Note deleted offsets, and continue behind them."""
+        """Note deleted offsets, and continue after them."""
         self.finish_part()
         self.positions.setdefault(gap.topic, {})[gap.partition] = gap.end
         self._manifest = replace(self._manifest, gaps=(*self._manifest.gaps, gap))
@@ -115,13 +116,13 @@ class CaptureFolder:
         self.finish_part()  # the manifest's positions refer to complete parts only
 
     def name_schemas(self, schemas: tuple[str, ...]) -> None:
-        """Add schemas, from the next part on."""
+        """Add schemas that apply from the next part on."""
         metadata = self._manifest.metadata
         both = tuple(dict.fromkeys((*metadata.schemas, *schemas)))
         self._manifest = replace(self._manifest, metadata=replace(metadata, schemas=both))
 
     def finish_part(self) -> None:
-        """Complete the current part, so that a resumed recording begins behind it."""
+        """Complete the current part, so that a resumed recording begins after it."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.close()
@@ -137,7 +138,7 @@ class CaptureFolder:
         self._unlock()
 
     def leave(self) -> None:
-        """Close without completing the capture; no effect on a complete one."""
+        """Close without completing the capture; has no effect on a complete capture."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.leave()
@@ -190,7 +191,7 @@ def _make(folder: Path) -> None:
         make_folder(folder)
     except OSError as error:
         raise UsageError(
-            f"{folder}: the folder cannot be created: {error.strerror}.", "Choose another one."
+            f"{folder}: the folder cannot be created: {error.strerror}.", "Choose another folder."
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Predict the outcome of a replay by the routing core: which databases get which messages.
+"""Predict with the routing core which databases get which messages of a replay.
 
-The same code as for ``hopline diff`` (:mod:`streams.capture.judge`), with one topology instead of
-two, and with the conversations of the replay.
+This uses the same code as ``hopline diff`` (:mod:`streams.capture.judge`), but with one topology
+instead of two, and with the conversations of the replay.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ __all__ = ["Forecast", "Naming", "Side", "count", "sides_of"]
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The conversation ids of a job for those of a capture, in each of its loops."""
+    """Map the conversation ids of a capture to those of a job, in each of its loops."""
 
     job: str = ""
     new: bool = False
     loops: int = 1
 
     def of(self, conversation: str, loop: int) -> str:
-        """Return the id of a captured dialog in a loop, from 0."""
+        """Return the id of a captured dialog in a loop; loops count from 0."""
         if not self.new or conversation == UNREADABLE:
             return conversation
         return str(renewed(uuid.UUID(conversation), self.job, loop))
 
 
 class Side(NamedTuple):
-    """A side of a dialog of the replay: its old and its new id, and its number of SENDs.
+    """One side of a dialog of the replay: the old and the new id, and the number of SENDs.
 
-    ``places`` are the databases (``instance/database``) of which one gets them; None if it cannot
-    be judged, ``standing`` is then the reason.
+    ``places`` has the databases (``instance/database``), one of which gets the messages; it is None
+    if that cannot be judged, and ``standing`` is then the reason.
     """
 
     original: str
@@ -55,7 +55,7 @@ class Side(NamedTuple):
 def sides_of(
     reader: CaptureReader, naming: Naming, topology: Topology | None, now: float
 ) -> Iterator[Side]:
-    """Yield each side of each dialog, loop by loop; ``now`` in epoch seconds.
+    """Yield each side of each dialog, loop by loop; ``now`` is in epoch seconds.
 
     Without a topology there is no prediction.
     """
@@ -76,7 +76,7 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Messages by predicted destination (none: nowhere), and those that cannot be judged."""
+    """Numbers of messages by predicted destination (empty: nowhere), and of those not judged."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Synthetic traffic: the commands of applications that place orders, from a seed.
 
-Dialogs begin in bursts, overlap, and have a heavy-tailed number of messages (most a few, some
-dozens). Each is BEGIN, its SENDs, END, on the initiator's ``cmd`` topic. The same arguments give
-the same records, byte for byte; times count from a fixed instant.
+Dialogs begin in bursts, overlap, and have a heavy-tailed number of messages (usually a few,
+sometimes dozens). Each dialog is a BEGIN, SENDs and an END on the initiator's ``cmd`` topic. The
+same arguments give the same records, byte for byte; times start at a fixed instant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _LATEST_BEGIN = 0.9  # of the duration
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What to generate; ``duration`` in milliseconds. Raises UsageError if impossible."""
+    """What to generate; ``duration`` is in milliseconds.
+
+    Raises UsageError for impossible values.
+    """
 
     instance: str = "ServerA"
     database: str = "DatabaseA"
@@ -77,7 +80,7 @@ def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
 
 
 def generate(traffic: Traffic) -> Iterator[Record]:
-    """Yield the records in time order; those of a dialog in the order of its actions."""
+    """Yield the records in time order, and for each dialog in the order of its actions."""
     chance = Chance(traffic.seed)
     sizes = _sizes(chance, traffic.dialogs, traffic.messages)
     acts = _acts(chance, sizes, traffic.duration)
@@ -101,11 +104,11 @@ def generate(traffic: Traffic) -> Iterator[Record]:
 
 
 def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
-    """Return the messages of each dialog: at least one, heavy-tailed, exact in their sum."""
+    """Return the number of messages per dialog: at least one, heavy-tailed, with an exact sum."""
     weights = [chance.heavy() for _ in range(dialogs)]
-    spare, total = messages - dialogs, fsum(weights)  # sum() rounds otherwise from 3.12 on
+    spare, total = messages - dialogs, fsum(weights)  # sum() rounds differently from Python 3.12 on
     sizes = [1 + int(spare * weight / total) for weight in weights]
-    for n in range(messages - sum(sizes)):  # what rounding left over, fewer than dialogs
+    for n in range(messages - sum(sizes)):  # the rest of rounding, below dialogs
         sizes[n % dialogs] += 1
     return sizes
 
@@ -127,7 +130,7 @@ def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, in
 
 
 def _begin(chance: Chance, duration: int) -> int:
-    """Return when a dialog begins: two of three in a burst, the others at any time."""
+    """Return when a dialog begins: two thirds begin in bursts, the others at any time."""
     latest = int(duration * _LATEST_BEGIN)
     if chance.once_in(3):
         return chance.below(latest)

@@ -1,4 +1,4 @@
-"""Merge values by key in bounded memory: sorted runs, spilled and merged."""
+"""Merge values by key in bounded memory, with sorted runs that are spilled and merged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TypeVar
 V = TypeVar("V")
 
 KEYS = 20_000
-"""How many keys are in memory before they are spilled."""
-_RUNS = 64  # files that are open at once
+"""Maximum number of keys in memory before they are spilled."""
+_RUNS = 64  # files open at the same time
 
 _KEY = itemgetter(0)
 

@@ -2,8 +2,8 @@
 
 A job is a name and a plan: items in a reproducible order. Its position, the number of settled
 items, is an offset that is committed in one Kafka transaction with the records
-(docs/decisions/0017). So a resumed job continues after what was committed, and nothing is produced
-twice, whenever a process is killed::
+(docs/decisions/0017). So a resumed job continues after the last committed record, and nothing is
+produced twice, whenever a process is killed::
 
     1. begin, produce a batch      Kafka aborts: the same batch again
     2. send the position           as after 1
@@ -47,7 +47,7 @@ _TRIES = 3
 
 
 class Standing(NamedTuple):
-    """The progress of a job: settled items, of these rejected; its start (epoch ms)."""
+    """The progress of a job: settled items, the rejected ones of them, its start (epoch ms)."""
 
     position: int
     refused: int
@@ -55,7 +55,7 @@ class Standing(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An item that Kafka permanently rejects: its place in the batch, from 0, and why."""
+    """An item that Kafka permanently rejects: its place in the batch (from 0), and why."""
 
     item: int
     reason: str
@@ -64,7 +64,7 @@ class Refusal(NamedTuple):
 def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
     """Return the progress of a job, from its offset and the note beside it.
 
-    Raises UsageError if the note is of another plan, or not a job's.
+    Raises UsageError if the note belongs to another plan, or not to a job.
     """
     try:
         fields = json.loads(note)
@@ -73,8 +73,8 @@ def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass  # a foreign note
     raise UsageError(
-        f"The job {job} already exists and replays something else.",
-        "Choose another --job name, or give the same capture and options as before.",
+        f"The job {job} already exists with another capture or other options.",
+        "Choose another --job name, or repeat the original capture and options.",
     )
 
 
@@ -83,19 +83,19 @@ def demand_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"'{name}' is not a valid job name.",
-            "Use up to 100 letters, digits, '.', '_' and '-'; the first is a letter or a digit.",
+            "Use up to 100 letters, digits, '.', '_' and '-', beginning with a letter or a digit.",
         )
     return name
 
 
 class Job:
-    """Produce the items of a plan once each, in order. For one thread.
+    """Produce each item of a plan once, in order. For use by one thread.
 
-    ``plan`` is a short text that identifies the plan; ``anchor`` a topic of the cluster for the
+    ``plan`` is a short text that identifies the plan; ``anchor`` is a topic of the cluster for the
     position, the same one for every resume; ``now`` is in epoch milliseconds. An existing job is
-    resumed: ``standing`` is its progress. Raises UsageError if the name has another plan,
-    SurroundingsError if Kafka does not respond, or has lost the progress, which is known for jobs
-    with an ``instance``, that of ``anchor``.
+    resumed; ``standing`` is its progress. Raises UsageError if the name belongs to another plan,
+    and SurroundingsError if Kafka does not respond or has lost the progress. A loss is detected for
+    jobs with an ``instance``, that of ``anchor``.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Job:
         self.name, self._plan, self._timeout = demand_name(name), plan, timeout
         self._cluster = cluster
         self._mark = TopicPartition(anchor, 0)
-        # In this order: first no other process can commit, then Kafka has the final progress.
+        # In this order, because Kafka has the final progress only when no other process can commit.
         self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
         group = f"{cluster.topics.prefix}replay.{name}"
@@ -127,8 +127,8 @@ class Job:
         before = self._readings and self._readings.known([0]).get(0)
         if before:
             raise SurroundingsError(
-                f"The job {self.name} was started, but Kafka has lost its progress. By "
-                f"{before.when} {before.position:,} records were done, perhaps more.",
+                f"The job {self.name} was started, but Kafka has lost its progress. At "
+                f"{before.when} {before.position:,} records were settled, perhaps more by now.",
                 "To send everything again in new conversations, choose another --job name.",
             )
 
@@ -155,7 +155,7 @@ class Job:
 
         A rejected record is skipped, and its neighbours are delivered. Raises FencedError if
         another process has resumed the job, and other SurroundingsErrors if Kafka is unavailable;
-        ``standing`` is then what was certainly committed.
+        ``standing`` is then the progress that was certainly committed.
         """
         try:
             self._commit(records)
@@ -171,7 +171,7 @@ class Job:
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
-        if not self._is_kept:  # so that a job with a record once had an offset
+        if not self._is_kept:  # so that a job with a record is known to have had an offset
             self._keep((), self.standing)
             self._is_kept = True
         position, refused, began = self.standing

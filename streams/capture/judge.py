@@ -1,4 +1,4 @@
-"""Judge captured dialogs under two topologies: shared by this process and Spark."""
+"""Judge captured dialogs under two topologies; used by this process and by Spark."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Standing(Enum):
 class DialogRow(NamedTuple):
     """The messages of one side of a captured dialog, and their destinations.
 
-    ``flow`` is the dialog's, as begun by its initiator; ``before`` and ``after`` are the
-    destination databases (``instance/database``). ``arrived`` messages are in queues of the
-    capture, of these ``elsewhere`` in those of databases not in ``before``.
+    ``flow`` is the flow of the dialog, as begun by its initiator; ``before`` and ``after`` are the
+    destination databases (``instance/database``). ``arrived`` counts messages in queues of the
+    capture, ``elsewhere`` those of them in databases that are not in ``before``.
     """
 
     conversation: str
@@ -70,7 +70,7 @@ class Judge:
         return TalkReader.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
     def rows(self, talks: Iterable[DialogTalk]) -> Iterator[DialogRow]:
-        """Judge complete dialogs: each id once, with its whole talk."""
+        """Judge complete dialogs; each id occurs once, with its whole talk."""
         dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
         for conversation, talk in talks:
             for party, messages in talk.sent:
@@ -143,10 +143,10 @@ def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counted rows: messages by whether they could be judged, and the changes by flow.
+    """Counted rows: messages by whether they could be judged, and changes by flow.
 
-    ``arrived`` of the judged ones are in queues of the capture, ``elsewhere`` of these where the
-    old topology does not send them.
+    ``arrived`` counts judged messages in queues of the capture, ``elsewhere`` those of them in
+    places to which the old topology does not send them.
     """
 
     messages: Mapping[Standing, int] = field(default_factory=dict)

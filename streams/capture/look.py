@@ -31,7 +31,7 @@ MALFORMED = "malformed"
 
 
 class Look(NamedTuple):
-    """A record: its place and content; ``at`` in epoch milliseconds, ``size`` in bytes.
+    """A record: its place and content; ``at`` is in epoch milliseconds, ``size`` in bytes.
 
     ``what`` is a statement (``BEGIN``, ``SEND``), ``message`` or ``ack`` of a frame, an event's
     name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is the command's or the
@@ -59,13 +59,13 @@ class Look(NamedTuple):
 
     @property
     def time(self) -> str | None:
-        """Return its time like ``2026-01-05T09:00:00.123Z``; None if it is not a date."""
+        """Return the time as in ``2026-01-05T09:00:00.123Z``, or None if it is not a date."""
         return time_text(self.at)
 
 
 @lru_cache(1024)
 def time_text(at: int) -> str | None:
-    """Return epoch milliseconds as sortable text; None without a time or if it is not a date."""
+    """Return epoch milliseconds as sortable text, or None without a time that is a date."""
     if at < 0:
         return None
     try:
@@ -76,7 +76,7 @@ def time_text(at: int) -> str | None:
 
 
 def look(record: Record, topics: Topics) -> Look:
-    """Return the row of a record; nothing raises, undecodable records are ``malformed``."""
+    """Return the row of a record without raising; undecodable records are ``malformed``."""
     place = _place(record.topic, topics)
     bare = Look(
         record.topic, record.partition, record.offset, record.timestamp,

@@ -43,7 +43,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The source of a recording in Kafka: a resumed one must have the same.
+    """The source of a recording in Kafka; a resumed recording must have the same source.
 
     ``asked`` are the command's arguments, ``topics`` Kafka's ids of the topics, by name.
     """
@@ -53,15 +53,15 @@ class Recording:
     topics: Mapping[str, str]
     begins: Positions
     ends: Positions | None = None
-    """Exclusive; None if it is followed until stopped."""
+    """Exclusive; None if the partition is followed until stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of a folder. ``positions``: by topic and partition, the next offset.
+    """The content of a folder. ``positions`` has the next offset by topic and partition.
 
-    ``complete`` is false while it is being written, or after an interruption. ``recording`` is
-    missing if a capture is not from Kafka.
+    ``complete`` is false while the capture is being written, or after an interruption.
+    ``recording`` is missing if the capture is not from Kafka.
     """
 
     metadata: Metadata
@@ -73,7 +73,7 @@ class Manifest:
 
     @property
     def counts(self) -> Counts | None:
-        """Return the counts of all parts; None for an incomplete capture."""
+        """Return the counts of all parts, or None for an incomplete capture."""
         return total(self.parts) if self.complete else None
 
 
@@ -105,7 +105,7 @@ def read_manifest(folder: Path) -> Manifest:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
             f"The manifest cannot be read: {reason}.", file=str(path),
-            remedy="Copy it again, or read each part by itself.",
+            remedy="Copy it again, or read each part separately.",
         ) from error  # fmt: skip
 
 

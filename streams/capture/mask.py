@@ -1,7 +1,8 @@
 """Mask bodies by rules, so that personal data does not leave the system.
 
-A value keeps its shape: letters become ``x`` or ``X``, digits ``0``, everything else stays. So
-well-formed bodies stay well-formed, and a test still sees a name where a name was.
+A value keeps its shape: letters become ``x`` or ``X``, digits become ``0``, and all other
+characters stay. So well-formed bodies stay well-formed, and tests still find a name in the same
+place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from streams.errors import UsageError
 from streams.xml_reader import read_xml
 
 ALL = "*"
-"""Instead of a message type: every one."""
+"""Stands for every message type."""
 _TYPED = re.compile(r"(?P<type>.+?)=(?P<rule>[$/~].*)", re.DOTALL)
 _STEP = re.compile(r"(\.\.|\.)([^.\[\]]+)|\[(\*|\d+)\]")
 _ATTRIBUTE = re.compile(r"(.*)/@(\{[^}]*\})?([\w.-]+)")
@@ -27,7 +28,7 @@ _FORM = "Write [TYPE=]$.json.path, [TYPE=]/xpath or [TYPE=]~regular expression."
 
 
 class Masked(NamedTuple):
-    """A body after a rule: the same object if the rule found nothing to mask."""
+    """A body after a rule was applied: the same object if nothing was masked."""
 
     body: bytes
     found: int
@@ -95,9 +96,9 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield, in order, the matches of a pattern: its groups, or the whole without groups.
+    """Yield the matches of a pattern in order: its groups, or whole matches without groups.
 
-    Groups may be nested: a masked part is not masked again.
+    Groups may be nested; a masked part is not masked again.
     """
     done = 0
     for match in pattern.finditer(text):
@@ -121,7 +122,7 @@ def _json(path: str) -> Callable[[bytes], Masked]:
         steps.append((step[1] or "[", step[2] or step[3]))
         at = step.end()
     if not steps:
-        raise UsageError(f"'{path}' names nothing.", _FORM)
+        raise UsageError(f"'{path}' names no value.", _FORM)
 
     def apply(body: bytes) -> Masked:
         text, encoding = _decoded(body)
@@ -170,7 +171,7 @@ def _members(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _blank(value: Any) -> Any:
-    """Return a value with everything in it masked."""
+    """Return a value in which everything is masked."""
     if isinstance(value, str):
         return shape(value)
     if isinstance(value, bool):
@@ -215,7 +216,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
 
 
 def _in_any_namespace(path: str) -> str:
-    """Return a path whose names without a namespace match in any, including a default one."""
+    """Return a path in which names without a namespace match in any, including a default one."""
     return _NAME.sub(lambda found: found[1] or f"{{*}}{found[2]}", path)
 
 
@@ -230,7 +231,7 @@ def _blank_element(element: ElementTree.Element) -> int:
 
 
 def _blank_attributes(element: ElementTree.Element, space: str | None, wanted: str) -> int:
-    """Mask an element's attributes of a local name, in every namespace or in one; count them."""
+    """Mask an element's attributes with a local name, in one or all namespaces; count them."""
     names = [
         name
         for name in element.attrib

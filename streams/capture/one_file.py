@@ -1,4 +1,4 @@
-"""One container file of a capture: its header, its blocks, its errors."""
+"""One container file of a capture: its header, blocks and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streams.schema.bounded import is_bounded
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
 NO_CAPTURE = "Give a file written by `hopline generate traffic` or `hopline capture`."
-DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it again."
+DAMAGED = "The file is damaged or incomplete. Copy, capture or generate it again."
 _AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
@@ -48,7 +48,7 @@ def read_header(path: Path) -> Header:
 
 
 def records_of(path: Path, header: Header) -> Iterator[Record]:
-    """Yield a file's records; raise InputError if one is unreadable, or some are missing."""
+    """Yield a file's records; raise InputError if a record is unreadable or records are missing."""
     number = 0
     with _open(path) as file:
         try:
@@ -103,7 +103,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
-    except Exception as error:  # a damaged header makes the decoder raise anything
+    except Exception as error:  # on a damaged header the decoder may raise any exception
         raise InputError(
             f"The file's header cannot be read: {error_text(error)}.",
             file=str(path),
@@ -160,7 +160,7 @@ def _counts(path: Path, text: str) -> Counts | None:
 
 
 class _Bounded:
-    """A file that limits allocations to its size: damaged lengths may claim exabytes."""
+    """A file that limits allocations to its size, because damaged lengths may claim exabytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Bodies of a shop's orders: well-formed XML from some 150 bytes to a few KB.
+"""Bodies of a shop's orders: well-formed XML of about 150 bytes to a few KB.
 
 An order begins with the customer and the items; later messages add lines. The names have letters
 beyond ASCII and characters that XML escapes, like real ones.
@@ -44,7 +44,7 @@ _GOODS = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The common values of all messages of one dialog: the order's number and its first lines."""
+    """The values that all messages of one dialog share: the order's number and its first lines."""
 
     number: int
     customer: str

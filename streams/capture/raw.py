@@ -1,9 +1,9 @@
 """Restore records exactly: topic, partition, key, headers, value, and timestamp.
 
-Into empty topics, so that a new capture has the same records in the same order within each
-partition. Two things differ: offsets, since transaction markers have some too, and the timestamps
-of topics with LogAppendTime. Records of the running cluster are left out: its ``catalog``, written
-by ``hopline apply``, and what processes report of themselves.
+Records are written into empty topics, so that a new capture has the same records in the same order
+within each partition. Two things differ: offsets, because transaction markers also take offsets,
+and the timestamps of topics with LogAppendTime. Records about the running cluster are left out: its
+``catalog``, written by ``hopline apply``, and the reports of processes about themselves.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from streams.kafka.listing import topic_names
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20
-"""The most records per transaction."""
+"""Maximum number of records per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawPlan:
-    """The plan of a restore: records and highest partition of each topic, by its new name.
+    """The plan of a restore: the records and the highest partition of each topic, by its new name.
 
-    ``stamped`` records get a new timestamp from their topic; ``left`` counts left-out records by
-    topic. ``name`` identifies capture and prefix.
+    ``stamped`` counts the records that get a new timestamp from their topic, ``left`` the omitted
+    records by topic. ``name`` identifies capture and prefix.
     """
 
     name: str
@@ -50,7 +50,7 @@ class RawPlan:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The result: ``done`` of the plan's records are settled, of these ``refused`` by Kafka."""
+    """The result: ``done`` records of the plan are settled; Kafka rejected ``refused`` of these."""
 
     done: int
     now: int
@@ -59,7 +59,7 @@ class PutBack:
 
 
 def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
-    """Read a capture to its end, which detects damage, and count the records to restore."""
+    """Read a capture to its end to detect damage, and count the records to restore."""
     prefix = reader.metadata.prefix
     topics: Counter[str] = Counter()
     left: Counter[str] = Counter()
@@ -77,7 +77,7 @@ def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
 
 
 def _left_out(prefix: str) -> frozenset[str]:
-    """Return the topics whose records belong to a running cluster and not to its traffic."""
+    """Return the topics whose records describe a running cluster and are not traffic."""
     return frozenset(prefix + kind for kind in LEFT_OUT)
 
 
@@ -89,9 +89,9 @@ def _name(reader: CaptureReader, to_prefix: str) -> str:
 
 
 def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
-    """Raise unless every topic exists with its partitions and, at the start, is empty.
+    """Raise an error unless every topic exists with its partitions and is empty at the start.
 
-    SurroundingsError if one is missing, UsageError if one has other records.
+    Raises SurroundingsError if a topic is missing, UsageError if it has other records.
     """
     existing = topic_names(cluster)
     for topic, highest in sorted(plan.partitions.items()):
@@ -111,7 +111,8 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
         raise UsageError(
             f"{topic}/{partition} already has records{more}; records can be restored only into "
             "empty topics.",
-            "Choose another cluster, another --prefix, or the job that started it: --job.",
+            "Choose another cluster or another --prefix, or continue the job that began it with "
+            "--job.",
         )
 
 
@@ -125,8 +126,8 @@ def put_back(
 ) -> PutBack:
     """Produce the unsettled records, in the order of the capture; ``report`` gets the progress.
 
-    A record and the position behind it are committed together, so nothing is duplicated, whichever
-    process is killed and when.
+    A record and the position after it are committed together, so nothing is duplicated, whichever
+    process is killed at whatever time.
     """
     began = job.standing.position
     refused: list[tuple[Record, str]] = []

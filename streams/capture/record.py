@@ -15,7 +15,7 @@ Header = tuple[str, bytes | None]
 
 
 class TimestampType(IntEnum):
-    """The type of a record's timestamp; Kafka's own numbers."""
+    """The type of a record's timestamp, with Kafka's numbers."""
 
     NONE = -1
     CREATE_TIME = 0
@@ -36,7 +36,7 @@ class Record:
     value: bytes | None
 
     def header(self, key: str) -> bytes | None:
-        """Return the value of the last header with that name (as Kafka's clients do), else None."""
+        """Return the value of the last header with that name (as Kafka's clients do), or None."""
         for name, value in reversed(self.headers):
             if name == key:
                 return value
@@ -53,7 +53,7 @@ class CaptureOrigin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a file: topics' ``prefix``, topology's name, epoch milliseconds.
+    """The metadata of a file: the topics' ``prefix``, the topology's name, and epoch milliseconds.
 
     ``schemas``: those of headers and values, as Avro's canonical JSON.
     """
@@ -67,7 +67,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The writer's counts: records, bytes of their bodies, lowest and highest timestamp.
+    """The writer's counts: records, bytes of their bodies, and lowest and highest timestamp.
 
     ``first`` and ``last`` are -1 if no record has a timestamp.
     """

@@ -16,9 +16,9 @@ from streams.wire.evolution import learned_schemas, own_schemas
 
 _PROGRESS_EVERY = 1.0
 _PART_AT_LEAST_EVERY = 300.0
-"""Seconds after which a followed part is completed: its records are then safe from trimming."""
+"""Seconds after which a followed part is completed, which makes its records safe from trimming."""
 
-# The methods themselves: with ``map`` they are several times as fast, and checked as well.
+# Unbound methods, because ``map`` with them is several times as fast, and is type-checked.
 _topic: Callable[[Message], Any] = Message.topic
 _partition: Callable[[Message], Any] = Message.partition
 _offset: Callable[[Message], Any] = Message.offset
@@ -29,7 +29,7 @@ _headers: Callable[[Message], Any] = Message.headers
 
 
 Choose = Callable[[Mapping[str, int]], Sequence[str]]
-"""Selects which of these topics, by name with their numbers of partitions, to record."""
+"""Selects the topics to record; topics are given by name with their numbers of partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The result of a recording: ``records`` of this run, and how many lacked readable headers."""
+    """The result of a recording: ``records`` of this run, ``unreadable`` headers."""
 
     records: int
     seconds: float
@@ -52,19 +52,19 @@ class Recorded:
 
 
 def learn_from(cluster: Cluster) -> tuple[str, ...]:
-    """Return the schemas of the cluster's records, and our own."""
+    """Return the schemas of the cluster's records, and those of this version."""
     if cluster.topics.catalog in topic_names(cluster):
-        read_catalog(cluster)  # learns what it announces
+        read_catalog(cluster)  # registers the announced schemas
     return (*own_schemas(), *learned_schemas())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorder:
-    """Record into folders, until the end or ``stopped``.
+    """Record into folders until the end, or until ``stopped``.
 
-    ``monotonic`` is a clock in seconds. Without ends, Kafka is asked every ``look_every`` seconds
-    for new topics; those that ``chosen`` accepts are recorded from their beginnings. ``patience``
-    is how many seconds Kafka may be unavailable.
+    ``monotonic`` is a clock in seconds. Without end offsets, Kafka is asked for new topics every
+    ``look_every`` seconds; those that ``chosen`` accepts are recorded from their beginnings.
+    ``patience`` is how many seconds Kafka may be unavailable.
     """
 
     monotonic: Callable[[], float]
@@ -78,7 +78,8 @@ class Recorder:
     def record(self, cluster: Cluster, folder: CaptureFolder, recording: Recording) -> Recorded:
         """Record into the folder, and complete it.
 
-        A recording with ends that is stopped before them stays incomplete, to be resumed.
+        A recording with end offsets that is stopped before them stays incomplete and can be
+        resumed.
         """
         started = self.monotonic()
         try:
@@ -94,7 +95,7 @@ class Recorder:
     def _read(
         self, cluster: Cluster, folder: CaptureFolder, recording: Recording
     ) -> tuple[int, int, bool]:
-        """Return the number of records written, of those without headers, and completeness."""
+        """Return the number of records written, the number without headers, and completeness."""
         known = flat(folder.positions)
         begins = flat(recording.begins) | {
             place: at for place, at in known.items() if place[0] in recording.begins
@@ -158,7 +159,7 @@ def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
         list(map(_partition, messages)),
         list(map(_offset, messages)),
         [at for _, at in times],
-        # the library's numbers start at none, Kafka's at CreateTime
+        # the library counts from 0 (not available), Kafka from -1 (none)
         [kind - 1 for kind, _ in times],
         list(map(_key, messages)),
         headers,
@@ -173,7 +174,7 @@ def _headers_of(messages: Sequence[Message]) -> tuple[list[Any], int]:
     while True:
         try:
             found.extend(reading)
-        except SystemError:  # a name is not UTF-8; a second attempt would crash the interpreter
+        except SystemError:  # a name is not UTF-8, and another attempt would crash the interpreter
             messages[len(found)].set_headers([])
             found.append(())
             damaged += 1

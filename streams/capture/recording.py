@@ -1,9 +1,9 @@
 """What to record of a cluster: topics, start and end offsets.
 
-Ends are taken in an order in which no effect lacks its cause: the endpoints' state first, then
-queues and other effects of commands, then commands, then events. So a capture of a running system
-contains every record that `verify` needs to judge what the endpoints' state has settled
-(``streams.report.snapshot``).
+End offsets are read in an order in which no effect lacks its cause: first those of the endpoints'
+state, then of queues and other effects of commands, then of commands, and last of events. So a
+capture of a running system contains every record that `verify` needs to judge what the endpoints'
+state has settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from streams.prose import listed
 from streams.wire.place import place_of
 
 NOT_UNASKED = ("presence", "metric", "reading")
-"""Not traffic: heartbeats, metrics, reading positions; captured only on request."""
+"""Topics without traffic (heartbeats, metrics, reading positions), captured only on request."""
 _OPEN = 60.0
 _NAMED = {"--from": "--since", "--to": "--until"}
-"""Options that manifests have under a former name, so that older recordings can go on."""
-"""Seconds that an open transaction is waited for."""
+"""Former names of options in manifests, so that older recordings can be resumed."""
+"""Seconds to wait for an open transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
+    """A time (epoch milliseconds) or an offset, for all partitions, for a topic, or for one."""
 
     moment: int | None = None
     offset: int = 0
@@ -51,7 +51,7 @@ class Point:
         return f"{self.topic or ''}{partition}@{self.offset}"
 
     def means(self, topic: str, partition: int) -> bool:
-        """Tell whether it applies to a partition."""
+        """Tell whether the point applies to a partition."""
         return self.topic in (None, topic) and self.partition in (None, partition)
 
 
@@ -131,7 +131,7 @@ def begin(
 ) -> Recording:
     """Return a new recording.
 
-    Without ``since`` a partition starts at its log's start, without ``until`` it ends at its
+    Without ``since``, a partition starts at the start of its log; without ``until``, it ends at its
     current end, or never if it is followed. Raises UsageError for a point that no partition has.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
@@ -155,12 +155,14 @@ def begin(
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
     """Return how an interrupted or followed recording continues.
 
-    ``wanted`` is what the command would start now. Raises UsageError if that differs, or its topics
-    do.
+    ``wanted`` is the recording that the command would start now. Raises UsageError if it differs
+    from the interrupted one, or if topics were recreated.
     """
     known = manifest.recording
     if known is None:
-        raise UsageError("The capture in the folder was not recorded.", "Choose another folder.")
+        raise UsageError(
+            "The capture in the folder was not recorded from Kafka.", "Choose another folder."
+        )
     if known.cluster != wanted.cluster:
         raise UsageError("The capture is of another Kafka cluster.", "Choose another folder.")
     for name in sorted({*known.asked, *wanted.asked}):
@@ -186,7 +188,10 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
 
 
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
-    """Return a recording with more topics, each from its start; with numbers of partitions."""
+    """Return a recording with more topics, each from its start.
+
+    Topics have numbers of partitions.
+    """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}
     return replace(
@@ -208,7 +213,7 @@ def nested(offsets: Offsets) -> Positions:
 
 
 def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return the ends of topics, so that no recorded effect lacks its cause."""
+    """Return the end offsets of topics, such that no recorded effect lacks its cause."""
     found: Offsets = {}
     steps: tuple[tuple[tuple[str, ...], Callable[[Cluster, Sequence[str]], Offsets]], ...] = (
         (("dialog",), read_ends),

@@ -1,9 +1,10 @@
-"""Predict which statements of a replay endpoint workers will refuse, by error number.
+"""Predict which statements of a replay will be rejected by endpoint workers, by error number.
 
 The code of the endpoint worker decides (:mod:`streams.node.endpoint`), with the catalog of the
-target topology. Each dialog's first message arrives at once in the databases where the routing core
-sends it, so that the target's statements can be judged. Nothing else is delivered and no time
-passes: refusals because of an END of the other side, or of a lifetime, are not predicted.
+target topology. Each dialog's first message arrives immediately in the databases to which the
+routing core sends it, so that the target's statements can be judged. No other message is delivered
+and no time passes, so rejections because of an END of the other side or of an expired lifetime are
+not predicted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from streams.wire.records import is_moved, read_command
 __all__ = ["predict_refusals"]
 
 _ALWAYS = 1 << 47
-"""An instant, in epoch milliseconds, that no message outlives."""
+"""An instant in epoch milliseconds that is later than the lifetime of any message."""
 _FIRST = uuid.UUID(int=0)
 
 
@@ -44,10 +45,10 @@ def predict_refusals(
     places: Mapping[str, Collection[str]],
     now: int,
 ) -> Refusals:
-    """Return the refusals of commands in their order; ``now`` in epoch milliseconds.
+    """Return the rejections of commands in order; ``now`` is in epoch milliseconds.
 
     ``places`` are the databases (``instance/database``) that a dialog's first message may reach, by
-    conversation id. Records that are no commands of an instance of the topology are passed over.
+    conversation id. Records other than commands of the topology's instances are skipped.
     """
     predictor = _Predictor(topology, places, now)
     topics, homes = Topics(prefix), homes_of(topology)
@@ -61,14 +62,14 @@ def predict_refusals(
         try:
             command = read_command(record.key, record.value, headers, record.timestamp)
         except MalformedError:
-            continue  # event 161, and no refused statement
-        # A replay issues every statement anew: none is a repeated one.
+            continue  # event 161, not a rejected statement
+        # A replay issues every statement anew, so none counts as repeated.
         predictor.take(homes[place.instance], command._replace(cause=None), record.timestamp)
     return predictor.refusals
 
 
 class _Unread:
-    """No body is ever read again: nothing is transmitted."""
+    """Never reads a body again, because nothing is transmitted."""
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         raise AssertionError(f"commands at {positions}")
@@ -129,7 +130,7 @@ class _Predictor:
 
 
 def _clear(tx: Transaction, key: DialogKey) -> None:
-    """Drop the output for a dialog: only its state is needed."""
+    """Drop the output for a dialog, because only its state is needed."""
     tx.events.clear()
     tx.results.clear()
     machine = tx.machines.get(key)

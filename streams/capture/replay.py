@@ -1,9 +1,9 @@
 """Replay a plan: send it and report the result.
 
-Open loop: a record that is late is sent at once, the next ones are not postponed, and the delay is
-reported. Clock, pause and destination are arguments. The loop decides nothing:
-:mod:`streams.capture.schedule` has the times, :mod:`streams.capture.restate` the content,
-:mod:`streams.capture.job` the exactly-once commit.
+The loop is open: a late record is sent at once, the following ones are not postponed, and the delay
+is reported. Clock, pause and destination are arguments. The loop itself makes no decisions:
+:mod:`streams.capture.schedule` determines the times, :mod:`streams.capture.restate` the content,
+and :mod:`streams.capture.job` commits exactly once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["LATE", "Clock", "Progress", "Rejection", "Replayed", "Sink", "replay
 
 LATE = 0.1
 """Seconds after its due time from which a record counts as late."""
-_SLICE = 0.1  # seconds: the longest pause, so that a signal is noticed soon
+_SLICE = 0.1  # the longest pause in seconds, so that a signal is noticed soon
 _PROGRESS_EVERY = 1.0
 _LISTED = 20  # rejections that are described; all are counted
-_MOST, _MOST_BYTES = 1_000, 4 << 20  # of one batch
+_MOST, _MOST_BYTES = 1_000, 4 << 20  # per batch
 
 
 class Sink(Protocol):
     """The destination of batches, in order: :class:`streams.capture.job.Job`."""
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
-        """Produce all of them except those returned; raises SurroundingsError."""
+        """Produce all items except those returned; raises SurroundingsError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Clock:
 class Progress:
     """The progress of a replay; ``rate`` in records per second since the last report.
 
-    ``at`` is when the latest record was due, in seconds of the plan; None without times.
+    ``at`` is when the latest record was due, in seconds of the plan, or None without times.
     """
 
     sent: int
@@ -69,7 +69,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of a replay: ``sent`` = delivered + ``failed`` + ``unconfirmed``.
+    """The result of a replay; ``sent`` = delivered + ``failed`` + ``unconfirmed``.
 
     ``behind`` is the delay of the latest record in seconds (0 without times), ``late`` the number
     of records delayed by :data:`LATE` or more; ``rejections`` describes the first failures;
@@ -99,7 +99,7 @@ class Replayed:
 
 
 Restate = Callable[[Due, int], Outgoing]
-"""Creates the record for what is due, at an instant in epoch milliseconds."""
+"""Creates the record for a due item, at an instant in epoch milliseconds."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ def replay(
 ) -> Replayed:
     """Send each record when it is due, until the end or until ``stopped``.
 
-    The clock starts with the first record, so a resumed job does not hurry to make up for the
+    The clock starts with the first record, so a resumed job does not try to catch up after the
     interruption.
     """
     loop = _Loop(iter(dues), sink, clock, restate, stopped, report)
@@ -190,7 +190,7 @@ class _Loop:
             self.tally.started = now - self._next.at
 
     def run(self) -> str | None:
-        """Send batch by batch; return why the destination failed, if so."""
+        """Send batch by batch; return why the destination failed, or None."""
         try:
             while self._wait():
                 now = self._clock.monotonic()
@@ -231,7 +231,7 @@ class _Loop:
         tally.sending(batch, now)
         try:
             refused = self._sink.commit(records)
-        except (AbortedError, FencedError):  # nothing took effect
+        except (AbortedError, FencedError):  # nothing was committed
             tally.sent = first
             raise
         except SurroundingsError:

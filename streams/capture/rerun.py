@@ -22,7 +22,7 @@ __all__ = ["Rerun"]
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What to replay (``found`` is the content of ``reader``), the prefix, the speed, the names.
+    """What to replay (``found`` is the content of ``reader``): prefix, speed and names.
 
     ``speed`` and ``rate`` are those of :func:`streams.capture.schedule.plan`.
     """
@@ -41,7 +41,7 @@ class Rerun:
 
     @property
     def seconds(self) -> float | None:
-        """Return the duration; None if nothing waits."""
+        """Return the duration, or None if no record waits for its time."""
         return None if self._lasts is None else self._lasts * self.naming.loops
 
     @property
@@ -51,7 +51,7 @@ class Rerun:
         return None if self.speed is None else self.found.seconds / self.speed
 
     def dues(self) -> Iterator[Due]:
-        """Yield the plan; raise InputError for absurd times, and UsageError."""
+        """Yield the plan; raise InputError for implausible times, UsageError for bad options."""
         self._made()  # so that errors are reported now
         if self.speed is not None and self.rate is None:
             demand_time(self.found, self.speed, str(self.reader.path))
@@ -68,7 +68,7 @@ class Rerun:
         )
 
     def records(self) -> Iterator[Record]:
-        """Yield the records of one loop in the order in which they are sent, not restated."""
+        """Yield the records of one loop in send order, before they are restated."""
         return (due.record for due in self._made())
 
     def dialogs(self) -> Iterator[str]:

@@ -25,8 +25,8 @@ _REMEMBERED = 65_536
 class Restatement:
     """How a job repeats statements; ``new``: with new dialog ids.
 
-    The ids follow from the job, the loop (from 0) and the old ids, so that a resumed job creates
-    the same ones.
+    The ids are derived from the job, the loop (from 0) and the old ids, so that a resumed job
+    creates the same ones.
     """
 
     job: str
@@ -35,8 +35,9 @@ class Restatement:
     def apply(self, record: Record, loop: int, now: int) -> Outgoing:
         """Return the record to produce, issued ``now`` (epoch milliseconds).
 
-        An undecodable command stays unchanged: applications send such records too. The cause is
-        removed: a replay issues another command, which must not count as the repeated original.
+        An undecodable command stays unchanged, because applications send such records too. The
+        cause is removed, because a replay issues a new command, which must not count as a
+        repetition of the original.
         """
         new = loop if self.new else None
         try:
@@ -71,7 +72,7 @@ def _restated(
 
 
 def _renewed(fields: Mapping[str, Any], job: str, loop: int) -> dict[str, Any]:
-    """Return the fields with a conversation, a group or the command id, with new ids."""
+    """Return the fields that contain a conversation, a group or the command id, with new ids."""
 
     def text(known: str | None) -> str | None:
         return str(_new(_guid(known), job, loop)) if known else known

@@ -1,16 +1,16 @@
-"""The records that a replay sends, and when: pure, from the records, their times and a speed.
+"""Decide which records a replay sends and when, from the records, their times and a speed.
 
 The rules:
 
 1. Only commands are sent, because everything else follows from them; other records are counted.
-2. A dialog's records keep their order in the file, whatever their timestamps say. A timestamp
-   that goes back within a dialog, or is missing, counts as the dialog's latest one so far.
-3. Times are relative to the earliest command of the file, divided by the speed. Dialogs that a
-   file has one after the other, partition by partition, are interleaved again by time.
-4. With a rate, commands are sent in that order, evenly; at once, in the order of the file.
+2. A dialog's records keep their order in the file, regardless of timestamps. A timestamp that goes
+  back within a dialog, or is missing, is replaced by the dialog's latest one so far.
+3. Times are relative to the earliest command of the file, divided by the speed. Dialogs that follow
+  each other in the file, partition by partition, are interleaved again by time.
+4. With a rate, commands are sent evenly in that order; at full speed, in the order of the file.
 5. A loop begins when the previous one has ended.
 
-So the same file and the same order give the same plan, and a position in it is the whole progress.
+So the same file gives the same plan, and a position in the plan is the whole progress.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ from streams.wire.topics import MAX_LENGTH
 
 __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "renamed"]
 
-_WINDOW = 10_000  # records in memory while they are put into the order of their times
+_WINDOW = 10_000  # records in memory while they are sorted by time
 LONGEST = 31 * 86_400.0
-"""The longest plausible duration of a replay in seconds; beyond, a clock of the capture was
-wrong.
+"""The longest plausible replay in seconds; if longer, a clock of the capture was wrong.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The content of a file for a replay; ``topics`` has the number of commands of each.
+    """The content of a file for a replay; ``topics`` has the number of commands per topic.
 
     ``first`` and ``last`` are epoch milliseconds, 0 if no command has a timestamp; ``first_at`` and
-    ``last_at`` the numbers of these records, from 1. ``large`` is the number of bodies beyond
-    Kafka's limit.
+    ``last_at`` the numbers of these records, from 1. ``large`` is the number of bodies above
+    Kafka's size limit.
     """
 
     commands: int
@@ -57,13 +56,13 @@ class Contents:
 
     @property
     def seconds(self) -> float:
-        """Return how long it took."""
+        """Return how long the captured run took, in seconds."""
         return (self.last - self.first) / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A record and when to send it: seconds after the start, None without waiting.
+    """A record and when to send it: seconds after the start, or None to send it without waiting.
 
     ``number`` is the record's place in the file, from 1; ``loop`` counts from 0.
     """
@@ -106,16 +105,16 @@ def contents_of(records: Iterable[Record], prefix: str) -> Contents:
 
 
 def demand_time(found: Contents, speed: float, file: str) -> None:
-    """Raise InputError if the times of a file are absurd."""
+    """Raise InputError if the times of a file are implausible."""
     lasts = found.seconds / speed
     if lasts <= LONGEST:
         return
     raise InputError(
         f"The commands span {found.seconds / 86_400:,.0f} days, so the replay would "
-        f"last {lasts / 86_400:,.0f} days: record {found.first_at} is of {_instant(found.first)}, "
-        f"record {found.last_at} of {_instant(found.last)}.",
+        f"last {lasts / 86_400:,.0f} days: record {found.first_at} is from "
+        f"{_instant(found.first)}, record {found.last_at} from {_instant(found.last)}.",
         file=file,
-        remedy="Give --rate or --asap, a higher --speed, or cut it with 'hopline capture slice'.",
+        remedy="Give --rate, --asap or a higher --speed, or cut it with 'hopline capture slice'.",
     )
 
 
@@ -134,9 +133,9 @@ def plan(
 ) -> Iterator[Due]:
     """Yield the commands in send order; ``speed`` None means at once.
 
-    ``prefix`` is the topics' in the records, ``to_prefix`` the one to send to, ``first`` the
-    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for an
-    invalid speed or rate, or a topic without a new name.
+    ``prefix`` is that of the topics in the records, ``to_prefix`` that of the destination,
+    ``first`` the earliest timestamp, ``rate`` the commands per second regardless of their times.
+    Raises UsageError for an invalid speed or rate, or a topic without a new name.
     """
     for value, what in ((speed, "speed"), (rate, "rate")):
         if value is not None and not (isfinite(value) and value > 0):
@@ -188,7 +187,7 @@ def _moved(record: Record, prefix: str, to_prefix: str) -> Record:
 
 
 def renamed(topic: str, prefix: str, to_prefix: str) -> str:
-    """Return a topic's name under another prefix; raise UsageError if unknown."""
+    """Return a topic's name under another prefix; raise UsageError if there is none."""
     if prefix == to_prefix:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:

@@ -25,7 +25,7 @@ from streams.wire.place import place_of
 
 __all__ = ["has_queues", "settle", "trimmed"]
 
-_SLICE = 0.2  # seconds in the client library at a time, so that a signal is served
+_SLICE = 0.2  # seconds per call of the client library, so that signals are handled
 _AT_ONCE = 1_000
 _EARLIER = 60_000
 """Milliseconds by which a worker's clock may be behind this one's."""
@@ -56,8 +56,8 @@ def settle(
 ) -> bool:
     """Call ``take`` with each arrival and event since ``began`` (epoch milliseconds).
 
-    Ends when it is ``complete``, when nothing new has come for ``quiet`` seconds, or when it is
-    ``stopped``; returns whether it was complete. ``report`` is called about once a second.
+    Ends when the outcome is ``complete``, when nothing new has arrived for ``quiet`` seconds, or
+    when ``stopped``; returns whether it was complete. ``report`` is called about once a second.
     """
     consumer = _reader(cluster, began)
     last = reported_at = time.monotonic()
@@ -93,7 +93,7 @@ def _topics(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _reader(cluster: Cluster, began: int) -> Consumer:
     ends = read_highs(cluster, [topic for topic, _ in _topics(cluster)])
-    # In this order: records between the two are in the second, or behind the first.
+    # In this order, so that records written between the two calls are found by one of them.
     since = ends | first_since(cluster, ends, began - _EARLIER)
     consumer = cluster.consumer(f"{cluster.topics.prefix}replay", auto_offset_reset="earliest")
     consumer.assign([TopicPartition(*place, offset) for place, offset in since.items()])

@@ -1,4 +1,4 @@
-"""Find the path of a dialog's messages from its records: instance by instance, per side."""
+"""Find the path of a dialog's messages from its records, instance by instance for each side."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ARRIVED = (6, 7, 8, 9, 12)
 
 @dataclass(slots=True)
 class SidePath:
-    """The instances on the path of one side's messages, in the order of their first records.
+    """The instances on the path of one side's messages, ordered by their first records.
 
-    ``drops`` are the errors with which copies ended, and where.
+    ``drops`` has the errors with which copies ended, and the places.
     """
 
     from_initiator: bool
@@ -64,7 +64,7 @@ def _event(event: Mapping[str, Any], both: tuple[SidePath, SidePath]) -> None:
         if event["subclass"] == 1:
             both[not initiator].meet(at)
         elif event["subclass"] in _ARRIVED and (event["subclass"] != 12 or not initiator):
-            both[bool(initiator)].meet(at)  # the endpoint has what the other side sent
+            both[bool(initiator)].meet(at)  # the endpoint has received what the other side sent
         return
     if kind in (EventKind.MESSAGE_CLASSIFY, _FORWARDED, _DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
         both[not initiator].meet(at)

@@ -1,7 +1,7 @@
-"""Compress a container's blocks in threads: the libraries release the GIL.
+"""Compress a container's blocks in threads; the libraries release the GIL.
 
-Blocks are written in order, so a file's bytes do not depend on timing; few are in flight, so memory
-is bounded.
+Blocks are written in order, so a file's bytes do not depend on timing. Only a few blocks are in
+flight, so memory is bounded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _THREADS, _AHEAD = 2, 8
 
 
 class Squeezer:
-    """Compress blocks of records; ``write`` gets each one's number of records and its bytes."""
+    """Compress blocks of records; ``write`` gets each block's number of records and its bytes."""
 
     def __init__(self, write: Callable[[int, bytes], None], codec: Codec) -> None:
         self._write, self._codec = write, codec
@@ -24,7 +24,7 @@ class Squeezer:
         self._threads: ThreadPoolExecutor | None = None
 
     def add(self, records: int, data: bytes) -> None:
-        """Add a block; raise what ``write`` raised for former ones."""
+        """Add a block; raise any exception that ``write`` raised for earlier blocks."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS, "squeeze")
         self._in_flight.append((records, self._threads.submit(squeeze, self._codec, data)))
@@ -32,7 +32,7 @@ class Squeezer:
             self._pass_on()
 
     def finish(self) -> None:
-        """Write the blocks in flight, and end the threads."""
+        """Write the blocks in flight and end the threads."""
         try:
             while self._in_flight:
                 self._pass_on()

@@ -1,4 +1,4 @@
-"""The content of a capture in numbers: dialogs, services, rates, gaps, duplicates.
+"""The content of a capture in numbers: dialogs, services, rates, gaps and duplicates.
 
 Rows are kept in a temporary database, so memory does not grow with the capture.
 """
@@ -36,10 +36,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The numbers; times in epoch milliseconds, ``width`` of a column of ``rates`` in ms.
+    """The numbers; times are epoch milliseconds, ``width`` is that of a column of ``rates``, in ms.
 
-    ``offsets`` is how many are missing between the first and the last of a partition, including
-    transaction markers; ``sequences`` how many messages a queue lacks below its last one.
+    ``offsets`` counts missing offsets between the first and the last of a partition, including
+    transaction markers; ``sequences`` counts messages that a queue lacks before its last one.
     """
 
     records: int
@@ -87,7 +87,7 @@ class _Counts:
 
 
 def survey(looks: Iterable[Look]) -> Survey:
-    """Count records; raise whatever their source raises."""
+    """Count records; raise any exception of their source."""
     counts = _Counts()
     database = sqlite3.connect("", isolation_level=None)
     try:

@@ -1,7 +1,7 @@
-"""From the records of a capture to dialogs: initiator, SENDs per side, arrivals.
+"""Turn the records of a capture into dialogs: initiator, SENDs per side, and arrivals.
 
-Records of one dialog are anywhere in one or several files: each becomes a small :class:`Talk` under
-the dialog's id, and talks of the same id are merged, in any order.
+Records of one dialog may be anywhere in one or several files. Each becomes a small :class:`Talk`
+under the dialog's id, and talks with the same id are merged, in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNREADABLE = ""
 
 
 class Begin(NamedTuple):
-    """A BEGIN; of several for one id the earliest counts, the others were rejected."""
+    """A BEGIN; of several with one id, the earliest counts, because the others were rejected."""
 
     at: int
     instance: str
@@ -52,9 +52,9 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Facts about one dialog: its BEGIN, if the capture has it, and the SENDs per side.
+    """Facts about one dialog: its BEGIN if the capture has it, and the SENDs per side.
 
-    ``arrived``: their number by queue, if the capture has queues.
+    ``arrived`` has the number of messages by queue, if the capture has queues.
     """
 
     begin: Begin | None = None
@@ -90,7 +90,7 @@ def _order(begin: Begin) -> tuple[int | str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TalkReader:
-    """Read the records of one capture, with its topics' prefix and the instances' names."""
+    """Read the records of one capture, given its topics' prefix and the instances' names."""
 
     prefix: str
     names: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class TalkReader:
 
     @classmethod
     def of(cls, prefix: str, homes: Mapping[str, str]) -> TalkReader:
-        """Return a reader for a capture with this prefix from these instances, and from others.
+        """Return a reader for a capture with this prefix.
 
         ``homes``: names in topics (instances, pairs), with the instance of each.
         """
@@ -108,7 +108,7 @@ class TalkReader:
     def read(
         self, topic: str, key: bytes | None, headers: tuple[Header, ...]
     ) -> Iterator[DialogTalk]:
-        """Yield the talk in a record; nothing except for BEGIN, SEND and messages in queues."""
+        """Yield the talk in a record, which only BEGIN, SEND and messages in queues have."""
         record = RawRecord(topic, 0, 0, 0, key, None, headers)
         if topic.startswith(f"{self.prefix}queue."):
             yield from self._arrived(topic, QueuedRecord(record))
@@ -127,7 +127,7 @@ class TalkReader:
         try:
             frame = queued.message
         except MalformedError:
-            return  # no message of a dialog
+            return  # not a message of a dialog
         own = frame.header.flags & (Flag.END | Flag.ERROR | Flag.UNSEQUENCED)
         if place is not None and place.instance is not None and not own:
             home = self.homes.get(place.instance, place.instance)

@@ -1,7 +1,7 @@
 """Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
 
-SQLite evaluates them, because its syntax is well known. It may do nothing else: no tables, no
-statements, nothing that does not terminate.
+SQLite evaluates the conditions, because its syntax is well known. It is not allowed anything else:
+no tables, no statements, nothing that does not terminate.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Condition:
         self._ask((None,) * len(COLUMNS))
 
     def holds(self, look: Look, record: Record) -> bool:
-        """Tell whether it is true for a record; unknown (NULL) is not true."""
+        """Tell whether the condition is true for a record; unknown (NULL) is not true."""
         late = _whole(record) if self._whole else (None, None, None)
         return self._ask((look.time, *look, *late))
 
@@ -48,7 +48,7 @@ class Condition:
 
 
 def condition_of(text: str | None) -> Callable[[Look, Record], bool]:
-    """Return a predicate on records; without a condition it is always true."""
+    """Return a predicate on records, which is always true without a condition."""
     return _always if text is None else Condition(text).holds
 
 

@@ -1,6 +1,7 @@
 """Write captures: an Avro object container of ``CapturedRecord``, in compressed blocks.
 
-A few blocks are in memory, whatever the file's size. The file's metadata has entries, all text::
+Only a few blocks are in memory, regardless of the file's size. The file's metadata has these
+entries, all of them text::
 
     hopline.counts      JSON, padded with spaces to a fixed width; blank until the file is complete
     hopline.kind        captured | generated | imported
@@ -41,10 +42,11 @@ _BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
-    """Write a capture; as a context manager, the file gets its name when it is complete.
+    """Write a capture. As a context manager, it names the file when the file is complete.
 
-    Until then it is ``<name>.part``, and stays so after an exception: it is readable up to there.
-    An existing file is replaced only at the end. Raises UsageError if the file cannot be written.
+    Until then, the name is ``<name>.part``. After an exception this file stays and is readable up
+    to the last written block. An existing file is replaced only at the end. Raises UsageError if
+    the file cannot be written.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class CaptureWriter:
                 f"{path} is not a regular file and is not replaced.", "Give a file to write."
             )
         self.counts = Counts()
-        """What was written so far."""
+        """The counts so far."""
         self._part = self.path.with_name(self.path.name + ".part")
         self._block: list[bytes] = []
         self._block_bytes = self._passed_bytes = 0
@@ -65,7 +67,7 @@ class CaptureWriter:
         self._marker = _marker(entries)
         try:
             self._file: IO[bytes] = open_private(self._part, "w+b")  # closed by close()
-            fastavro.writer(  # of the header alone
+            fastavro.writer(  # of the header only
                 self._file, load("CapturedRecord"), [], codec=codec.value, metadata=dict(entries),
                 sync_marker=self._marker,
             )  # fmt: skip
@@ -91,7 +93,7 @@ class CaptureWriter:
         self.write_batch(batch_of((record,)))
 
     def write_batch(self, batch: Batch) -> None:
-        """Append several records: several times as fast as one by one."""
+        """Append several records, which is several times as fast as one by one."""
         packed = pack(batch)
         self.counts += batch.counts
         for raw in packed:
@@ -126,14 +128,14 @@ class CaptureWriter:
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
             self._file.flush()
-            os.fsync(self._file.fileno())  # before anything refers to it
+            os.fsync(self._file.fileno())  # before any other file refers to it
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def leave(self) -> None:
-        """Stop before the end: what was written is readable."""
+        """Stop before the end; the written part is readable."""
         try:
             self._end_block()
             self._squeezer.finish()

@@ -1,4 +1,4 @@
-"""The main job, shown: `hopline demo`."""
+"""A demonstration of the main functions: `hopline demo`."""
 
 from streams.demo.kept import stop
 from streams.demo.run import Options, Stage, run

@@ -1,4 +1,4 @@
-"""The processes of the demo: started, killed on purpose, and ended at the end."""
+"""The processes of the demo: start them, kill them on purpose, and end them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streams.private import make_folder
 class Children:
     """Child processes of ``hopline`` commands, each with a log file; a context manager.
 
-    None outlives this process, except after :meth:`leave`.
+    No child outlives this process, except after :meth:`leave`.
     """
 
     def __init__(self, logs: Path) -> None:
@@ -33,7 +33,7 @@ class Children:
 
     def start(self, name: str, *arguments: str) -> None:
         """Run ``hopline ARGUMENTS`` in the background, with its output in its log."""
-        # Ctrl-C is for the demo alone: it then stops its children in order.
+        # Ctrl-C reaches only the demo, which then stops its children in order.
         command = [sys.executable, "-m", "streams", *arguments]
         self._running[name] = spawn(command, self.log(name), tied=True)
 
@@ -46,11 +46,11 @@ class Children:
         return left
 
     def log(self, name: str) -> Path:
-        """Return where a child's output is."""
+        """Return the file with a child's output."""
         return self._logs / f"{name}.log"
 
     def ended(self, name: str) -> bool:
-        """Tell whether a child has ended well; raise SurroundingsError if it has failed."""
+        """Tell whether a child has ended successfully; raise SurroundingsError if it has failed."""
         code = self._running[name].poll()
         if code:
             lines = self.log(name).read_text(errors="replace").strip().splitlines()
@@ -66,7 +66,7 @@ class Children:
             self.ended(name)
 
     def kill(self, name: str) -> int:
-        """Kill a child with SIGKILL, for good; returns its process id."""
+        """Kill a child permanently with SIGKILL; return its process id."""
         child = self._running.pop(name)
         _kill(child)
         return child.pid
@@ -91,6 +91,6 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
     would wait for it.
     """
     os.killpg(child.pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):  # it was already waited for
+    with contextlib.suppress(ChildProcessError):  # the process was already waited for
         os.waitpid(child.pid, 0)
     child.returncode = -signal.SIGKILL

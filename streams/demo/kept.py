@@ -1,4 +1,4 @@
-"""A demo's system that stays running after the demo: its processes, listed in its folder."""
+"""A system that keeps running after the demo; its processes are listed in the demo's folder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streams.private import write_private
 
 _STOP_S = 20.0
 _OURS = "streams"
-"""Part of the command line of all our processes: process ids are reused."""
+"""Part of the command line of all Hopline processes, because process ids are reused."""
 
 
 def note(data: Path, processes: Mapping[str, int]) -> None:
-    """Store the running processes: process ids by name."""
+    """Store the process ids of the running processes by name."""
     write_private(_file(data), json.dumps(processes))
 
 

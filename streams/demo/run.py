@@ -43,7 +43,7 @@ _UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
 class Options:
     """The options of `hopline demo`; ``speed`` 2 replays the traffic twice as fast.
 
-    ``keep``: the system of act 2 stays running, with a dashboard.
+    ``keep``: the system of act 2 keeps running, with a dashboard.
     """
 
     data: Path
@@ -76,7 +76,7 @@ def run(stage: Stage) -> int:
     with contextlib.ExitStack() as running:
         broker = running.enter_context(Broker(data / "kafka", lasting=stage.options.keep))
         children = running.enter_context(Children(data / "logs"))
-        stage.say(f"Apache Kafka runs at {broker.bootstrap}, its data in {data / 'kafka'}.")
+        stage.say(f"Apache Kafka runs at {broker.bootstrap}, with its data in {data / 'kafka'}.")
         balanced = _system(stage, broker.bootstrap, children)
         balanced &= _several_targets(stage, broker.bootstrap, children)
         if stage.options.keep:
@@ -169,7 +169,7 @@ def _start_monitor(stage: Stage, bootstrap: str, children: Children, store: Path
 def _replay_and_kill(
     stage: Stage, bootstrap: str, children: Children, watch: Watch, traffic: Path
 ) -> Killed:
-    """Replay the traffic, kill the gateway after half of it, wait until all dialogs ended."""
+    """Replay the traffic, kill the gateway halfway, and wait until all dialogs have ended."""
     reader = CaptureReader(traffic)
     extent = contents_of(reader, reader.metadata.prefix)
     messages = extent.commands - 2 * extent.dialogs  # each dialog has one BEGIN and one END
@@ -223,7 +223,7 @@ def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
         refused = Number.ANOTHER_INSTANCE_CONVERSES
 
         def is_refused() -> bool:
-            # The two copies, and the Error at the target that came second.
+            # The two copies, and the Error at the target that was second.
             return watch.queued >= 3 and watch.count(_UNDELIVERABLE, refused) > 0
 
         _wait(stage, children, is_refused, "two targets answer")
@@ -236,7 +236,7 @@ def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
     return ledger.balanced and ledger.waiting == 0 and ledger.at_refused_targets > 0
 
 
-# --- What the acts share -------------------------------------------------------------------------
+# --- Shared by the acts -------------------------------------------------------------------------
 
 
 def _topology(name: str) -> Topology:

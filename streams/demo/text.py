@@ -35,15 +35,15 @@ def before(folder: Path) -> str:
 
 
 def workers(topology: Topology, victim: str) -> str:
-    """Say which workers run."""
+    """Return which workers run."""
     return (
-        f"Forwarders of {len(topology.instances)} instances run ({victim} in a process of its own),"
+        f"Forwarders of {len(topology.instances)} instances run ({victim} in a separate process),"
         "\nendpoint workers of ServerA, ServerB and ServerC, and the Spark monitor."
     )
 
 
 def replaying(traffic: Path, messages: int, dialogs: int, speed: float) -> str:
-    """Say what is replayed."""
+    """Return what is replayed."""
     return (
         f"Replaying {traffic.name}: {messages:,} messages in {dialogs:,} dialogs, "
         f"{speed:g} times as fast as they were captured."
@@ -51,7 +51,7 @@ def replaying(traffic: Path, messages: int, dialogs: int, speed: float) -> str:
 
 
 def running(watch: Watch, messages: int, dialogs: int) -> str:
-    """Say how far the second act has come."""
+    """Return the progress of the second act."""
     delivered = max(0, watch.queued - watch.events[124, 7, 0])
     duplicates = watch.events[160, 1, int(Number.DUPLICATE)]
     return (
@@ -61,7 +61,7 @@ def running(watch: Watch, messages: int, dialogs: int) -> str:
 
 
 def killed(instance: str, pid: int, queued: int) -> str:
-    """Say that the gateway was killed."""
+    """Return that the gateway was killed."""
     return (
         f"{instance} (process {pid}) is killed with SIGKILL after {queued:,} deliveries "
         "and stays dead."
@@ -72,7 +72,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
     """Return the report of the second act."""
     causes = ", ".join(f"{n:,} {cause}" for cause, n in sorted(facts.duplicates.items()))
     lines = [
-        "\nWhat Kafka holds now, read back with read_committed:",
+        "\nWhat Kafka contains now, read back with read_committed:",
         _row("accepted", f"{ledger.accepted:,} messages"),
         _row("delivered", f"{ledger.delivered:,} exactly once and in order at the locked target"),
         _row("still waiting", _outcomes(ledger, WAITING)),
@@ -98,7 +98,7 @@ def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | 
 
 
 def several_targets() -> str:
-    """Say what the third act does."""
+    """Return what the third act does."""
     return (
         "DatabaseA has two name-only routes for TargetService, to ServerB and to ServerC, which "
         "host\ndifferent copies of it; the transport sends on both. One dialog, two messages."
@@ -115,7 +115,7 @@ def several_targets_report(ledger: Ledger, facts: Facts) -> str:
         _row("target endpoints", f"{len(sides)} for one dialog: {endpoints}"),
         _row("locked", f"{locked}: its frame was the first to be processed"),
         _row("refused", _refusal(refused)),
-        _row("at the refused target", f"{ledger.at_refused_targets} message(s), kept apart"),
+        _row("at the rejected target", f"{ledger.at_refused_targets} message(s), kept apart"),
         _row("second message", _second(facts.delivered, locked)),
         _row("copies dropped", _by_number(facts.drops)),
         _row("delivered twice", f"{len(ledger.twice)} at the locked target"),
@@ -141,14 +141,14 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
-    """Return how to look at a system that stays running."""
+    """Return how to look at a system that keeps running."""
     dialog = f"  {dashboard}dialog/{conversation}   # a dialog that failed over"
     return "\n".join(
         [
             "\nStill running: Kafka, workers, the monitor, and",
             f"  {dashboard}",
             *([] if conversation is None else [dialog]),
-            "Give it something to do, and stop it:",
+            "Send it traffic, and stop it:",
             "  hopline traffic --from ServerA/DatabaseA/InitiatorService --to TargetService \\",
             f"    --rate 50 --duration 10m --bootstrap {bootstrap}",
             f"  hopline demo --stop{_data(data)}",
@@ -205,7 +205,7 @@ def _spark(seen: Report) -> str:
 
 
 def _hops(delivered: Sequence[Delivered]) -> str:
-    # A path has every instance that the copy met, and the database at its end.
+    # A path has every instance that the copy passed, and the database at its end.
     counts = Counter(len(d.path) - 2 for d in delivered)
     return ", ".join(f"{n:,} messages over {hops}" for hops, n in sorted(counts.items()))
 

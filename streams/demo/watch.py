@@ -1,4 +1,4 @@
-"""Count events during the run, for progress only: the verdict reads everything again."""
+"""Count events during the run, only to show progress; the verdict reads everything again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEGINNING = -2
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """The killed gateway: when (epoch milliseconds), and how many messages had arrived."""
+    """When the gateway was killed (epoch milliseconds), and how many messages had arrived."""
 
     instance: str
     at: int
@@ -24,7 +24,7 @@ class Killed:
 
 
 class Watch:
-    """A thread that counts records of queue topics, and events; a context manager."""
+    """A thread that counts records of queue topics and events; a context manager."""
 
     def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
         self._cluster = cluster
@@ -44,11 +44,11 @@ class Watch:
 
     @property
     def ended(self) -> int:
-        """Return how many dialogs have had their end acknowledged."""
+        """Return the number of dialogs whose end has been acknowledged."""
         return self.events[EventKind.CONVERSATION, ConversationEvent.END_ACKNOWLEDGED, 0]
 
     def count(self, kind: EventKind, error: int) -> int:
-        """Return how many events there were of a kind with an error number."""
+        """Return the number of events of a kind with an error number."""
         return sum(n for (k, _, e), n in self.events.items() if k == kind and e == error)
 
     def _run(self) -> None:

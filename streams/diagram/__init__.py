@@ -1,8 +1,8 @@
-"""Sequence diagrams: one list of rows, as Mermaid text or as an SVG picture.
+"""Sequence diagrams: one list of rows, written as Mermaid text or as an SVG picture.
 
 A source (a simulated run, the life of a dialog in Kafka) creates :class:`Sight` values, with texts
-of ``words``; ``fold`` merges similar ones into rows, ``participants`` orders the lifelines;
-``mermaid`` and ``svg`` (with ``layout``) write it. The same sights give the same bytes.
+from ``words``; ``fold`` merges similar ones into rows, and ``participants`` orders the lifelines;
+``mermaid`` and ``svg`` (with ``layout``) write the diagram. The same sights give the same bytes.
 """
 
 from streams.diagram.fold import folded

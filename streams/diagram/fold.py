@@ -1,4 +1,4 @@
-"""Merge similar events into one row: of several messages, several dialogs, or repetitions."""
+"""Merge similar events of several messages or dialogs, or repeated ones, into one row."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _key(sight: Sight) -> tuple[object, ...]:
 def _groups(sights: Sequence[Sight]) -> list[list[Sight]]:
     """Group similar events, if no significant order is lost.
 
-    Of one dialog, other events may be in between only if all are of one instant; nothing crosses a
-    fault.
+    Other events of the same dialog may be in between only if all have the same time; no event is
+    moved across a fault.
     """
     groups: list[list[Sight]] = []
     latest: dict[tuple[object, ...], int] = {}  # the last group of a kind
-    last_of: dict[uuid.UUID | None, int] = {}  # the last group with something of a dialog
+    last_of: dict[uuid.UUID | None, int] = {}  # the last group with an event of a dialog
     barrier = 0
     for sight in sights:
         at, key = latest.get(_key(sight), -1), _key(sight)
@@ -91,7 +91,7 @@ def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> DiagramRow:
 
 
 def _text(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> str:
-    """Return ``name: verb numbers of so many dialogs rest``, without missing parts."""
+    """Return ``name: verb numbers of N dialogs rest``, without missing parts."""
     first = group[0]
     dialogs = {s.dialog for s in group if s.dialog is not None}
     numbers = sorted({s.number for s in group if s.number is not None})
@@ -123,7 +123,7 @@ def _runs(numbers: Sequence[int]) -> str:
 
 
 def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
-    """Keep the first of several equal rounds, with the number of the others."""
+    """Keep the first of several equal rounds, with the number of repetitions."""
     result: list[DiagramRow] = []
     position = 0
     while position < len(rows):
@@ -138,10 +138,10 @@ def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
 
 
 def _round_at(rows: Sequence[DiagramRow], start: int) -> tuple[int, int]:
-    """Return the length of the round that begins here, and how often it is repeated."""
+    """Return the length of the round that begins here, and the number of its repetitions."""
     for length in range(1, _LONGEST_ROUND + 1):
         if not any(row.shape.is_copy for row in rows[start : start + length]):
-            continue  # counting its repetitions for each start would be quadratic
+            continue  # counting repetitions for each start would take quadratic time
         first = _alike(rows[start : start + length])
         more = 0
         while first == _alike(rows[start + length * (more + 1) : start + length * (more + 2)]):

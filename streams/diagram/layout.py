@@ -1,7 +1,7 @@
 """The layout of an SVG diagram: columns, lines of text, heights. Pixels.
 
-The reader's fonts are unknown, so widths are estimated by those of a wide one (DejaVu Sans): in any
-usual font no texts overlap.
+The reader's fonts are unknown, so widths are estimated with a wide font (DejaVu Sans), so that
+texts do not overlap in any usual font.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def text_width(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A row at its height: ``y`` is an arrow's line, or the upper edge of a note's box.
+    """A row at its height: ``y`` is the line of an arrow, or the upper edge of a note's box.
 
     ``lands`` is the height at which a late arrow arrives.
     """
@@ -49,7 +49,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All positions; ``times`` are heights of baselines and microseconds."""
+    """All positions; ``times`` has the heights of baselines, and the times in microseconds."""
 
     width: float
     height: float
@@ -62,7 +62,7 @@ class Layout:
 
 
 def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
-    """Return the layout of a diagram; ``titled``: with a title above."""
+    """Return the layout of a diagram; ``titled``: with a title above it."""
     columns = _columns(diagram)
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN
@@ -83,11 +83,11 @@ def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
 def head_width(participant: Participant) -> float:
     """Return the width of a participant's box."""
     name, where = text_width(participant.name), text_width(participant.where)
-    return max(name * 1.16, where * 0.92) + 2 * PAD  # bold and larger; smaller
+    return max(name * 1.16, where * 0.92) + 2 * PAD  # bold and large; small
 
 
 def _columns(diagram: Diagram) -> dict[Place, float]:
-    """Return the lifelines: as near to each other as their content allows."""
+    """Return the lifelines, as close to each other as their content allows."""
     order = {p.place: n for n, p in enumerate(diagram.participants)}
     halves = [head_width(p) / 2 for p in diagram.participants]
     for row in diagram.rows:
@@ -151,7 +151,7 @@ def label_at(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, str]:
 
 
 def box_of(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, float]:
-    """Return left edge and width of a note's box."""
+    """Return the left edge and the width of a note's box."""
     xs = [columns[end] for end in slot.row.ends]
     middle = (min(xs) + max(xs)) / 2
     width = max(_box(slot.row), max(xs) - min(xs) + 4 * PAD if len(xs) > 1 else 0.0)
@@ -161,7 +161,7 @@ def box_of(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, float]:
 def _slots(
     diagram: Diagram, y: float
 ) -> tuple[tuple[Slot, ...], tuple[tuple[float, int], ...], float]:
-    """Return the rows from top to bottom, the times beside them, and where they end."""
+    """Return the rows from top to bottom, the times beside them, and the lower end."""
     slots: dict[int, Slot] = {}
     times: list[tuple[float, int]] = []
     for number, lands in _in_time(diagram.rows):
@@ -190,7 +190,7 @@ def _landed(slot: Slot, y: float) -> Slot:
 
 
 def _in_time(rows: Sequence[DiagramRow]) -> Iterator[tuple[int, bool]]:
-    """Yield each row, with the arrivals of late ones in time order."""
+    """Yield each row, with the arrivals of late rows in time order."""
     flying: list[tuple[int, int]] = []
     for number, row in enumerate(rows):
         while flying and flying[0][0] <= row.at:

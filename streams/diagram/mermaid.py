@@ -1,4 +1,4 @@
-"""Write a diagram in Mermaid's language; late arrivals have their time."""
+"""Write a diagram in Mermaid's language; late arrivals show their time."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def _escaped(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Return a title: Mermaid allows no escapes in it."""
+    """Return a title without special characters, because Mermaid allows no escapes in titles."""
     return "".join(c if c not in _ESCAPES else " " for c in printable(text))

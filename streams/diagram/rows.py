@@ -1,6 +1,6 @@
-"""The content of a diagram, as values: participants, and rows in time order.
+"""The content of a diagram as values: participants, and rows in time order.
 
-Times are microseconds, of a virtual clock or since the start.
+Times are microseconds of a virtual clock or since the start.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 MILLISECOND, SECOND = 1_000, 1_000_000
 LATE = 50 * MILLISECOND
-"""A copy that takes longer is late if something else happens meanwhile."""
+"""A copy that takes longer is late if other events happen meanwhile."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 Place = tuple[str, ...]
 """A participant: (instance,), or (instance, database, service)."""
 
 
 class Shape(Enum):
-    """The type of a row; the first six are arrows, the others are over their participants."""
+    """The type of a row: the first six are arrows, the others are notes over their participants."""
 
     STATEMENT = "statement"  # from a service to its instance
     QUEUED = "queued"  # from an instance to one of its services
@@ -34,12 +34,12 @@ class Shape(Enum):
 
     @property
     def is_arrow(self) -> bool:
-        """Tell whether it goes from one participant to another."""
+        """Tell whether the row goes from one participant to another."""
         return self in _ARROWS
 
     @property
     def is_copy(self) -> bool:
-        """Tell whether it is a copy on its way between two instances."""
+        """Tell whether the row is a copy in flight between two instances."""
         return self in _COPIES
 
 
@@ -49,10 +49,10 @@ _ARROWS = (Shape.STATEMENT, Shape.QUEUED, *_COPIES)
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One event; those that differ only in number, dialog and time can be folded.
+    """One event; events that differ only in number, dialog and time can be folded.
 
-    Its text is ``verb number rest``; ``aside`` is added in a row of its own. ``arrived`` is
-    ``None`` for a copy that was lost. Its ``key`` refers to its source.
+    Its text is ``verb number rest``; ``aside`` is added in a separate row. ``arrived`` is ``None``
+    for a copy that was lost. Its ``key`` refers to its source.
     """
 
     at: int
@@ -68,7 +68,7 @@ class Sight:
 
     @property
     def is_lost(self) -> bool:
-        """Tell whether it is a copy that has not arrived."""
+        """Tell whether this is a copy that has not arrived."""
         return self.shape.is_copy and self.arrived is None
 
 
@@ -82,7 +82,7 @@ class Participant:
 
     @property
     def is_service(self) -> bool:
-        """Tell whether it is an application's service."""
+        """Tell whether this is an application's service."""
         return len(self.place) > 1
 
 
@@ -90,8 +90,8 @@ class Participant:
 class DiagramRow:
     """An arrow, or a note over its ``ends``; ``count`` is the number of merged events.
 
-    ``arrived`` is when the last of its copies arrived, ``None`` if they were lost, or if it is not
-    a copy; ``slowest`` is the longest transit time. ``keys`` are those of its events.
+    ``arrived`` is when the last of its copies arrived, ``None`` if they were lost or if the row is
+    not a copy; ``slowest`` is the longest transit time. ``keys`` has the keys of its events.
     """
 
     at: int
@@ -105,7 +105,7 @@ class DiagramRow:
 
     @property
     def is_lost(self) -> bool:
-        """Tell whether it is an arrow that does not arrive."""
+        """Tell whether the row is an arrow that does not arrive."""
         return self.shape.is_copy and self.arrived is None
 
 
@@ -130,7 +130,7 @@ def printable(text: str) -> str:
 
 
 def arrives_late(rows: Sequence[DiagramRow], position: int) -> bool:
-    """Tell whether a row's copy was slow, and something else happened before it arrived."""
+    """Tell whether a row's copy was slow, and other events happened before it arrived."""
     row = rows[position]
     if row.arrived is None or row.slowest <= LATE:
         return False

@@ -1,9 +1,9 @@
 """Write a diagram as one SVG file without scripts, links or fonts.
 
 Time runs downwards, with labels on the left; late arrows slant. The picture paints its own
-background, so it is readable on paper and in a light or a dark page; no information is in colour
-alone, and no CSS variables are used, because some viewers lack them. Its style rules are scoped, so
-that it can be embedded in a page, where its rows are links.
+background, so it is readable on paper and on light or dark pages. No information is in colour
+alone, and no CSS variables are used, because some viewers do not support them. Its style rules are
+scoped, so that it can be embedded in a page, where its rows are links.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streams.diagram.layout import (
 from streams.diagram.rows import Diagram, Participant, Shape, printable, seconds
 
 _INK = {
-    # what          light      dark
+    # name light dark
     "ground": ("#ffffff", "#14171c"),
     "ink": ("#1f2328", "#e6e8eb"),
     "faint": ("#6a737d", "#9aa4af"),
@@ -65,14 +65,14 @@ _FONTS = (
     "'DejaVu Sans', sans-serif"
 )
 _LEAST = 0.72
-_FLIES = 0.72  # how far of its path a lost copy is drawn
+_FLIES = 0.72  # the part of its path over which a lost copy is drawn
 _CROSS = 4.5
 _QUOTE = {'"': "&quot;"}
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The targets of rows with keys, in a page of ours: ``to`` takes a key.
+    """The targets of rows with keys, in a dashboard page; ``to`` returns the link of a key.
 
     ``chosen`` is the selected key. The page has ``data-theme`` for dark mode.
     """
@@ -84,14 +84,14 @@ class Links:
 def svg_text(diagram: Diagram, links: Links | None = None) -> str:
     """Return the picture; the same diagram gives the same bytes.
 
-    Without ``links`` it is a separate file, light or dark as the reader's system.
+    Without ``links``, it is a separate file, light or dark like the reader's system.
     """
     layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
     description = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
     late = [s for s in layout.slots if s.lands is not None]
     role = 'role="img"'
-    if links is not None:  # made smaller where it must be, as long as one can read it
+    if links is not None:  # made smaller where necessary, but not below a readable size
         role = f'role="group" style="max-width:100%;min-width:{_n(layout.width * _LEAST)}px"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -114,7 +114,7 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
 
 
 def _own_ground(diagram: Diagram, layout: Layout) -> Iterator[str]:
-    """Yield the parts that only a separate file needs: its background, its title."""
+    """Yield the parts that only a separate file needs: background and title."""
     yield f'<rect class="f-ground" width="{_n(layout.width)}" height="{_n(layout.height)}"/>'
     yield _text(MARGIN, MARGIN + FONT, diagram.title, "title")
 
@@ -154,7 +154,7 @@ def _colours(at: int) -> str:
 
 
 def _scoped(rules: str, within: str = "") -> str:
-    """Return rules that apply inside the picture only."""
+    """Return rules that apply only inside the picture."""
     scoped = ""
     for rule in rules.removesuffix("}").split("}"):
         names, _, body = rule.partition("{")
@@ -221,7 +221,7 @@ def _slot(slot: Slot, layout: Layout, links: Links | None) -> Iterator[str]:
 
 
 def _ground(slot: Slot, layout: Layout) -> str:
-    """Return the background of a row over the whole width, as a target for the pointer."""
+    """Return the background of a row over the whole width, as a pointer target."""
     arrow = slot.row.shape.is_arrow
     height = LINE * len(slot.lines) + (PAD + 4 if arrow else PAD + 3)
     y = slot.y - height + 6 if arrow else slot.y - 2

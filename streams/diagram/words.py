@@ -1,4 +1,4 @@
-"""Names in a diagram: messages, acknowledgements, events of the broker."""
+"""Names in a diagram: messages, acknowledgements and events of the broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.errors import Event, EventKind, Number
 from streams.protocol import DIALOG_TIMER, Ack, Flag, Fragment, Header, State
 
 Words = tuple[Shape, str, int | None, str]
-"""Shape, verb, number and the rest, as a :class:`Sight` has them."""
+"""Shape, verb, number and rest, as in a :class:`Sight`."""
 
 _LONGEST_BODY = 24
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
@@ -43,7 +43,7 @@ def ack_words(ack: Ack) -> Words:
 
 
 def _below(place: Fragment) -> str:
-    """Return the numbers that an acknowledgement covers: all below a place."""
+    """Return the numbers that an acknowledgement covers: all those below a place."""
     sequence, fragment = place
     if fragment:
         return f"up to {sequence}, fragment {fragment - 1}"
@@ -79,7 +79,7 @@ def event_words(event: Event) -> Words:
 
 def _conversation(event: Event) -> Words:
     where, state = event.get("database", ""), event.get("state") or ""
-    known = State.__members__.get(state)  # anybody may say that it has another one
+    known = State.__members__.get(state)  # any frame may claim another broker id
     text = f"{where}: {known.value if known else state}".rstrip()
     if event["error"]:
         return Shape.TROUBLE, text, None, f" {_reason(event)}"

@@ -1,8 +1,9 @@
 """All errors: exceptions, SQL Server's numbers, the broker's events.
 
-Data never raises: an undeliverable message is a verdict with a :class:`Number`, an invalid line of
-a topology is a finding. The exceptions here are for misuse and for a broken environment; each ends
-as one clear sentence on stderr and an exit code, never as a traceback.
+Data never raises an exception: an undeliverable message is a verdict with a :class:`Number`, and an
+invalid line of a topology is a finding. The exceptions here are for misuse and for a broken
+environment. Each is reported as one clear sentence on stderr and an exit code, never as a
+traceback.
 """
 
 from streams.errors.event import CopyOutcome, Event, copy_outcome

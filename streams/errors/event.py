@@ -1,4 +1,4 @@
-"""An event of ``schemas/Event.avsc``, and what it reports of a copy."""
+"""An event of ``schemas/Event.avsc``, and its report of a copy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from streams.errors.numbers import Number
 
 
 class Event(TypedDict, total=False):
-    """An event of the broker. Emitters leave out null fields; a decoded event has all.
+    """An event of the broker. Emitters leave out null fields; a decoded event has all fields.
 
-    Ids are text: a foreign producer may write anything. Times are epoch milliseconds; except for
-    ``event`` and ``error`` (SQL Server's numbers) the schema documents the fields.
+    Ids are text, because a foreign producer may write anything. Times are epoch milliseconds. The
+    schema documents the fields except for ``event`` and ``error`` (SQL Server's numbers).
     """
 
     event: int
@@ -55,7 +55,7 @@ class CopyOutcome(Enum):
 
 
 def copy_outcome(event: Event) -> CopyOutcome | None:
-    """Return an event's report of a copy; None if it is about something else."""
+    """Return an event's report of a copy, or None for other events."""
     kind, error = event["event"], event["error"]
     if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
         return CopyOutcome.REMOVED

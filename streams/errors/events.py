@@ -32,7 +32,7 @@ class EventKind(IntEnum):
 class ConversationEvent(IntEnum):
     """The subclasses of event 124 that Hopline emits."""
 
-    FAILED = 0  # no subclass of SQL Trace: the error of the event says what
+    FAILED = 0  # not a subclass of SQL Trace; the event's error says what happened
     ENDED = 2
     ENDED_WITH_ERROR = 3
     TERMINATED = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HoplineError(Exception):
-    """An error message in one sentence; ``remedy`` is a second sentence with what to do."""
+    """An error message in one sentence; ``remedy`` is a second sentence that says what to do."""
 
     exit_code = 2
 
@@ -22,7 +22,7 @@ class UsageError(HoplineError):
 
 
 class InputError(HoplineError):
-    """A file cannot be parsed: has file, line and column (1-based; 0 if there is none)."""
+    """A file cannot be parsed; ``line`` and ``column`` count from 1 and are 0 if unknown."""
 
     def __init__(
         self, message: str, *, file: str, line: int = 0, column: int = 0, remedy: str = ""

@@ -1,7 +1,7 @@
-"""SQL Server's message numbers that routing, forwarding and dialogs can answer with.
+"""SQL Server's message numbers that routing, forwarding and dialogs can return.
 
-The texts are our own paraphrases; scripts and tests compare the number, never the text.
-Sources: the documentation's error tables 8000-8999, 9000-9999, 11000-12999 and 28000-30999.
+The texts are paraphrases; scripts and tests compare the number, never the text. Sources: the
+documentation's error tables 8000-8999, 9000-9999, 11000-12999 and 28000-30999.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Number(IntEnum):
     MESSAGE_TOO_LARGE = 8459
     CONTRACT_LACKS_INITIATOR_TYPE = 8492
     CONVERSATION_ID_IN_USE = 8436
-    # Errors that travel (Code = -number)
+    # Errors sent to the other side (Code = -number)
     CONTRACT_NOT_ACCEPTED = 8408
     TARGET_SENT_INITIATORS_TYPE = 8437
     INITIATOR_SENT_TARGETS_TYPE = 8457
@@ -244,5 +244,5 @@ _TEXTS: dict[int, str] = {
 
 
 def text_of(number: int) -> str:
-    """Return our text for a number, or a neutral one."""
+    """Return Hopline's text for a number, or a neutral one."""
     return _TEXTS.get(int(number), f"SQL Server error {int(number)}")

@@ -1,4 +1,4 @@
-"""Statements that endpoints have refused: how many by error number, and the first of each."""
+"""Rejected statements: their count by error number, and the first of each number."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from streams.errors.events import EventKind
 
 
 class Refusal(NamedTuple):
-    """A statement that was refused; ``at`` is when, in epoch milliseconds, and sorts first.
+    """A rejected statement; ``at`` is its time in epoch milliseconds, and the first sort key.
 
-    ``statement`` is its kind, such as ``SEND``, if known.
+    ``statement`` is the kind, such as ``SEND``, if known.
     """
 
     at: int
@@ -26,12 +26,12 @@ class Refusal(NamedTuple):
 
 
 def refusal_in(event: Event) -> Refusal | None:
-    """Return the refusal that an event 124 reports; ``None`` if it reports something else."""
+    """Return the refusal that an event 124 reports, or ``None`` if it reports no refusal."""
     if event["event"] != EventKind.CONVERSATION or not event["error"]:
         return None
     try:
         ids = uuid.UUID(str(event["conversation"])), uuid.UUID(str(event["message_id"]))
-    except ValueError:  # an end in error, or an id of a foreign writer
+    except ValueError:  # an end with an error, or an id of a foreign writer
         return None
     kind, refused, _ = event["detail"].partition(" refused")
     place = f"{event['instance']}/{event['database']}"
@@ -41,17 +41,17 @@ def refusal_in(event: Event) -> Refusal | None:
 
 @dataclass(slots=True)
 class Refusals:
-    """Counts refused statements by error number, and keeps the first one of each."""
+    """Counts rejected statements by error number, and keeps the first of each number."""
 
     _found: dict[int, tuple[int, Refusal]] = field(default_factory=dict)
 
     def note(self, number: int, refusal: Refusal, count: int = 1) -> None:
-        """Count refusals with a number, of which ``refusal`` is the first."""
+        """Count several refusals with the same number; ``refusal`` is the first of them."""
         known, first = self._found.get(number, (0, refusal))
         self._found[number] = known + count, min(first, refusal)
 
     def add(self, other: Refusals) -> None:
-        """Count those of other dialogs too."""
+        """Add the counts of other dialogs."""
         for number, count, first in other:
             self.note(number, first, count)
 
@@ -61,16 +61,16 @@ class Refusals:
             yield number, count, first
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Tell whether any statement was rejected."""
         return bool(self._found)
 
     @property
     def total(self) -> int:
-        """Return how many statements were refused."""
+        """Return how many statements were rejected."""
         return sum(count for count, _ in self._found.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return them for scripts."""
+        """Return the counts for scripts."""
         return {
             str(number): {
                 "count": count,

@@ -1,7 +1,7 @@
-"""The result of `hopline verify`: dialogs are judged one by one, and summed.
+"""The result of `hopline verify`: dialogs are judged one by one, and the results summed.
 
-The size of a sum does not depend on the number of dialogs: the number of listed exceptions is
-limited, and counts are only numbers.
+The size of a sum does not depend on the number of dialogs, because the number of listed exceptions
+is limited, and counts are only numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _FAULTS = list(Fault)
 class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
-    ``refused`` are rejected statements on several conversations: their other conversations are
-    judged with this knowledge. ``overruled`` are those that a dialog contradicts. ``contradicted``
-    counts statements that were applied although events report their refusal; ``example`` is one.
+    ``refused`` has rejected statements on several conversations, so that their other conversations
+    can be judged with this knowledge. ``overruled`` has those that a dialog contradicts.
+    ``contradicted`` counts statements that were applied although events report their refusal;
+    ``example`` is one.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -46,7 +47,7 @@ class Account:
     contradicted: int = 0
     example: Contradiction | None = None
     replayed: Counter[str] = field(default_factory=Counter)
-    """Messages that were accepted from replays, by their jobs."""
+    """Numbers of messages accepted from replays, by job."""
 
     def add(self, other: Account, limit: int) -> None:
         """Add the account of other dialogs, with at most ``limit`` exceptions."""
@@ -63,7 +64,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Tell whether these are all the shared statements that were found."""
+        """Tell whether these are all shared statements that were found."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property
@@ -73,8 +74,8 @@ class Account:
             return ()
         return (
             f"Events report the refusal of {counted(self.contradicted, 'statement')} that queues "
-            "or state show as applied; such events do not count. "
-            f"First: statement {self.example.statement} of dialog {self.example.conversation}.",
+            "or state show as applied. Such events do not count. First: statement "
+            f"{self.example.statement} of dialog {self.example.conversation}.",
         )
 
     @property
@@ -123,14 +124,14 @@ class Judge:
     dialog_filter: DialogFilter = EVERYBODY
 
     def judge(self, dialogs: Iterable[tuple[bytes, Iterable[Part]]]) -> Account:
-        """Return the account of these dialogs; one at a time is in memory."""
+        """Return the account of these dialogs; only one dialog at a time is in memory."""
         total = Account()
         for dialog, parts in dialogs:
             total.add(self._judged(dialog, parts), self.limit)
         return total
 
     def plus(self, one: Account, other: Account) -> Account:
-        """Return the account of the dialogs of both."""
+        """Return the sum of two accounts."""
         one.add(other, self.limit)
         return one
 

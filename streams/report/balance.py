@@ -1,4 +1,4 @@
-"""Balance the account of messages. Pure: facts in, ledger out; for one dialog, some, or all."""
+"""Balance the account of messages: a pure function from the facts of any dialogs to a ledger."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def balance(
     """Compare accepted messages with those in the queues and in the endpoints' state.
 
     All facts of a dialog must be given together. ``begins``: which logs were trimmed. ``span``: the
-    messages that the account is about.
+    messages for which to account.
     """
     about = {side.endpoint: side for side in sides}
-    begins = Begins() if begins is None else begins  # one that hides no messages is false
+    begins = Begins() if begins is None else begins  # a kind that hides no messages is false
     balancing = _Balance(about, endings or Endings(), begins, span)
     sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
     senders: defaultdict[tuple[uuid.UUID, bool], dict[uuid.UUID, EndpointKey]] = defaultdict(dict)
     last: EndpointKey | None = None
     for message in accepted:
-        if (sender := message.sender) is not last:  # to hash it takes longer than all else here
+        if (sender := message.sender) is not last:  # its hash takes longest here
             last, messages = sender, sent[sender]
             ids = senders[sender.conversation, sender.is_initiator]
         messages.append(message)
@@ -67,7 +67,7 @@ def balance(
 
 @dataclass(slots=True)
 class _Balance:
-    """The account under construction."""
+    """The account while it is being built."""
 
     sides: dict[EndpointKey, Side]
     endings: Endings
@@ -75,7 +75,7 @@ class _Balance:
     span: Span
     ledger: Ledger = field(default_factory=Ledger)
     places: defaultdict[tuple[uuid.UUID, bool], dict[str, None]] = field(init=False)
-    """Where the sides of dialogs are or were, from their state or their statements."""
+    """The places where the sides of dialogs are or were, from their state or their statements."""
     receivers: dict[EndpointKey, Receivers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class _Balance:
         elif message.sequence > direction.last:
             receivers = self._receivers(message.sender, direction.place)
             outcome = self.endings.outcome(message, direction.side, receivers)
-        else:  # in order: a gap before the last one cannot have a reason
+        else:  # in order, because a gap before the last message cannot have a reason
             outcome = Fate.LOST
         if outcome is Fate.LOST and self._is_unaccepted(message, direction):
             outcome = Fate.ERROR_RECEIVED
@@ -141,7 +141,7 @@ class _Balance:
             self.ledger.note(Fault.LOST, _missing(message, message.sender.place))
 
     def _has_other_number(self, message: Accepted, copy: Delivered) -> bool:
-        # An undecodable rejection would have shifted every number behind it.
+        # An undecodable rejection would have shifted all later numbers.
         return copy.sequence != message.sequence and not self.begins.events_end
 
     def _is_unaccepted(self, message: Accepted, direction: _Direction) -> bool:
@@ -155,7 +155,7 @@ class _Balance:
 
     def _order(self, here: Sequence[Delivered]) -> None:
         for before, after in pairwise(here):
-            same = before.partition == after.partition  # otherwise another group: MOVE CONVERSATION
+            same = before.partition == after.partition  # otherwise it was moved to another group
             if same and after.sequence < before.sequence and after.sent_at in self.span:
                 self.ledger.note(Fault.DISORDERED, _delivered(after))
 
@@ -191,7 +191,7 @@ class _Balance:
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
     def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
-        """Return how many numbers an endpoint's END may have: none without another side."""
+        """Return how many numbers an endpoint's END may take: none if there is no other side."""
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)
@@ -216,7 +216,7 @@ class _Direction:
 
 
 def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
-    """Return the locked target; if unknown, the one with the most messages."""
+    """Return the locked target, or if unknown, the target with the most messages."""
     if side is not None and side.peer is not None:
         return side.peer
     counts = Counter(sorted(d.place for d in arrived))

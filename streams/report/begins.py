@@ -1,9 +1,9 @@
-"""Logs that were trimmed: their earlier records are legitimately missing.
+"""Logs that were trimmed, so that their earlier records are legitimately missing.
 
 Neither delivery nor loss of messages in those records is known. So the account uses this module
-before it reports a message as missing. It stays exact where the remaining records are proof enough:
-a queue's log has lost only its beginning, so of a dialog's messages those before the first
-remaining one may have been trimmed, and none between it and the last.
+before it reports a message as missing. The account stays exact where the remaining records are
+proof enough: a queue's log has lost only its beginning, so only messages before a dialog's first
+remaining one may have been trimmed, and none between that and the last.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Begins:
         side: Side | None,
         found: Mapping[UUID, Sequence[Delivered]],
     ) -> Sequence[Accepted]:
-        """Return the messages of one side, counted from the log's beginning, with their numbers.
+        """Return the messages of one side with their numbers, counted from the log's beginning.
 
-        From the delivered messages; else the state has their count, including an END.
+        The numbers follow from the delivered messages; otherwise the state has the count, including
+        an END.
         """
         if _instance(messages[0].sender.place) not in self.commands:
             return messages
@@ -62,10 +63,10 @@ class Begins:
     def hide(
         self, message: Accepted, here: Sequence[Delivered], places: Set[str], *, known: bool
     ) -> bool:
-        """Tell whether a message may have been trimmed, or its reason.
+        """Tell whether a message, or the reason for its absence, may have been trimmed.
 
         ``here`` are the remaining messages of its dialog in the target's queue, ``places`` its
-        possible locations. ``known``: both sides' states exist, and are sufficient.
+        possible locations. ``known``: the states of both sides exist and are sufficient.
         """
         if here and here[0].sequence < message.sequence:
             return not known and bool(self) and message.sequence > here[-1].sequence
@@ -75,7 +76,7 @@ class Begins:
     def unsaid(self, row: Delivered, first: int | None) -> bool:
         """Tell whether a delivered message's command may have been trimmed.
 
-        ``first`` is the first number of its sender that was delivered and whose command remains.
+        ``first`` is the sender's first number that was delivered and whose command remains.
         """
         sent_by = row.path[0] if row.path else None
         gone = sent_by in self.commands if sent_by is not None else bool(self.commands)

@@ -1,7 +1,7 @@
-"""Which reported refusals count: those that neither queues nor state contradict.
+"""Decide which reported refusals count: those that neither queues nor state contradict.
 
-Many clients may write `event`, so an event can report a refusal that never happened. A refused
-statement has no message in a queue and no number; a statement that has one was applied.
+Many clients may write to `event`, so an event can report a refusal that never happened. A refused
+statement has no message in a queue and no number; a statement with either was applied.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Contradiction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What queues, state and commands of one dialog show, whatever its events report.
+    """What queues, state and commands of one dialog show, regardless of its events.
 
-    ``numbers`` are those of the messages in queues, by message id. ``ends``: the sides whose
+    ``numbers`` has the numbers of the messages in queues, by message id. ``ends``: the sides whose
     EndDialog or Error is in a queue (is initiator). ``sent``: the number of messages that an
-    endpoint's state counts, its end included. ``whole``: the places that still have every command.
+    endpoint's state counts, including its end. ``whole``: the places that still have every command.
     """
 
     numbers: Mapping[bytes, int]
@@ -61,7 +61,7 @@ class Evidence:
     def _counted(
         self, sender: Sender, sends: Sequence[Sent], ends: Sequence[Ended], refused: set[bytes]
     ) -> set[bytes]:
-        """Return which refused statements have a number: by the state, and by later messages."""
+        """Return which refused statements have a number, judged by state and later messages."""
         is_whole = sender[0] in self.whole
         between = list(_between(sends, refused, self.numbers, is_whole=is_whole))
         if not is_whole or sender not in self.sent:
@@ -77,7 +77,7 @@ class Evidence:
 
 
 def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
-    """Return the first END, unless another one was applied: a second one is refused rightly."""
+    """Return the first END unless another was applied; a second END is rightly refused."""
     all_refused = all(each.command_id in refused for each in ends)
     return {each.command_id for each in ends[:1]} if all_refused else set()
 
@@ -85,7 +85,7 @@ def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
 def _between(
     sends: Iterable[Sent], refused: set[bytes], numbers: Mapping[bytes, int], *, is_whole: bool
 ) -> Iterator[bytes]:
-    """Yield refused statements whose numbers are missing before a delivered message."""
+    """Yield refused statements whose numbers would be missing before a delivered message."""
     expected = 0 if is_whole else None
     doubtful: list[bytes] = []
     for send in sends:

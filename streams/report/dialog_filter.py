@@ -1,4 +1,4 @@
-"""The dialogs to account for: those of applications, those of one replay, or all."""
+"""The dialogs to account for: those of applications, of one replay, or all."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from streams.report.parts import Began, Part
 from streams.wire.job import tag_in, tag_of
 
 LIVE = ""
-"""The job of applications' own statements."""
+"""The job name that stands for statements of applications."""
 
 
 def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
     """Return the replay of a dialog, from its known parts.
 
-    Its BEGIN has it. If that was trimmed, the id has the job's tag, if the replay assigned it.
+    The BEGIN names the replay. If it was trimmed, the dialog's id contains the job's tag, provided
+    that the replay assigned the id.
     """
     jobs = [part.job for part in parts if isinstance(part, Began)]
     return min(jobs) if jobs else tag_in(dialog) or LIVE
@@ -24,12 +25,12 @@ def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DialogFilter:
-    """The dialogs that count: of ``job`` (:data:`LIVE` for applications'), or all for None."""
+    """The dialogs that count: those of ``job`` (:data:`LIVE` for applications), or all for None."""
 
     job: str | None = None
 
     def counts(self, job: str) -> bool:
-        """Tell whether a dialog of that replay counts."""
+        """Tell whether a dialog of a replay counts."""
         return self.job is None or job == self.job or (self.job != LIVE and job == tag_of(self.job))
 
 

@@ -1,4 +1,4 @@
-"""The parts of one dialog by kind, added in any order."""
+"""The parts of one dialog by kind; they can be added in any order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from streams.report.parts import (
 
 @dataclass(slots=True)
 class DialogParts:
-    """The parts of one dialog, by what they are."""
+    """The parts of one dialog by type."""
 
     statements: list[Sent | Ended] = field(default_factory=list)
     begins: list[Began] = field(default_factory=list)
@@ -42,7 +42,7 @@ class DialogParts:
     copies: list[Copy] = field(default_factory=list)
 
     def take(self, part: Part) -> None:
-        """Put a part to its like."""
+        """Add a part to those of its type."""
         match part:
             case Sent() | Ended():
                 self.statements.append(part)
@@ -54,7 +54,7 @@ class DialogParts:
                 self.ends.append(part)
             case Began():
                 self.begins.append(part)
-            case Refused():  # told once more: the first of them counts
+            case Refused():  # reported again: the first report counts
                 before = self.refused.get(part.command_id, part)
                 self.refused[part.command_id] = min(before, part, key=_when_refused)
             case Failed():
@@ -67,7 +67,7 @@ class DialogParts:
     def applied(
         self, claimed: Collection[bytes], sides: Collection[Side], begins: Begins
     ) -> set[bytes]:
-        """Return which statements were applied, of those that events report as refused."""
+        """Return which of the statements that events report as refused were applied."""
         begun = {begin.command_id for begin in self.begins}
         mine = begun.union(each.command_id for each in self.statements).intersection(claimed)
         if not mine:
@@ -80,7 +80,7 @@ class DialogParts:
     def _evidence(self, sides: Iterable[Side], begins: Begins) -> Evidence:
         """Return what queues, state and commands show."""
         return Evidence(
-            # Of a message with two numbers the lower one counts, in whatever order they come.
+            # If a message has two numbers, the lower one counts, regardless of their order.
             {r.message_id: r.sequence for r in sorted(self.queued, key=lambda r: -r.sequence)},
             {end.from_initiator for end in self.ends if end.error is None or end.error > 0},
             {
@@ -104,7 +104,7 @@ def _when_refused(refused: Refused) -> tuple[int, int]:
 
 
 def in_order(statements: list[Sent | Ended]) -> Iterator[Sent | Ended]:
-    """Yield statements in their order, without those that an application repeated."""
+    """Yield statements in order, without those that an application repeated."""
     last: dict[tuple[str, Source], tuple[int, int]] = {}
     for statement in sorted(statements, key=lambda statement: (statement.place, statement.at)):
         if (cause := statement.cause) is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class EndpointKey(NamedTuple):
-    """One side of a conversation, at its ``instance/database``.
+    """One side of a conversation in an ``instance/database``.
 
     The place is part of its identity: with several targets, one conversation has several target
     endpoints, each with its own messages.
@@ -24,8 +24,8 @@ class EndpointKey(NamedTuple):
 class Accepted:
     """A message that an application sent and its endpoint did not reject.
 
-    ``read``: the endpoint worker has read the command. An unread one may still be rejected. ``at``
-    is when it was sent, in epoch milliseconds.
+    ``read``: the endpoint worker has read the command. An unread command may still be rejected.
+    ``at`` is when it was sent, in epoch milliseconds.
     """
 
     sender: EndpointKey
@@ -40,8 +40,8 @@ class Accepted:
 class Delivered:
     """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
 
-    ``latency_ms`` and times are milliseconds; ``path`` has the forwarders. Positions of one
-    ``partition`` only determine the order; ``sent_at`` is when the message was sent.
+    ``latency_ms`` and times are in milliseconds; ``path`` has the forwarders. Within one
+    ``partition``, positions only determine the order; ``sent_at`` is when the message was sent.
     """
 
     conversation: uuid.UUID
@@ -62,12 +62,12 @@ class Delivered:
 class Side:
     """The committed state of an endpoint: what it sends and receives.
 
-    ``peer`` is the place of the broker id that the endpoint is locked to, if any. Numbers below
-    ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
-    ``expired``: closed by the end of its lifetime. From ``deaf_from`` on it delivers none of the
-    other side's messages; those in ``parked`` wait for a queue that is off. ``sent`` is the number
-    of its messages, including those of its end; it has received all of the other side's messages
-    below ``received``.
+    ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
+    numbers below ``acknowledged`` are settled: stored at the other side, or discarded from
+    ``discarded_from`` on. ``expired``: closed by the end of its lifetime. Messages of the other
+    side from ``deaf_from`` on are not delivered; those in ``parked`` wait for a queue that is off.
+    ``sent`` is the number of its messages, including those of its end; it has received all of the
+    other side's messages below ``received``.
     """
 
     endpoint: EndpointKey
@@ -86,13 +86,14 @@ class Side:
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
-        """Tell whether a message of the other side is for the queue, by its number."""
+        """Tell by its number whether a message of the other side is meant for the queue."""
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:
         """Tell whether a message of the other side was enqueued, as far as the state shows.
 
-        A closed endpoint that still accepts was closed with its database: it counts what arrives.
+        A closed endpoint that still accepts messages was closed with its database; it counts what
+        arrives.
         """
         if self.state == "CD" and self.deaf_from is None:
             return False
@@ -122,9 +123,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages sent at ``first`` or later and before ``end``, in epoch milliseconds.
+    """The messages sent at or after ``first`` and before ``end``, in epoch milliseconds.
 
-    ``None`` is no limit.
+    ``None`` means no limit.
     """
 
     first: int | None = None

@@ -1,6 +1,6 @@
-"""From the parts of one dialog to the facts of the ledger.
+"""Turn the parts of one dialog into the facts of the ledger.
 
-Parts come in any order; each has its record's position.
+Parts may be in any order; each has the position of its record.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ID = 16  # bytes
 
 @dataclass(slots=True)
 class Facts:
-    """The facts for the ledger and the report, of one dialog or of many."""
+    """The facts of one or many dialogs, for the ledger and the report."""
 
     accepted: list[Accepted] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Facts:
         return balance(self.accepted, self.delivered, self.sides, endings, self.begins, span)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
-        """Return the facts without one delivered message: to test the ledger."""
+        """Return the facts without one delivered message, to test the ledger."""
         return replace(self, delivered=[d for d in self.delivered if d.message_id != message_id])
 
 
@@ -84,9 +84,9 @@ class Facts:
 class Gatherer:
     """Context for all dialogs: places, the time, and which copies count.
 
-    ``now`` is in epoch milliseconds. ``refused`` are rejected statements on several conversations:
-    the event names only one of them. ``overruled`` are those of them that were applied: a dialog
-    contradicts the event.
+    ``now`` is in epoch milliseconds. ``refused`` has rejected statements on several conversations,
+    because the event names only one of these. ``overruled`` has those of the statements that were
+    applied, as a dialog shows.
     """
 
     sites: Sites
@@ -188,7 +188,7 @@ class Gatherer:
             facts.accepted.append(Accepted(by, *message, statement.read, statement.stored_at))
 
     def _sides(self, conversation: uuid.UUID, kept: Iterable[Kept]) -> Iterator[Side]:
-        """Yield the existing states; an unknown broker id may be the other side's."""
+        """Yield the existing states; an unknown broker id may be that of the other side."""
         dialogs = [
             (EndpointKey(f"{k.home}/{k.database}", conversation, k.is_initiator), dialog)
             for k in kept
@@ -243,7 +243,7 @@ def _end_order(end: QueuedEnd) -> tuple[str, bool, int]:
 
 
 def _decoded(kept: Kept, conversation: uuid.UUID) -> Dialog | None:
-    """Return an endpoint's state; ``None`` if it was removed, or cannot be decoded."""
+    """Return an endpoint's state, or ``None`` if it was removed or cannot be decoded."""
     try:
         return None if kept.value is None else unpack_dialog(kept.value, conversation, {})
     except MalformedError:

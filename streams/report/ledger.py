@@ -1,4 +1,4 @@
-"""The ledger of messages: those accepted, and the outcome of each.
+"""The ledger of messages: all accepted messages, and the outcome of each.
 
     accepted = delivered at the locked target
              + waiting: in a transmission queue, or not read yet
@@ -8,7 +8,7 @@
              + lost: none of these; the list must be empty
 
 Deliveries at rejected targets (several targets) are counted separately, and so are copies. Messages
-from a rejected target's application are accepted like any others, and end as discarded.
+from the application of a rejected target are accepted like any others, and end as discarded.
 
 Accounts are additive: the account of two disjoint sets of dialogs is the sum of their accounts.
 """
@@ -39,8 +39,8 @@ class Fault(Enum):
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost".
 
-    ``exceptions`` are the listed ones (:meth:`plus`), ``faults`` counts all of them. ``unsaid``
-    messages were delivered, but their commands were trimmed.
+    ``exceptions`` has the listed violations (:meth:`plus`), ``faults`` counts all of them.
+    ``unsaid`` counts messages that were delivered but whose commands were trimmed.
     """
 
     outcomes: Counter[Fate] = field(default_factory=Counter)
@@ -73,7 +73,7 @@ class Ledger:
 
     @property
     def delivered(self) -> int:
-        """Return the number of messages in the queue of their locked target; each counts once."""
+        """Return the number of messages in the queue of their locked target, each counted once."""
         return self.outcomes[Fate.DELIVERED]
 
     @property
@@ -88,7 +88,7 @@ class Ledger:
 
     @property
     def lost(self) -> list[Missing]:
-        """Return the messages that are nowhere and have no reason."""
+        """Return the messages that are missing without a reason."""
         return list(self._of(Fault.LOST))
 
     @property
@@ -116,7 +116,7 @@ class Ledger:
 
     @property
     def balanced(self) -> bool:
-        """Tell whether every accepted message is accounted for: once, in order, unchanged."""
+        """Tell whether every accepted message is accounted for once, in order and unchanged."""
         return not self.faults.total()
 
     @property
@@ -131,7 +131,7 @@ class Ledger:
 
     @property
     def verdict(self) -> str:
-        """Return the account's last line."""
+        """Return the last line of the account."""
         if self.balanced:
             trimmed = self.unsaid or self.outcomes[Fate.TRIMMED]
             return (

@@ -1,7 +1,7 @@
-"""The content of single records of dialogs, compact: parts are sorted and sent around.
+"""The content of single records of dialogs, compact because parts are sorted and transmitted.
 
-Ids are bytes, times epoch milliseconds. ``at`` of a part is its record's partition and offset: one
-dialog's commands are in one partition, and so are its state and its events.
+Ids are bytes, times are epoch milliseconds. ``at`` of a part is its record's partition and offset.
+The commands of one dialog are in one partition, and so are its state and its events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_dialog(key: bytes) -> bool:
 
 
 class Sent(NamedTuple):
-    """A SEND on one conversation, with what identifies its body."""
+    """A SEND on one conversation, with a value that identifies its body."""
 
     at: Where
     place: str
@@ -48,9 +48,9 @@ class Sent(NamedTuple):
 
 
 class Began(NamedTuple):
-    """A BEGIN; ``expires_at`` is 0 where the lifetime is the longest.
+    """A BEGIN; ``expires_at`` is 0 for the maximum lifetime.
 
-    ``job`` is the replay that issued it, empty for an application's.
+    ``job`` is the replay that issued it; it is empty for an application.
     """
 
     command_id: bytes
@@ -86,7 +86,7 @@ class Shared(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An event: an endpoint has ended in error; ``error`` is 0 for the other side's."""
+    """An event: an endpoint has ended in error; ``error`` is 0 for an error of the other side."""
 
     at: Where
     place: str
@@ -97,7 +97,7 @@ class Failed(NamedTuple):
 class Unaccepted(NamedTuple):
     """An event: a target acknowledged a message whose contract it does not accept (5.3).
 
-    It has created no endpoint, so only this event and its Error show it.
+    The target has created no endpoint, so only this event and its Error show the fact.
     """
 
     place: str
@@ -140,7 +140,7 @@ class Queued(NamedTuple):
 
 
 class QueuedEnd(NamedTuple):
-    """An EndDialog in a queue, or an Error, with its code."""
+    """An EndDialog, or an Error with its code, in a queue."""
 
     place: str
     from_initiator: bool

@@ -3,8 +3,8 @@
 State is read first, then the queues, then the commands, then the events. So, even while the workers
 run, the queues contain every message that a state has settled, every message in them has its
 command, and every rejected command that a state has processed has its event. If several workers
-write to one topic, an open transaction of one hides later commits of another: what is compared with
-the state is read to the high watermark, which waits for such transactions.
+write to one topic, an open transaction of one hides later commits of another. So topics that are
+compared with the state are read to the high watermark, which waits for such transactions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
 def _gathered(
     sites: Sites, now: int, begins: Begins, by_dialog: _PartsByDialog, overruled: Collection[bytes]
 ) -> Facts:
-    """Gather the facts of all dialogs; dialogs contradict the refusals that are ``overruled``."""
+    """Gather the facts of all dialogs; ``overruled`` has the refusals that dialogs contradict."""
     shared = (refused_shared(parts) for key, parts in by_dialog.items() if is_shared(key))
     refused = frozenset(each for each in shared if each)
     gatherer, facts = Gatherer(sites, now, ALWAYS, refused, overruled), Facts(begins=begins)
@@ -79,7 +79,7 @@ def _gathered(
 
 
 def begins_of(cluster: Cluster, topology: Topology) -> Begins:
-    """Return which logs were trimmed; call it last, because workers trim logs meanwhile."""
+    """Return which logs were trimmed; to be called last, because workers trim logs meanwhile."""
     names = cluster.topics
     commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues(topology)}
@@ -92,13 +92,13 @@ def begins_of(cluster: Cluster, topology: Topology) -> Begins:
 
 
 def counts_of(cluster: Cluster, topology: Topology) -> dict[str, int]:
-    """Return how many partitions the commands of each home have."""
+    """Return the number of partitions of each home's commands."""
     topics = {cluster.topics.cmd(home): home for home in homes_of(topology)}
     return dict(Counter(topics[topic] for topic, _ in read_begins(cluster, list(topics))))
 
 
 def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
-    """Yield the endpoints of an instance in their current state records."""
+    """Yield the endpoints of an instance from their current state records."""
     for _, live in _state(cluster, instance):
         for raw, value in live.items():
             about = endpoint_of(raw)
@@ -107,12 +107,12 @@ def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, D
 
 
 def digest_of(body: bytes) -> bytes:
-    """Return what identifies a body."""
+    """Return a value that identifies a body."""
     return hashlib.blake2b(body, digest_size=16).digest()
 
 
 def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield the live state records of each partition: each has its own positions."""
+    """Yield the live state records of each partition, because each has its own positions."""
     topic = cluster.topics.dialog(instance)
     for partition in partitions_of(cluster, topic):
         yield partition, read_live(cluster, topic, partition)
@@ -121,7 +121,7 @@ def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, b
 def _add_state(
     cluster: Cluster, reader: RecordReader, home: str, by_dialog: _PartsByDialog
 ) -> Iterator[tuple[int, int]]:
-    """Add the parts in the state of a home's dialogs; yield the positions of commands."""
+    """Add the parts from the state of a home's dialogs; yield the positions of commands."""
     topic = cluster.topics.dialog(home)
     for partition, live in _state(cluster, home):
         read = live.get(POSITIONS_KEY)
@@ -135,7 +135,7 @@ def _add_state(
 def _add_messages(
     reader: RecordReader, messages: Iterable[Message], by_dialog: _PartsByDialog
 ) -> None:
-    """Add the parts in messages; a body is replaced by its digest to save memory."""
+    """Add the parts from messages; each body is replaced by its digest to save memory."""
     for message in messages:
         try:
             headers = headers_of(message)

@@ -1,7 +1,7 @@
-"""Why an accepted message may be in no queue: the documented reasons.
+"""The documented reasons why an accepted message may be in no queue.
 
-Messages arrive in order, so discarded and waiting ones are the last that a side has sent: a message
-has no reason if a later one of its endpoint was delivered.
+Messages arrive in order, so discarded and waiting messages are the last ones that a side has sent.
+A message has no reason if a later one of its endpoint was delivered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DISCARDED = (
 
 
 _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
-"""Errors of a database after its conversations were ended: NEW_BROKER, ..."""
+"""Errors of a database whose conversations were ended by NEW_BROKER or similar statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class Receivers:
 
 @dataclass(slots=True)
 class Endings:
-    """How dialogs have ended, from records that outlive an endpoint's state.
+    """How dialogs have ended, from records that are kept longer than an endpoint's state.
 
     ``end_kinds``: the kind of END that the application issued, once the endpoint has read it.
     ``errors``: the code of the Error in the endpoint's queue. ``end_dialogs``: endpoints with an
-    EndDialog in their queue. ``expired``: conversations whose lifetime, from BEGIN, is over.
-    ``events``: the number with which the endpoint reported its end in error, 0 for the other
-    side's; kept for as long as events are. ``unaccepted``: targets without an endpoint, because
+    EndDialog in their queue. ``expired``: conversations whose lifetime since BEGIN is over.
+    ``events``: the error number with which the endpoint reported its end, or 0 for an error of the
+    other side; kept for as long as events are. ``unaccepted``: targets without an endpoint, because
     they do not accept the contract, with the highest number that they have acknowledged.
     """
 
@@ -137,8 +137,8 @@ class Endings:
     def was_unaccepted(self, message: Accepted, receivers: Receivers) -> bool:
         """Tell whether the target acknowledged a message and rejected the contract (5.3).
 
-        Only for a dialog without a delivered message. The target's event shows it, and so does the
-        Error in the sender's queue: a target with an endpoint never sends this number.
+        Only for a dialog without a delivered message. The target's event shows this, and so does
+        the Error in the sender's queue, because a target with an endpoint never sends this number.
         """
         if receivers.ended or message.sequence < receivers.received:
             return False
@@ -150,7 +150,8 @@ class Endings:
     def _was_shown(self, message: Accepted, receivers: Receivers) -> bool:
         """Tell whether a receiver has enqueued a message, whatever its sender knows.
 
-        A receiver counts messages of the side that it is locked to: not a rejected target's.
+        A receiver counts only messages of the side to which it is locked, not those of a rejected
+        target.
         """
         return any(
             side.peer in (None, message.sender.place)
@@ -172,7 +173,7 @@ class Endings:
             return Fate.EXPIRED
         if side.endpoint in self.events:
             return _reason(self.events[side.endpoint])
-        # It is closed without an END: its database has a new broker id.
+        # The side is closed without an END because its database has a new broker id.
         alone = side.endpoint not in self.end_kinds and side.state == "CD"
         return Fate.NEW_BROKER if alone else Fate.ERROR_RECEIVED
 

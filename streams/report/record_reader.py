@@ -1,4 +1,4 @@
-"""Convert records of topics to parts of dialogs: shared by one process and Spark.
+"""Convert records of topics to parts of dialogs, for a single process and for Spark.
 
 The only state between records is the detection of an application's repeated statements, so the
 records of a partition must be read in order. Partitions read in parallel each need their own
@@ -57,11 +57,11 @@ _Latest = OrderedDict[Source, tuple[int, tuple[int, int]]]
 """The offset and the cause of each source's last statement; the latest is last."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
-"""Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
+"""Subclasses of event 124 for an Error from the other side's application or its broker."""
 ERROR_BEGIN, ERROR_HEAD = b"<Error ", 256
 """The start of an Error's body, and the number of bytes that include its code."""
 _NO_NAME = "\ufffd"
-"""Java's replacement of invalid UTF-8: a worker refuses a record with such a header."""
+"""Java's replacement for invalid UTF-8; a worker rejects a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _LONGEST = 512
 """Characters that are kept of a place that the catalog does not have, and of a replay's name.
@@ -74,8 +74,8 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 class Record(NamedTuple):
     """A record of any topic, ``timestamp`` in epoch milliseconds; ``digest`` is its value's.
 
-    Values of ``cmd`` topics are not read, of those of queues at most :data:`ERROR_HEAD` bytes of
-    those that begin with :data:`ERROR_BEGIN`.
+    Values of ``cmd`` topics are not read; of values in queues, only the first :data:`ERROR_HEAD`
+    bytes of those that begin with :data:`ERROR_BEGIN`.
     """
 
     topic: str
@@ -90,7 +90,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class RecordReader:
-    """Read records; ``read`` is up to where commands are read, by instance and partition."""
+    """Read records; ``read`` is where reading commands ends, by instance and partition."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class RecordReader:
                 case EventRecord() as found:
                     yield from self._event(record, found.event)
         except MalformedError:
-            return  # no message of a dialog, or reported as event 161 by the endpoint worker
+            return  # not a message of a dialog, or reported as event 161 by the endpoint worker
 
     def read_fields(self, *fields: Any) -> Iterator[DialogPart]:
         """Yield the parts of a record given as the fields of :class:`Record`."""
@@ -134,7 +134,7 @@ class RecordReader:
     def _command(self, record: Record, command: Command, home: str) -> Iterator[DialogPart]:
         count = self.sites.partitions.get(home)
         if count and partition_of(command.conversation, count) != record.partition:
-            return  # 161 as well
+            return  # also event 161
         if self._is_repeated(record, command):
             return
         read = record.offset < self.read.get((home, record.partition), 0)
@@ -156,14 +156,14 @@ class RecordReader:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement repeats an earlier one: its endpoint skips it."""
+        """Tell whether a statement repeats an earlier one, which its endpoint skips."""
         cause = command.cause
         if cause is None:
             return False
         latest = self._last.setdefault((record.topic, record.partition), OrderedDict())
         offset, at = latest.get(cause.source, (-1, (-1, -1)))
         if record.offset < offset:
-            return False  # of a file that is read later: the dialog's parts are sorted once more
+            return False  # from a file that is read later; the dialog's parts are sorted again
         if cause.at <= at:
             return True
         latest[cause.source] = record.offset, cause.at
@@ -243,7 +243,7 @@ def _queued(record: Record, frame: Message, place: str) -> Iterator[DialogPart]:
         yield conversation, QueuedEnd(place, from_initiator, _code(frame.body))
     elif header.is_a(Flag.END):
         yield conversation, QueuedEnd(place, from_initiator, None)
-    elif header.sequenced:  # otherwise a DialogTimer: nobody has sent it
+    elif header.sequenced:  # otherwise a DialogTimer, which no application has sent
         at, message_id = (record.partition, record.offset), header.message_id.bytes
         message = message_id, header.sequence, record.digest, header.enqueued_at
         yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)

@@ -1,4 +1,4 @@
-"""The places of dialogs: the owner of a topic, and the place of a broker id."""
+"""The places of dialogs, from the owners of topics and the places of broker ids."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streams.wire.place import TopicPlace, place_of
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The places in a topology; without one, those in the names of topics.
+    """The places in a topology, or without one, those in the names of topics.
 
-    ``topics``: their owners, by name; for others the name is parsed. ``brokers``: the place of each
-    broker id. ``pairs``: the home of a mirrored database, by instance and database. ``partitions``:
-    how many a home's commands have.
+    ``topics``: the owners of topics by name; other topic names are parsed. ``brokers``: the place
+    of each broker id. ``pairs``: the home of a mirrored database, by instance and database.
+    ``partitions``: the number of partitions of a home's commands.
     """
 
     prefix: str
@@ -42,16 +42,16 @@ class Sites:
         return cls(prefix, topics, brokers, pairs, partitions)
 
     def place_of(self, topic: str) -> TopicPlace | None:
-        """Return the place in a topic's name; ``None`` if it is not one of ours."""
+        """Return the place in a topic's name, or ``None`` for topics of others."""
         known = self.topics.get(topic)
         return known if known is not None else place_of(topic, Topics(self.prefix))
 
     def home(self, instance: str, database: str) -> str:
-        """Return the home of a database, as in its topic names."""
+        """Return the home of a database as in its topic names."""
         return f"{self.pairs.get((instance, database), instance)}/{database}"
 
     def joined(self, other: Sites) -> Sites:
-        """Return the union: clusters of one account have the same prefix."""
+        """Return the union of both; clusters of one account have the same prefix."""
         return Sites(
             self.prefix,
             {**self.topics, **other.topics},
@@ -62,7 +62,7 @@ class Sites:
 
 
 def queues(topology: Topology) -> list[tuple[str, str, str]]:
-    """Return all queues (home, database, name), those of a mirrored pair once."""
+    """Return all queues (home, database, name); those of a mirrored pair are listed once."""
     found = (
         (home_of(name, d), d.name, queue.name)
         for name, instance in topology.instances.items()

@@ -1,10 +1,10 @@
-"""Determine the offsets to read in a cluster, so that nothing needed for the comparison is missing.
+"""Determine the offsets to read in a cluster, so that all records for the comparison are included.
 
-Ends are taken in the order in which :mod:`streams.report.read` reads: state, queues, commands,
-events. A reader up to these ends, in any order, finds everything that a state has settled. Reading
-stops at the last stable offset: an open transaction is waited for. A transaction that stays open on
-`event` must not block the whole account: only the events before it are read, and the transaction is
-reported.
+End offsets are fetched in the order in which :mod:`streams.report.read` reads: state, queues,
+commands, events. A reader that reads up to these ends, in any order, finds everything that a state
+has settled. Reading stops at the last stable offset, and waits for an open transaction. A
+transaction that stays open on `event` must not block the whole account, so only the events before
+it are read, and the transaction is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Range = tuple[int, int]
 class Snapshot:
     """The ranges to read, by topic and partition, and the owners of the topics.
 
-    ``hung``: transactions on `event`, which is read only up to them.
+    ``hung``: open transactions on `event`, which is read only up to them.
     """
 
     sites: Sites
@@ -43,7 +43,7 @@ class Snapshot:
 
     @property
     def records(self) -> int:
-        """Return the number of offsets to read; there are at most as many records."""
+        """Return the number of offsets to read, which is an upper limit for the records."""
         return sum(end - begin for begin, end in self.ranges.values())
 
     def of(self, beginning: str) -> Mapping[tuple[str, int], Range]:
@@ -54,10 +54,10 @@ class Snapshot:
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
 ) -> list[Snapshot]:
-    """Return the current ranges of clusters that share dialogs: the state of all of them first.
+    """Return the current ranges of clusters that share dialogs; the state of all comes first.
 
-    Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in any topic but
-    `event`.
+    Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in a topic other
+    than `event`.
     """
     ends = [_state_ends(*part) for part in parts]
     for kind in (_queues, _commands, _events):

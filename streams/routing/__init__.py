@@ -1,4 +1,4 @@
-"""Decide where a message goes, and why. The only place where a route is chosen.
+"""Decide where a message goes, and why. Only this package chooses routes.
 
 Pure: values in, values out, the standard library only. Start with :mod:`streams.routing.rules`.
 """

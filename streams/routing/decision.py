@@ -19,8 +19,8 @@ class Verdict(Enum):
     DELIVER = "deliver"  # a database of this instance accepts it
     SEND = "send"  # sent from this instance, to the network
     FORWARD = "forward"  # from outside, to the network
-    PROBE = "probe"  # mirrored: ask both partners
-    ASK = "ask"  # ask the configuration service
+    PROBE = "probe"  # mirrored: both partners are asked
+    ASK = "ask"  # the configuration service is asked for a route
     DELAY = "delay"  # sent from this instance: stays in the transmission queue
     DROP = "drop"  # from outside: the copy is dropped, the sender retries
 
@@ -30,9 +30,9 @@ class Decision:
     """One decision.
 
     ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
-    the chosen tier's route names; ``broker`` the broker id on the wire (U-07); ``addresses`` the
-    next hops, ``candidates`` the databases that can accept the message. A message that
-    ``looped_back`` was decided as if it had arrived from outside (R9).
+    the names of the chosen tier's routes; ``broker`` the broker id on the wire (U-07);
+    ``addresses`` the next hops, ``candidates`` the databases that can accept the message. A message
+    that ``looped_back`` was decided as if it had arrived from outside (R9).
     """
 
     verdict: Verdict
@@ -47,10 +47,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All decisions for one query, whatever the conversation's id: what a forwarder caches.
+    """All decisions for one query, for any conversation id, which a forwarder caches.
 
-    If several broker ids are equal (M3), ``alternatives`` lists them and ``decisions`` has one
-    decision for each, in the same order (a plan again if the message loops back). The plan must be
+    If several broker ids are equal (M3), ``alternatives`` lists them, and ``decisions`` has one
+    decision for each in the same order (a nested plan if the message loops back). The plan must be
     made again at ``valid_until``, when one of its routes expires (epoch seconds).
     """
 
@@ -60,11 +60,11 @@ class Plan:
 
     @property
     def count(self) -> int:
-        """Return how many decisions there are, those of nested plans included."""
+        """Return the number of decisions, including those of nested plans."""
         return sum(1 if isinstance(each, Decision) else each.count for each in self.decisions)
 
     def decision(self, conversation: uuid.UUID | None) -> Decision:
-        """Return the decision for one dialog; without an id the first alternative."""
+        """Return the decision for one dialog, or without an id, the first alternative."""
         at = 0
         if conversation is not None and len(self.decisions) > 1:
             at = pick_broker(len(self.decisions), conversation)
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One rule that was tried: the remaining routes, and why."""
+    """One rule that was tried: the remaining routes, and the reason."""
 
     rule: str
     kept: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The two choices by the dialog's id: deterministic, uniform, and not random (3.1, U-13)."""
+"""The two choices that a dialog's id makes: uniform, but deterministic (3.1, U-13)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 
 def pick_broker(count: int, conversation: uuid.UUID) -> int:
-    """Return which of ``count`` sorted broker ids a dialog takes (U-18).
+    """Return the index of a dialog's broker id among ``count`` sorted ones (U-18).
 
-    Plain ``mod`` and not rendezvous hashing: a dialog keeps its broker only while the table is
-    unchanged, as documented, and a changing table can produce the several-targets problem.
+    This is plain ``mod``, not rendezvous hashing: as documented, a dialog keeps its broker only
+    while the table is unchanged, and a changing table can cause the several-targets problem.
     """
     digest = hashlib.blake2b(conversation.bytes, digest_size=8).digest()
     return int.from_bytes(digest, "big") % count

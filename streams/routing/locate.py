@@ -1,7 +1,7 @@
-"""The database of an instance for a message (R7).
+"""Find the database of an instance for a message (R7).
 
-The three questions of R7, each in one function: :mod:`streams.routing.rules.locate` uses them for a
-plan, :func:`locate` for an arrived frame with a known conversation.
+There is one function for each of the three questions of R7. :mod:`streams.routing.rules.locate`
+uses them for a plan, and :func:`locate` for an arrived frame with a known conversation.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def at_home(here: Instance, home: str | None, service: str) -> str | None:
 def locate(
     here: Instance, service: str, broker: str | None, home: str | None, conversation: uuid.UUID
 ) -> str | None:
-    """Return the database for a conversation's frame, of several by its id (R7.2, U-13).
+    """Return the database for a conversation's frame; of several, its id selects (R7.2, U-13).
 
-    A database with the broker id is returned whether or not it has the service: it reports that
-    itself.
+    A database with the broker id is returned whether or not it has the service, because it reports
+    a missing service itself.
     """
     if broker is not None:
         known = with_broker(here, broker)

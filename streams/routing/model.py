@@ -1,8 +1,8 @@
 """The input of a routing decision: routes, databases, instances, and the query.
 
 All values are immutable, so that a worker can switch to a new catalog by replacing one reference.
-Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs if both are GUIDs, else as
-written (U-02); only :func:`broker_key` knows this.
+Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs if both are GUIDs,
+otherwise as written (U-02); only :func:`broker_key` implements this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}
 
 
 class Origin(Enum):
-    """Where a message was sent from: this instance, or another one (reference 2.1)."""
+    """The origin of a message: this instance, or another one (reference 2.1)."""
 
     INSIDE = "inside"
     OUTSIDE = "outside"
@@ -68,7 +68,7 @@ def auto_created_local(route_id: int = 0) -> Route:
 
 
 class RoutingTable:
-    """The routes of one database, indexed so that no lookup depends on their number."""
+    """The routes of one database, indexed so that lookups do not depend on their number."""
 
     __slots__ = ("_balanced", "_full", "_last_resort", "_named", "routes")
 
@@ -107,7 +107,7 @@ class RoutingTable:
         return self._balanced.get(service, ())
 
     def last_resort(self) -> tuple[Route, ...]:
-        """Return the routes that name neither."""
+        """Return the routes that name neither a service nor a broker id."""
         return self._last_resort
 
     def __eq__(self, other: object) -> bool:
@@ -122,9 +122,9 @@ class RoutingTable:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A broker: its id, its services, whether delivery is on, and its routes.
+    """A broker: its id, services and routes, and whether delivery is on.
 
-    ``is_mirror``: it is the mirror of a pair, and accepts no messages; delivery is off there.
+    ``is_mirror``: it is the mirror of a pair and accepts no messages; delivery is off.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A SQL Server process for the routing decision.
+    """A SQL Server process, as the routing decision sees it.
 
     ``hosts`` are further names and addresses of this instance, in any case; with the port of
     ``address`` they determine a loop-back (U-45). ``msdb`` has the routes for messages from
@@ -173,7 +173,7 @@ class Instance:
         )
 
     def with_broker_id(self, broker: str) -> Database | None:
-        """Return the database with a broker id: an active one first, else an inactive one."""
+        """Return the database with a broker id, preferably an active one."""
         key = broker_key(broker)
         found = [d for d in self.databases.values() if broker_key(d.broker_id) == key]
         return min(found, key=lambda d: (not d.enabled, d.name)) if found else None
@@ -183,10 +183,10 @@ class Instance:
 class Query:
     """The query: where does this message go?
 
-    ``database`` is the home of a message sent from here (its routes decide) and ``None`` for one
-    from outside (msdb decides). ``broker`` is the conversation's far broker id, or the message's.
-    ``conversation`` matters only if several broker ids or databases are equal. ``looped_back``: it
-    was sent from here and met this instance's own address (R9).
+    ``database`` is the home of a message sent from here (its routes decide), or ``None`` for a
+    message from outside (msdb decides). ``broker`` is the conversation's far broker id, or the
+    message's. ``conversation`` matters only if several broker ids or databases are equal.
+    ``looped_back``: it was sent from here, to this instance's own address (R9).
     """
 
     service: str

@@ -1,7 +1,7 @@
 """Choose a route: walk the tables of :mod:`streams.routing.rules`.
 
 :func:`plan` answers for every conversation id at once and can be cached until ``valid_until``;
-:func:`explain` answers for one and reports every rule that was tried. Both walk the same tables;
+:func:`explain` answers for one id and reports every rule that was tried. Both walk the same tables;
 ``tests/routing`` compares them with an independent transcription of the reference.
 """
 
@@ -33,8 +33,9 @@ def plan(
 ) -> Plan:
     """Decide where a message goes, for every conversation id (R1 to R10).
 
-    ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises for any
-    combination of routes and names: a message without a destination is a verdict with its number.
+    ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises an
+    exception for any combination of routes and names: a message without a destination gets a
+    verdict with its number.
     """
     context = _context(instance, query, now, strict_local_tier)
     matched = _match(context, rules)
@@ -111,14 +112,14 @@ def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
         return chosen
     if not context.addresses:  # LOCAL
         located = _walk(rules.locate, context, chosen)
-        assert isinstance(located, Decision), "LOCATE ends in decisions"
+        assert isinstance(located, Decision), "LOCATE must end in a decision"
         return located
     sent = _walk(rules.send, context, chosen)
     return sent if isinstance(sent, Decision) else None
 
 
 def _from_outside(context: Context) -> Query:
-    """Return the query of a looped-back message: msdb decides, and it cannot loop."""
+    """Return the query of a looped-back message, which msdb decides."""
     return replace(
         context.query,
         origin=Origin.OUTSIDE,
@@ -142,7 +143,7 @@ def _walk(
             return found
     if optional:
         return ()
-    raise AssertionError(f"the table of {table[-1].name if table else 'no rules'} has no last word")
+    raise AssertionError(f"the table of {table[-1].name if table else 'no rules'} gives no answer")
 
 
 def _trace_steps(rule: Rule, context: Context, found: Found | None) -> tuple[TraceStep, ...]:

@@ -1,4 +1,4 @@
-"""The Avro schemas of ``schemas/``, as data, by name."""
+"""The Avro schemas of ``schemas/`` as data, by name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Check that decoding a schema's records is bounded by their bytes.
+"""Check that the cost of decoding a schema's records is bounded by their size in bytes.
 
-A C decoder cannot be interrupted by Ctrl-C, and uses the C stack:
+A decoder in C cannot be interrupted by Ctrl-C, and uses the C stack. Examples of the danger:
 
-* ten bytes are an array of ten billion items, if an item takes no bytes;
-* a record that has an empty record twice, in one that has that one twice, and so on, has a million
-  million fields in no bytes;
-* a recursive record is as deep as its bytes allow, and crashes the process (SIGSEGV).
+* if items take no bytes, ten bytes can be an array of ten billion items;
+* a record that contains an empty record twice, in a record that contains the former twice, and so
+  on, has a million million fields in zero bytes;
+* a recursive record is nested as deeply as its bytes allow, and crashes the process (SIGSEGV).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 _DEEPEST = 100
-"""Levels of types within types; ours have four."""
+"""Maximum levels of nested types; Hopline's schemas have four."""
 _MOST_EMPTY = 100
-"""Values without bytes beside each other, such as nulls; ours have none."""
+"""Maximum number of adjacent values without bytes, such as nulls; Hopline's have none."""
 
 
 class _Cost(NamedTuple):
-    """The cost of one value of a type: values without bytes in it, and its depth."""
+    """The cost of one value of a type: the number of values in it without bytes, and its depth."""
 
     empty: int
     takes_bytes: bool
@@ -28,7 +28,7 @@ class _Cost(NamedTuple):
 
 
 class _UnboundedError(Exception):
-    """A value is not bounded by its bytes, or the schema is invalid."""
+    """The cost of a value is not bounded by its bytes, or the schema is invalid."""
 
 
 def is_bounded(schema: Any) -> bool:
@@ -71,7 +71,7 @@ def _cost(schema: Any, named: Mapping[str, Any], known: dict[str, _Cost], depth:
         if name not in known:
             known[name] = _cost(named[name], named, known, depth + 1)
         found = known[name]
-    elif isinstance(schema, list):  # a union says which of its branches it is
+    elif isinstance(schema, list):  # a union's bytes name its branch
         branches = [_cost(one, named, known, depth + 1) for one in schema]
         empty, levels = (max((b[n] for b in branches), default=0) for n in (0, 2))
         found = _Cost(empty, True, 1 + levels)

@@ -1,4 +1,4 @@
-"""All settings with their meanings, and the reader of `hopline.toml`; no client, no other I/O."""
+"""All settings with their meanings, and the reader of `hopline.toml`; no other I/O."""
 
 from streams.settings.clusters import NO_CREDENTIALS, Credentials, credentials_of
 from streams.settings.file import NOTHING, SettingsFile, read_settings

@@ -1,4 +1,4 @@
-"""Read `hopline.toml`: values with their lines; invalid ones are rejected."""
+"""Read `hopline.toml`: values with their lines; invalid values are rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""The length limit of a value; positions in a longer one are those of its start."""
+"""Length limit of a value; for longer values, positions are those of the start."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 
@@ -24,7 +24,7 @@ _END = re.compile(r" \(at end of document\)$")
 class SettingsFile:
     """The content of a file: settings by section and name, and librdkafka's properties by name.
 
-    ``clusters`` has those for other clusters, by the name of the credentials.
+    ``clusters`` has the properties of other clusters, by the name of the credentials.
     """
 
     path: str = ""
@@ -70,7 +70,7 @@ class _Place:
         return f"{self.path}:{self.line}"
 
     def refuse(self, message: str, remedy: str = "") -> InputError:
-        """Return the error for something here."""
+        """Return the error for an entry at this place."""
         return InputError(message, file=self.path, line=self.line, remedy=remedy)
 
 
@@ -107,8 +107,8 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each value begins.
 
     A value is in the first lines after the previous one that are valid TOML, under the last header.
-    It is found this way, not by a search for its name, because the name may be quoted, dotted, or a
-    word in a string.
+    A search for its name would not be reliable, because the name may be quoted, dotted, or a word
+    in a string.
     """
     found: dict[tuple[str, ...], int] = {}
     lines, begin, header = text.replace("\r\n", "\n").split("\n"), 0, ""
@@ -158,7 +158,7 @@ def _tables() -> list[str]:
 
 
 def _suggest(word: str, words: list[str]) -> str:
-    return meant(word, words) or f"There are: {', '.join(words)}."
+    return meant(word, words) or f"Valid names: {', '.join(words)}."
 
 
 def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:

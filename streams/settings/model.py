@@ -38,7 +38,7 @@ _REPLICATION = _says(
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """The cluster of a command, and its topic names; for every command that uses a cluster."""
+    """The cluster and the topic names, for every command that uses a cluster."""
 
     bootstrap: str = field(default="127.0.0.1:9092", metadata=_BOOTSTRAP)
     prefix: str = field(default="ssb.", metadata=_PREFIX)
@@ -79,7 +79,7 @@ class WorkerSettings:
 
 
 SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
-"""The tables of the file, and their settings; the keys of ``""`` precede every table."""
+"""The tables of the file and their settings; the keys of ``""`` precede all tables."""
 PROPERTIES = "kafka"
 """The table of librdkafka's properties, for the cluster of a command."""
 CLUSTERS = "clusters"
@@ -98,17 +98,17 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """Return its name in the file, with the table."""
+        """Return the setting's name in the file, with its table."""
         return f"{self.section}.{self.name}" if self.section else self.name
 
     @property
     def variable(self) -> str:
-        """Return the environment variable that sets it."""
+        """Return the environment variable of the setting."""
         return "HOPLINE_" + self.key.replace(".", "_").upper()
 
     @property
     def flag(self) -> str:
-        """Return the flag of the command line that sets it."""
+        """Return the command-line flag of the setting."""
         return "--" + self.name.replace("_", "-")
 
 

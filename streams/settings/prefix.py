@@ -1,11 +1,11 @@
-"""Valid prefixes of topic names: one rule for options, files, topologies."""
+"""Valid prefixes of topic names: one rule for options, files and topologies."""
 
 from __future__ import annotations
 
 import re
 
-_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # Kafka's characters; a kind must fit behind it
-PREFIX_RULE = "Kafka allows letters, digits, '.', '_' and '-', and Hopline 200 of them."
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # and room for the topic's kind
+PREFIX_RULE = "Kafka allows letters, digits, '.', '_' and '-', and Hopline up to 200 characters."
 
 
 def is_prefix(text: str) -> bool:

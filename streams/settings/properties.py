@@ -1,4 +1,4 @@
-"""librdkafka's properties: which may be set, and which never."""
+"""librdkafka's properties: which may be set, and which must not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sourced:
 
 _REPEATS = "without it, a retry of the producer could duplicate or reorder records."
 _OFFSETS = "an offset must not be committed before the record has taken effect."
-_REPORTED = "each client sets its own: an early timeout would change the order of its records."
+_REPORTED = "each client sets its own, and an early timeout would change the order of its records."
 _SHARE = "workers drain and revoke partitions only with their own assignment strategy."
 _OWN = "each client sets its own; clients that share one would fence each other."
 _MOVED = "all clients must map a key to the same partition, which holds its dialog."
@@ -46,7 +46,7 @@ _START = "readers start at their own position; a reset would lose or repeat reco
 REFUSED: Mapping[str, str] = {
     "enable.idempotence": _REPEATS,
     "acks": "a confirmed record must be on all in-sync replicas, or a broker failure loses it.",
-    "request.required.acks": "it is another name of acks: a confirmed record must not be lost.",
+    "request.required.acks": "it is an alias of acks, and a confirmed record must not be lost.",
     "retries": _REPEATS,
     "message.send.max.retries": _REPEATS,
     "max.in.flight": _REPEATS,
@@ -71,10 +71,10 @@ REFUSED: Mapping[str, str] = {
     "group.protocol": _SHARE,
     "group.remote.assignor": _SHARE,
     "partition.assignment.strategy": _SHARE,
-    "bootstrap.servers": "it is the setting `bootstrap`.",
-    "metadata.broker.list": "it is the setting `bootstrap`.",
+    "bootstrap.servers": "use the setting `bootstrap` instead.",
+    "metadata.broker.list": "use the setting `bootstrap` instead.",
     "metadata.recovery.strategy": "workers could not commit after an outage of all brokers.",
-    "statistics.interval.ms": "it belongs to the setting `worker.http`.",
+    "statistics.interval.ms": "use the setting `worker.http` instead.",
     "plugin.library.paths": _CODE,
     "ssl.engine.location": _CODE,
     "ssl.engine.id": _CODE,
@@ -82,7 +82,7 @@ REFUSED: Mapping[str, str] = {
     "sasl.kerberos.kinit.cmd": _CODE,
     "test.mock.num.brokers": "records would go to a broker that does not exist.",
 }
-"""Properties that cannot be set, and why: messages would be lost or misplaced, or code run."""
+"""Properties that cannot be set, and why: messages could be lost or misplaced, or code run."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
 """The characters that librdkafka puts into the shell command for a ticket."""
@@ -111,7 +111,7 @@ _CREDENTIAL = re.compile(r"sasl\..*|ssl\.(key|certificate).*")
 
 
 def refusal_of(name: str, value: str = "") -> str | None:
-    """Return why a property cannot be set, or not to this value; ``None`` if it can."""
+    """Return why a property cannot be set (to this value); ``None`` if it can."""
     if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
         return "it is not a string."
     if _IN_A_SHELL.fullmatch(name) and not _PLAIN.fullmatch(value):
@@ -148,14 +148,14 @@ def is_secret(name: str) -> bool:
 
 
 def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Sourced]]:
-    """Yield the properties set by variables: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
+    """Yield the properties that variables set; HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
     for variable, value in sorted(environment.items()):
         if variable.startswith(_VARIABLE) and variable not in _COMPOSED:
             yield _property_of(variable.removeprefix(_VARIABLE)), Sourced(value, variable)
 
 
 def cluster_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Sourced]]:
-    """Yield properties of other clusters: HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD is one of DMZ."""
+    """Yield properties of other clusters; HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD is one of DMZ."""
     for variable, value in sorted(environment.items()):
         cluster, _, name = variable.removeprefix(_ELSEWHERE).partition("__")
         if variable.startswith(_ELSEWHERE) and cluster and name:
@@ -173,7 +173,7 @@ def variable_of(cluster: str, name: str) -> str:
 
 
 def folded(cluster: str) -> str:
-    """Return a cluster's name in variables, which allow letters, digits and _ only."""
+    """Return a cluster's name in variables, which allow only letters, digits and _."""
     return re.sub(r"[^A-Z0-9]+", "_", cluster.upper())
 
 
@@ -183,7 +183,7 @@ def _property_of(name: str) -> str:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield unknown variables that look like settings, with the nearest known one, or ""."""
+    """Yield unknown variables that look like settings, with the nearest known name or ""."""
     known = [*(s.variable for s in settings_of()), *_OTHERS]
     for variable in sorted(environment):
         properties = variable.startswith((_VARIABLE, _ELSEWHERE))

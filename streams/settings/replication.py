@@ -1,6 +1,6 @@
-"""The setting ``replication``: replicas and in-sync replicas by the cluster's size.
+"""The setting ``replication``: numbers of replicas and in-sync replicas.
 
-With one replica, or one in sync, a broker failure loses acknowledged messages.
+With one replica, or min.insync.replicas of one, a broker failure loses acknowledged messages.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from streams.errors import UsageError
 _FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 _BY_SIZE, _AS_IT_IS = "auto", "as-is"
 _ENOUGH = 3
-"""The number of brokers of which any one may fail without loss or outage."""
+"""The number of brokers from which on any one may fail without loss or outage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """A topic's replicas, and how many of them must have a record before it is acknowledged."""
+    """A topic's replicas, and how many of them must have a record before its acknowledgement."""
 
     count: int
     in_sync: int
@@ -58,12 +58,12 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is not safe on so few brokers; "" if it is, or was not used."""
+        """Return why ``auto`` is not safe on so few brokers; "" if it is safe or not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (
             f"The cluster has {brokers} broker{'s' * (brokers != 1)}, so topics have "
-            f"{self.wanted(brokers)} (replicas/in sync): a broker that loses its disk loses "
+            f"{self.wanted(brokers)} (replicas/in sync). A broker that loses its disk loses "
             "acknowledged messages. Production needs three brokers; "
             f'replication = "{self.wanted(brokers)}" accepts this.'
         )

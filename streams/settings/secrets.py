@@ -1,6 +1,6 @@
 """Passwords from files: ``sasl.password.file`` is the path of a file with ``sasl.password``.
 
-A variable for it ends in ``_FILE``, as in container images. So a secret is in no process list,
+A variable for it ends in ``_FILE``, as in container images. So no secret appears in a process list,
 environment or shared settings file. Properties whose files librdkafka itself reads
 (``ssl.key.location`` and the like) are unaffected.
 """
@@ -19,7 +19,7 @@ _BY_FILE = ("password", "passphrase", "secret")
 
 
 def is_filed(name: str) -> bool:
-    """Tell whether a property's value is the path of a file with the value of another one."""
+    """Tell whether a property's value is the path of a file with the value of another property."""
     return name.endswith(tuple(f"{end}{SUFFIX}" for end in _BY_FILE))
 
 
@@ -45,7 +45,8 @@ def read_secret(name: str, sourced: Sourced) -> Sourced:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
             f"{sourced.source}: {path} cannot be read: {why}.",
-            f"It must hold {name.removesuffix(SUFFIX)}, and this process must be able to read it.",
+            f"It must contain {name.removesuffix(SUFFIX)}, and this process must be able to read "
+            "it.",
         ) from None
     if not text:
         raise UsageError(f"{sourced.source}: {path} is empty.", "Write the secret into it.")

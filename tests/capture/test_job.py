@@ -75,7 +75,7 @@ def test_what_kafka_never_takes_is_passed_over_and_its_neighbours_go_through(
      '{"plan": "mine", "refused": null, "began": 1}', '{"plan": "mine", "refused": 1e400}'],
 )  # fmt: skip
 def test_a_note_that_nobody_of_ours_wrote_is_of_another_plan(note: str) -> None:
-    with pytest.raises(UsageError, match="replays something else"):
+    with pytest.raises(UsageError, match="already exists with another capture"):
         standing_of(5, note, "mine", "job")
 
 
@@ -84,7 +84,7 @@ def test_a_name_that_stands_for_another_plan_is_refused(kafka: str, unique: str)
     one = job(cluster, topic)
     one.commit(outgoing(topic, b"1"))
     one.close()
-    with pytest.raises(UsageError, match="replays something else"):
+    with pytest.raises(UsageError, match="already exists with another capture"):
         job(cluster, topic, plan="other")
 
 
@@ -112,7 +112,7 @@ def test_a_job_with_expired_offsets_is_refused_and_sends_nothing_again(
     again.close()
     forget(cluster, f"{unique}replay.nightly")
     for _ in range(2):
-        with pytest.raises(SurroundingsError, match=r"2 records were done, perhaps more") as no:
+        with pytest.raises(SurroundingsError, match=r"2 records were settled, perhaps more") as no:
             nightly(cluster, topic)
         assert "another --job name" in no.value.remedy
     other = nightly(cluster, topic, "weekly")

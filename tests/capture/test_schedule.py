@@ -137,10 +137,10 @@ def test_a_loop_begins_when_the_one_before_it_is_through() -> None:
 
 def test_times_that_nobody_can_mean_are_refused_with_the_records_that_have_them() -> None:
     found = contents_of([record("a", 1_767_600_000_000), record("a", 253_402_300_799_000)], "ssb.")
-    with pytest.raises(InputError, match="record 2 of 9999-12-31T23:59:59") as caught:
+    with pytest.raises(InputError, match="record 2 from 9999-12-31T23:59:59") as caught:
         demand_time(found, 1.0, "t.avro")
     assert "--rate" in caught.value.remedy
     demand_time(found, 1e6, "t.avro")
     far = contents_of([record("a", 0), record("a", 1 << 62)], "ssb.")
-    with pytest.raises(InputError, match=f"record 2 of {1 << 62} ms"):
+    with pytest.raises(InputError, match=f"record 2 from {1 << 62} ms"):
         demand_time(far, 1.0, "t.avro")

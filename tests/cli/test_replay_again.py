@@ -112,7 +112,7 @@ def test_a_replay_that_is_killed_five_times_issues_every_command_once(
     assert (code, json.loads(out)["sent"]) == (0, 0), "it is done"
     code, _, err = hopline(*words[:-2], "--asap")
     assert code == 2
-    assert "replays something else" in err
+    assert "already exists with another capture" in err
 
 
 def _spawn(*words: str) -> subprocess.Popen[str]:
@@ -287,7 +287,7 @@ def test_a_wrong_clock_is_reported_before_anything_is_sent(tmp_path: Path) -> No
             writer.write(Record(topic, 0, n, at, kind, b"k", (), b""))
     code, _, err = hopline("replay", tmp_path / "c", "--bootstrap", "127.0.0.1:1")
     assert code == 2
-    assert "record 2 of 3000-01-01" in err and "--rate" in err
+    assert "record 2 from 3000-01-01" in err and "--rate" in err
 
 
 def test_the_output_on_the_page_before_the_run_is_real(

@@ -56,7 +56,7 @@ def test_a_message_in_a_queue_was_not_refused() -> None:
     assert not list(account.refusals), "it was not refused, so no number counts it"
     assert (account.contradicted, account.to_json()["contradicted_refusals"]) == (1, 1)
     assert account.notes == (
-        "Events report the refusal of 1 statement that queues or state show as applied; such "
+        "Events report the refusal of 1 statement that queues or state show as applied. Such "
         "events do not count. "
         f"First: statement {first.command_id} of dialog {ONE}.",
     )

@@ -2,15 +2,15 @@
 
 The rules:
 
-1. A dialog's services, contract and initiator's place are those of any finding. Broker ids are not
-imported: a trace does not distinguish those given by an application from those found by a route or
-a lock, and a replay must be routed again.
-2. A waiting message is a SEND (or an END) of its sender, once, wherever it waits.
+1. A dialog's services, contract and initiator's place may come from any finding. Broker ids are not
+  imported, because a trace does not distinguish ids given by an application from those found by a
+  route or a lock, and a replay must be routed again.
+2. A waiting message counts as one SEND (or END) of its sender, wherever it waits.
 3. A dialog without a BEGIN in the input begins at its first action.
-4. Only dialogs with known services and initiator's place get commands: others could not be
-replayed. The other side's commands need its place as well.
-5. A message has the type seen, by its number in its direction, in any event.
-6. Records are ordered by time, within a millisecond by a server's event sequence, then by file.
+4. Only dialogs whose services and initiator's place are known get commands, because others could
+  not be replayed. Commands of the other side also need its place.
+5. A message gets the type that any event shows for its number in its direction.
+6. Records are ordered by time, within a millisecond by the server's event sequence, then by file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def assemble(
 ) -> Iterator[Record]:  # fmt: skip
     """Yield the records; ``ends``: each dialog ends with its last message.
 
-    The same input gives the same records, ids included.
+    The same input gives the same records, including ids.
     """
     staging.flush()
     _unite(staging, between)
@@ -61,7 +61,8 @@ def assemble(
     yield from _Writer(staging, between, home_of, topics, report).records()
 
 
-# --- In the database -----------------------------------------------------------------------------
+# --- Merging in the database
+# -----------------------------------------------------------------------------
 
 
 def _unite(staging: Staging, between: Between) -> None:
@@ -78,7 +79,7 @@ def _unite(staging: Staging, between: Between) -> None:
 
 
 def _take_waiting(staging: Staging, report: Report) -> None:
-    """Turn waiting messages into actions, each once: the sender's copy, else the receiver's."""
+    """Turn each waiting message into one action: from the sender's copy, or else the receiver's."""
     staging.run("CREATE INDEX endpoint_handle ON endpoint (handle, instance)")
     found = (
         "FROM waiting w LEFT JOIN (SELECT DISTINCT instance, handle, conversation, initiator FROM "
@@ -153,7 +154,8 @@ def _name_types(staging: Staging) -> None:
     )
 
 
-# --- Out of it -----------------------------------------------------------------------------------
+# --- Reading from the database
+# -----------------------------------------------------------------------------------
 
 _ALL = """
 SELECT a.at, a.n, a.conversation, a.initiator, a.kind, a.instance, a.database, a.type, a.body,
@@ -170,7 +172,7 @@ def _id(raw: bytes) -> uuid.UUID:
 
 
 class _Writer:
-    """Turn actions into records, one after the other."""
+    """Turn actions into records, one by one."""
 
     def __init__(
         self, staging: Staging, between: Between, home_of: HomeOf, topics: Topics, report: Report

@@ -1,4 +1,4 @@
-"""Read a cell of a foreign table: numbers, GUIDs, bits, instants, bytes; ``None`` for none."""
+"""Read a cell of a foreign table: numbers, GUIDs, bits, instants or bytes; ``None`` if empty."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"[^a-z0-9]+")
 _TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
-"""The size from which a number is in nanoseconds, microseconds, milliseconds or seconds, and the
-number of these in a millisecond.
-"""
+"""Units of time: the smallest number that has this unit, and the units per millisecond."""
 
 
 def text_of(raw: Any) -> str | None:
@@ -91,7 +89,7 @@ def bytes_of(raw: Any) -> bytes | None:
 
 
 def instant(raw: Any, utc_offset: int = 0) -> int | None:
-    """Return epoch milliseconds; a time without a zone is ``utc_offset`` minutes ahead of UTC.
+    """Return epoch milliseconds; times without a zone are ``utc_offset`` minutes ahead of UTC.
 
     ``None`` for invalid times, and for times before 1970 or after 9999.
     """

@@ -1,4 +1,4 @@
-"""Read the elements of an XML file of any size, as text; a damaged one is skipped alone."""
+"""Read the elements of an XML file of any size as text, skipping only damaged elements."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from streams.capture.foreign.findings import Report
 from streams.capture.foreign.text import LONGEST, pieces
 
 _BEGIN = re.compile(r"(<|&lt;)(event|Event)(?=[\s/>])")
-_OVERLAP = 16  # characters that may be the beginning of an element's beginning
+_OVERLAP = 16  # characters that may be the start of a start tag
 
 
 def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
     """Yield every ``event`` or ``Event``, with the line where it begins.
 
-    They need no common root, and may be escaped in another element or an attribute, as FOR XML
-    returns ``event_data``.
+    The elements need no common root, and may be escaped in another element or an attribute, as FOR
+    XML returns ``event_data``.
     """
     buffer, line = "", 1
     for piece in chain(pieces(path), (None,)):
@@ -29,7 +29,7 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
             line += buffer.count("\n", at, begin.start())
             at = begin.start()
             end, whole = _end(buffer, begin, last=piece is None)
-            if end == at:  # it may continue in the next piece
+            if end == at:  # the element may continue in the next piece
                 break
             if whole:
                 yield line, _plain(buffer[at:end], begin[1])
@@ -49,8 +49,8 @@ def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
     left, close = ("<", ">") if begin[1] == "<" else ("&lt;", "&gt;")
     closing = f"{left}/{begin[2]}{close}"
     following = _BEGIN.search(buffer, begin.end())
-    # No further than the next start tag: otherwise a file of start tags is searched to its end for
-    # each.
+    # Search only up to the next start tag. Otherwise, a file of start tags would be searched to its
+    # end for each of them.
     limit = len(buffer) if following is None else following.start()
     head = buffer.find(close, begin.end(), limit)
     if head > 0 and buffer[head - 1] == "/":

@@ -13,12 +13,12 @@ from streams.protocol import Flag
 from streams.protocol.frames import CommandKind
 
 _KINDS, _OTHER = 200, "something else"
-"""The maximum number of reported kinds: a file may be full of unknown names."""
+"""Maximum number of reported kinds, because a file may be full of unknown names."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
 class ForeignRow(NamedTuple):
-    """A row of a saved table: its line or number from 1, its cells by column.
+    """A row of a saved table: its line or number (from 1), and its cells by column.
 
     Columns are lower case. A cell is text, or any type of JSON or Parquet.
     """
@@ -28,7 +28,7 @@ class ForeignRow(NamedTuple):
 
 
 class ForeignStatement(NamedTuple):
-    """A statement; ``at`` in epoch milliseconds, ``rank`` orders within one of them.
+    """A statement; ``at`` is in epoch milliseconds, ``rank`` orders statements with the same time.
 
     ``sequence`` is the message's number in its direction, if known.
     """
@@ -49,7 +49,7 @@ class ForeignStatement(NamedTuple):
 
 
 class TraceEvent(NamedTuple):
-    """A trace event: its fields by the names of ``schemas/Event.avsc``."""
+    """A trace event, with the field names of ``schemas/Event.avsc``."""
 
     at: int
     rank: int
@@ -110,7 +110,7 @@ Finding = ForeignStatement | TraceEvent | Party | Typed | Endpoint | Waiting
 
 @dataclass(slots=True)
 class Left:
-    """The number of omissions of one kind, and the place of the first."""
+    """The number of omissions of one kind, and the place of the first one."""
 
     count: int
     first: str
@@ -118,7 +118,7 @@ class Left:
 
 @dataclass(slots=True)
 class Report:
-    """The result of an import; ``left`` and ``noted`` by kind, in words."""
+    """The result of an import; ``left`` and ``noted`` are by kind, in words."""
 
     rows: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
@@ -127,15 +127,15 @@ class Report:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def skip(self, kind: str) -> None:
-        """Count something that does not concern Service Broker."""
+        """Count an entry that does not concern Service Broker."""
         self.skipped[kind if kind in self.skipped or len(self.skipped) < _KINDS else _OTHER] += 1
 
     def leave(self, kind: str, where: str, count: int = 1) -> None:
-        """Count something that concerns Service Broker and could not be imported."""
+        """Count an entry that concerns Service Broker but could not be imported."""
         _count(self.left, kind, where, count)
 
     def note(self, kind: str, where: str, count: int = 1) -> None:
-        """Count something that was imported with a remark."""
+        """Count an entry that was imported with a remark."""
         _count(self.noted, kind, where, count)
 
     @property
@@ -169,9 +169,9 @@ def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
 
 @lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
-    """Return a conversation's id: the text itself if it is a GUID, else one derived from it.
+    """Return a conversation's id: the text itself if it is a GUID, otherwise one derived from it.
 
-    The same name is the same conversation in every import, and in `hopline inspect`.
+    The same name means the same conversation in every import and in `hopline inspect`.
     """
     text = name.strip()
     if len(text) >= 32:

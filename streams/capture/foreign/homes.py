@@ -1,4 +1,4 @@
-"""Locate an endpoint: by the recording, and by a topology if that has less."""
+"""Locate an endpoint by the recording, and by a topology if the recording is incomplete."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Homes:
 def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
     """Parse ``[INSTANCE/DATABASE/]SERVICE``; names of services may contain slashes.
 
-    Raises UsageError for a service that the topology has nowhere, or in several places.
+    Raises UsageError if the topology has the service nowhere, or in several places.
     """
     parts = text.split("/", 2)
     found = homes.hosts(text)

@@ -1,8 +1,8 @@
 """The meaning of one trace event, from any tool (reference 7.3).
 
-Every event becomes a trace event of ours. A SEND, an END or a BEGIN DIALOG also becomes a
-statement; and most events have facts about the dialog as a whole: its parties, its contract, its
-initiator's place, a message's type.
+Every event becomes a trace event of Hopline. A SEND, END or BEGIN DIALOG also becomes a statement.
+Most events also contain facts about the whole dialog: its parties, contract, initiator's place, or
+a message's type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from streams.protocol.frames import CommandKind
 SEND, END, END_WITH_ERROR, BEGIN, CREATED, CLEANUP = 1, 2, 3, 11, 12, 13
 """Subclasses of Broker:Conversation that applications cause."""
 UNKNOWN_ERROR = 1, "the trace does not have the error"
-"""The default error of END CONVERSATION WITH ERROR: a trace has neither code nor text."""
+"""The default error of END CONVERSATION WITH ERROR, for which a trace has no code or text."""
 _DEEDS = {
     SEND: CommandKind.SEND,
     END: CommandKind.END,
@@ -81,7 +81,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An event, from any tool; ``at`` in epoch milliseconds, ``rank`` counts on a server.
+    """An event from any tool; ``at`` is epoch milliseconds, ``rank`` its number on the server.
 
     ``from_initiator``: for 124 the endpoint's side, otherwise the sender's.
     """
@@ -111,7 +111,7 @@ class Seen:
 
 
 def subclass_of(kind: EventKind, raw: Any) -> int | None:
-    """Return a subclass: a number, ``11 - BEGIN DIALOG``, or its words; ``None`` if unknown."""
+    """Parse a subclass: a number, ``11 - BEGIN DIALOG``, or its words; ``None`` if unknown."""
     number = small(raw)
     return number if number is not None else SUBCLASSES.get(kind, {}).get(word(raw))
 
@@ -123,7 +123,7 @@ def state_of(raw: Any) -> str | None:
 
 
 def bears_dialog(kind: EventKind) -> bool:
-    """Tell whether an event is about a dialog, and useless without its id."""
+    """Tell whether an event concerns a dialog and is useless without the dialog's id."""
     return kind not in _BEARS_NO_DIALOG
 
 

@@ -28,11 +28,11 @@ from streams.xml_reader import XmlError
 KNOWN = xevents.COLUMNS | trace.COLUMNS | views.COLUMNS
 _LATE = (ViewKind.SERVICES, ViewKind.CONTRACTS)
 _CLOCK_STEP = 2 * 3_600_000
-"""Milliseconds that a server's clock is set back at the end of summer time, and some more."""
+"""Milliseconds by which a clock is set back at the end of summer time, plus a margin."""
 
 
 class ForeignFormat(Enum):
-    """What a foreign file holds."""
+    """The content of a foreign file."""
 
     XEVENTS = "Extended Events"
     TRACE = "SQL Trace"
@@ -49,13 +49,13 @@ class Source:
 
     @property
     def called(self) -> str:
-        """Return the instance's name: as given, else from the file's name."""
+        """Return the instance's name: the given one, otherwise that of the file."""
         return self.instance or self.path.name.partition(".")[0]
 
 
 @dataclass(slots=True)
 class Reader:
-    """Read sources, one after the other; names for ids are in ``names``.
+    """Read sources one after the other; ``names`` has the names for ids.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC.
     """
@@ -183,7 +183,7 @@ class Reader:
 
 
 def in_order(sources: Collection[Source], reader: Reader) -> list[Source]:
-    """Return the sources with those first that others need for names."""
+    """Return the sources, beginning with those that contain names for others."""
     return sorted(sources, key=lambda source: reader.kind(source) not in _LATE)
 
 

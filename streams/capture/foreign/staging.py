@@ -51,7 +51,7 @@ _INSERTS = {
     Waiting: "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 }
 EVENT = "EVENT"
-"""The kind of an action that is not a statement: its body is an encoded trace event."""
+"""The kind of an action that is not a statement but an encoded trace event."""
 STEPS = {"BEGIN": 0, EVENT: 1, "SEND": 2, "END": 3}
 """The order within one instant."""
 

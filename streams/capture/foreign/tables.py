@@ -1,6 +1,6 @@
 """Rows of saved tables: CSV, JSON, JSON Lines, Parquet; streamed, of any size.
 
-An invalid row is skipped and counted; only a file that is not a table raises.
+An invalid row is skipped and counted; only a file that is not a table raises an error.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_table(
 def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[ForeignRow]:
     text = _Lines(path, report)
     first = next((line for line in text if line.strip()), "")
-    if first.casefold().startswith("sep="):  # Excel's own first line
+    if first.casefold().startswith("sep="):  # a first line that Excel understands
         first = next(text, "")
     csv.field_size_limit(LONGEST)
     reader = csv.reader(chain((first,), text), delimiter=_delimiter(first, known), strict=True)
@@ -119,7 +119,7 @@ class _Lines:
 
 
 def _delimiter(header: str, known: Collection[str]) -> str:
-    """Return the delimiter by which most of the header's words are known columns, or are words."""
+    """Return the delimiter that yields most known columns in the header, or else most words."""
 
     def found(delimiter: str) -> tuple[int, int]:
         words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]
@@ -157,8 +157,8 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Fore
 def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
     """Read an array of objects; numbers count its elements.
 
-    FOR JSON escapes every line break of a value: a literal one was inserted by the tool that saved
-    it, between tokens or within one.
+    FOR JSON escapes every line break in a value, so a literal line break was inserted by the tool
+    that saved the file, between tokens or within one.
     """
     text = (piece.replace("\r", "").replace("\n", "") for piece in pieces(path))
     buffer, at, number = next(text).lstrip(), 1, 0
@@ -171,7 +171,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
             problem = _error_text(error)
-        if end < len(buffer):  # otherwise a number may continue
+        if end < len(buffer):  # otherwise the number may continue
             number, at = number + 1, end
             yield from _row(value, number, path, report)
             continue

@@ -11,16 +11,16 @@ from streams.errors import InputError
 from streams.topology.decode import marked_encoding, unmarked_utf_16
 
 LONGEST = 16 * 1024 * 1024
-"""Characters of a line, a cell or an element; no message is longer."""
+"""Maximum number of characters in a line, cell or element; no message is longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
 _ERRORS = "hopline-cp1252"
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """Yield a file's text; the encoding is by its mark, zeros or XML declaration, else UTF-8.
+    """Yield a file's text, in the encoding of its BOM, zeros or XML declaration, else UTF-8.
 
-    Invalid UTF-8 is read as Windows-1252, byte by byte; what other encodings cannot decode becomes
+    Invalid UTF-8 is read as Windows-1252, byte by byte; undecodable bytes in other encodings become
     U+FFFD. Raises InputError for an unreadable file.
     """
     try:
@@ -39,7 +39,7 @@ def pieces(path: Path) -> Iterator[str]:
 
 
 def lines(text: Iterable[str]) -> Iterator[tuple[int, str | None]]:
-    """Yield each line with its number from 1 and its end; ``None`` for one that is too long."""
+    """Yield each line with its number (from 1) and its end; ``None`` replaces a too long line."""
     number, rest, dropping = 1, "", False
     for piece in text:
         *whole, rest = (rest + piece).split("\n")
@@ -62,7 +62,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
         found = codecs.lookup(name).name
     except LookupError:
         found = "utf-8"
-    # Declared as UTF-16, but without its zeros: the text was saved again in another encoding.
+    # Declared as UTF-16 but without zero bytes: the text was saved again in another encoding.
     if _declared_only(found, head):
         found = "utf-8"
     errors = _ERRORS if found.startswith("utf-8") else "replace"
@@ -70,7 +70,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def _declared_only(name: str, head: bytes) -> bool:
-    """Tell whether a text declares UTF-16 and is not."""
+    """Tell whether a text declares UTF-16 but has another encoding."""
     return name.startswith("utf-16") and not (marked_encoding(head) or unmarked_utf_16(head))
 
 

@@ -16,7 +16,7 @@ from streams.errors import EventKind
 from streams.xml_reader import read_xml
 
 COLUMNS = frozenset({"eventclass", "eventsubclass", "eventsequence", "starttime", "rolename"})
-"""Columns that identify such a table."""
+"""Columns that identify a trace table."""
 BY_NUMBER = {
     "1": "textdata", "2": "binarydata", "3": "databaseid", "5": "priority", "8": "hostname",
     "12": "spid", "14": "starttime", "20": "severity", "21": "eventsubclass", "22": "objectid",
@@ -27,9 +27,9 @@ BY_NUMBER = {
     "45": "linkedservername", "47": "methodname", "51": "eventsequence", "52": "bigintdata1",
     "53": "bigintdata2", "54": "guid", "55": "integerdata2",
 }  # fmt: skip
-"""Trace column ids of what the broker's events use; 27 has the event's number."""
+"""Trace column ids that the broker's events use; 27 has the event's number."""
 _DROPPED_BY_MISTAKE = 191
-"""T140's number of Forwarded Message Dropped (C-22); elsewhere it is TM: Save Tran starting."""
+"""T140's number for Forwarded Message Dropped (C-22); elsewhere it means TM: Save Tran starting."""
 _SEVERITY = ("severity", "nestlevel")
 _PRIORITY = ("priority", "linenumber")
 _NAMES = {word(kind.title): kind for kind in EventKind} | {
@@ -64,7 +64,7 @@ def read_row(
 ) -> Iterator[Finding]:
     """Yield a row's findings; ``instance`` overrides the row's.
 
-    Times are the server's own, ``utc_offset`` minutes ahead of UTC.
+    Times are the server's local times, ``utc_offset`` minutes ahead of UTC.
     """
     kind = _kind(cells)
     if kind is None:
@@ -133,7 +133,7 @@ def _seen(
 
 
 def _side(raw: Any) -> bool | None:
-    """Return a role; a classification may have the message's origin instead."""
+    """Return a role; a classification event may have the message's origin instead."""
     role = word(raw)
     return flag(role) if role in ("initiator", "target") else None
 
@@ -167,7 +167,7 @@ def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detail(kind: EventKind, cells: Mapping[str, Any]) -> str:
-    """Return as text what has no field of its own."""
+    """Return the values without a field of their own as text."""
     parts = [] if kind is EventKind.CONVERSATION else [text_of(cells.get("textdata"))]
     acknowledged = whole(cells.get("bigintdata2"))
     if acknowledged is not None:

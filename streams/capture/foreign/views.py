@@ -1,8 +1,8 @@
-"""Dumps of views: an instance's dialogs at one time, and its waiting messages.
+"""Dumps of views: the dialogs of an instance at one time, and its waiting messages.
 
 ``sys.conversation_endpoints`` maps handles to conversations; messages of ``sys.transmission_queue``
-and of queues have only the handle. Missing names are joined: services and contracts have ids unless
-their own views are imported too.
+and of queues have only the handle. Missing names are looked up: services and contracts have only
+ids unless their own views are imported too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.protocol.frames import END_DIALOG, ERROR
 
 
 class ViewKind(Enum):
-    """The view that a table is a dump of."""
+    """The view of which a table is a dump."""
 
     ENDPOINTS = "sys.conversation_endpoints"
     TRANSMISSION_QUEUE = "sys.transmission_queue"
@@ -35,7 +35,7 @@ _KNOWN_BY: tuple[tuple[ViewKind, frozenset[str]], ...] = (
     (ViewKind.CONTRACTS, frozenset({"service_contract_id", "name"})),
 )
 COLUMNS = frozenset().union(*(columns for _, columns in _KNOWN_BY)) | {"message_body"}
-"""Columns that identify such a table."""
+"""Columns that identify a dump."""
 
 
 def view_of(columns: Collection[str]) -> ViewKind | None:
@@ -44,7 +44,7 @@ def view_of(columns: Collection[str]) -> ViewKind | None:
 
 
 Home = tuple[str, str | None]
-"""An instance, and a database of it if that is known."""
+"""An instance, and one of its databases if known."""
 
 
 class Names:

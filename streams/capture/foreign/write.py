@@ -1,4 +1,4 @@
-"""Import foreign recordings: read them, stage them, write the capture."""
+"""Import foreign recordings: read and stage them, then write the capture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def import_foreign(
 ) -> Counts:
     """Write a capture of the sources; the reader's report has the details.
 
-    Memory is bounded, whatever their size. ``ends``: every dialog ends with its last message.
+    Memory is bounded, regardless of their size. ``ends``: every dialog ends with its last message.
     Raises InputError for an unknown format, UsageError if the output is not writable.
     """
     with Staging() as staging:

@@ -1,6 +1,6 @@
-"""Extended Events: rows of ``sys.fn_xe_file_target_read_file``, or SSMS's exports of them.
+"""Extended Events: rows of ``sys.fn_xe_file_target_read_file``, or exports of SSMS.
 
-Fields by the names of reference 7.2; a capture's own names are trusted (C-24). An event has its
+Fields have the names of reference 7.2; a capture's own names are trusted (C-24). An event has its
 instance and database only if the session collects these actions.
 """
 
@@ -33,7 +33,7 @@ EVENTS = {
 COLUMNS = frozenset(
     {"event_data", "object_name", "conversation_action", "conversation_id", "timestamp_utc"}
 )
-"""Columns that identify such a table."""
+"""Columns that identify a table of Extended Events."""
 _SUBCLASS = (
     "conversation_action", "conversation_group_action", "setup_event", "route_type",
     "acknowledgement_type", "activation_state", "state",
@@ -44,7 +44,7 @@ _DETAILS = ("error_message", "corruption_description", "activation_message", "ad
 
 
 def read_element(text: str) -> dict[str, Any]:
-    """Return the fields of an ``<event>`` element; raise XmlError if it is none.
+    """Return the fields of an ``<event>`` element; raise XmlError for other elements.
 
     A map field has its number under its name and its text under ``name/text``.
     """
@@ -103,7 +103,7 @@ def _not_ours(name: str, where: str, report: Report) -> None:
 
 
 def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:
-    """Return the subclass by its text, else by its number; 0 without one."""
+    """Return the subclass by its text, otherwise by its number; 0 without one."""
     if kind is EventKind.MESSAGE_UNDELIVERABLE:
         return {True: 1, False: 2, None: 0}[flag(fields.get("sequenced_message"))]
     for name in _SUBCLASS:
@@ -145,7 +145,7 @@ def _seen(
 
 
 def _detail(fields: Mapping[str, Any]) -> str:
-    """Return as text what has no field of its own."""
+    """Return the values without a field of their own as text."""
     parts = [text_of(fields.get(name)) for name in _DETAILS]
     parts += [text_of(fields.get(name + _TEXT)) for name in _REASONS]
     parts += [text_of(v) for v in map(fields.get, _REASONS) if v is not None and whole(v) is None]

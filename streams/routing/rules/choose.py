@@ -74,5 +74,5 @@ CHOOSE = (
          always("no network address")),
     Rule("R5.4", _transport, "TRANSPORT: the service's name is the address",
          always("no TRANSPORT route")),
-    Rule("R5.5", _nothing_usable, "LOCAL only, and the service is not here", always("")),
+    Rule("R5.5", _nothing_usable, "only LOCAL, and the service is not here", always("")),
 )  # fmt: skip

@@ -26,7 +26,7 @@ def _with_any_broker(c: Context, _: Routes) -> Routes:
 def _configuration(c: Context, _: Routes) -> Decision | None:
     # A pending request keeps the conversation delayed too (C-07, U-09), so it needs no test here.
     asked = c.live(c.table.named(CONFIGURATION_SERVICE))
-    # Neither may wait for an answer: one sends the request, the other receives its end.
+    # Neither service may wait for an answer: one sends the request, the other receives its end.
     if not asked or c.query.service in (CONFIGURATION_SERVICE, SYSTEM_SERVICE):
         return None
     return c.decide(Verdict.ASK, asked, error=Number.WAITING_FOR_CONFIGURATION)
@@ -70,7 +70,7 @@ MATCH = (
          lambda c: f"no unexpired route names {c.query.service} without a broker id"),
     Rule("M3", _with_any_broker, "the dialog's hash selects one of their broker ids",
          _miss_with_any_broker),
-    Rule("M4", _configuration, "a configuration service is defined: it is asked for a route",
+    Rule("M4", _configuration, "a configuration service is defined, so it is asked for a route",
          always("no route to the configuration service")),
     Rule("M5", _last_resort, "last-resort routes, which name neither service nor broker id",
          always("no unexpired last-resort route")),

@@ -16,7 +16,10 @@ Found = Routes | Decision
 
 @dataclass(slots=True)
 class Context:
-    """The input of the rules. ``broker`` is the conversation's id, later the chosen route's."""
+    """The input of the rules.
+
+    ``broker`` is the conversation's broker id, later the chosen route's.
+    """
 
     instance: Instance
     query: Query
@@ -50,7 +53,7 @@ class Context:
         return Number.TARGET_IS_MIRROR if here else otherwise
 
     def refuse(self, routes: Routes, inside: Number, outside: Number) -> Decision:
-        """Delay a local message, drop one from outside (outcome table of 2.2)."""
+        """Delay a local message, or drop one from outside (outcome table of 2.2)."""
         verdict, number = (Verdict.DELAY, inside) if self.inside else (Verdict.DROP, outside)
         return self.decide(verdict, routes, error=number)
 

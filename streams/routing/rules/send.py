@@ -8,7 +8,7 @@ from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _loops_back(c: Context, routes: Routes) -> Routes:
-    # From outside, our own address is a forward like any other and uses a hop (U-46).
+    # For a message from outside, our own address is an ordinary forward that uses a hop (U-46).
     here = c.inside and all(c.instance.is_here(a) for a in c.addresses)
     return routes if here else ()
 
@@ -40,8 +40,8 @@ def _send(c: Context, routes: Routes) -> Decision:
 
 
 SEND = (
-    Rule("R8.1", _loops_back, "the address is this instance: decided again as if the message had "
-                              "arrived from outside", always("the address is another instance")),
+    Rule("R8.1", _loops_back, "the address is this instance, which decides again as if the message "
+         "had arrived from outside", always("the address is another instance")),
     Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint",
          always("sent from this instance, or forwarding is enabled")),
     Rule("STOPPED", _endpoint_is_stopped, "the instance has no started endpoint",
