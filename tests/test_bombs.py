@@ -179,5 +179,5 @@ def test_a_number_of_a_script_has_as_many_digits_as_the_largest(tmp_path: Path) 
     (tmp_path / "A.sql").write_text(script + "9" * 5_000)
     said = refused("check", str(tmp_path))
     assert "A.sql:2:" in said
-    assert "of 38 digits at most" in said
+    assert "of at most 38 digits" in said
     assert len(said) < 1_000

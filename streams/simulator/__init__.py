@@ -1,4 +1,4 @@
-"""Simulate any topology in memory, on a virtual clock, with a seeded network: the workers' code.
+"""Simulate any topology in memory with the workers' code, a virtual clock and a seeded network.
 
 The same seed gives the same run, byte for byte, on every platform::
 
@@ -13,14 +13,15 @@ Times are whole microseconds from 0.
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
 the account of messages (``summary``), and ``violation``, the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any: it ends the run. Every copy between
-two instances is in ``Simulation.network.passages``, with sent and arrival times. A run never
-raises; an invalid scenario raises InputError or UsageError.
+(:mod:`streams.simulator.invariants`) that did not hold, if any; a violation ends the run. Every
+copy between two instances is in ``Simulation.network.passages``, with the times of sending and
+arrival. A run never raises an exception; an invalid scenario raises InputError or UsageError.
 
-On a message's path: ``statements`` turns steps into commands, ``applications`` do so for received
-messages; ``endpoint`` and ``forwarder`` are the two processes of an ``instance``, with their turns,
-commits, aborts and crashes; ``storage`` survives crashes; ``network`` and ``heartbeats`` are
-between instances; ``facts`` records what happened and ``invariants`` checks it.
+In the order of a message's path: ``statements`` turns steps into commands, and ``applications``
+does so for received messages; ``endpoint`` and ``forwarder`` are the two processes of an
+``instance``, with their turns, commits, aborts and crashes; ``storage`` survives crashes;
+``network`` and ``heartbeats`` connect the instances; ``facts`` records what happened and
+``invariants`` checks it.
 """
 
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance

@@ -1,4 +1,4 @@
-"""Invariant 7: state per dialog stays bounded however long the backlog, and so does a forwarder's.
+"""Invariant 7: the state per dialog and that of a forwarder stay bounded, however long the backlog.
 
 Bounded are: the state record, undelivered fragments, positions per chunk, chunk records (only those
 of waiting messages), fragments in flight, copies of one fragment that the forwarder has not read
@@ -15,11 +15,11 @@ from streams.simulator.codec import HEADER
 from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
-"""Maximum bytes of a dialog's state record, excluding names and held messages."""
+"""Maximum bytes of a dialog's state record, excluding names and buffered messages."""
 EACH = 30
-"""Bytes per held message: two pairs of numbers, as the simulator writes them."""
+"""Bytes per buffered message: two pairs of numbers, as the simulator writes them."""
 OWN = 5
-"""Maximum parked messages of a dialog's own: a timer, and one Error of each kind."""
+"""Maximum number of a dialog's own parked messages: a timer, and one Error of each kind."""
 COPIES = 4
 """Maximum copies of one fragment in ``out`` after the committed offset.
 
@@ -28,12 +28,12 @@ At most one retry waits there; the others were forwarded, but their offset is no
 
 
 def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: int) -> Iterator[str]:
-    """Yield where a dialog's committed state exceeds its bounds.
+    """Yield the bounds that a dialog's committed state exceeds.
 
     ``longest``: the bytes of the largest body in this run.
     """
     kept = len(new.held), len(new.partial), len(new.parked)
-    # A message may have more fragments than the window allows, and is buffered anyway.
+    # A message with more fragments than the window allows is buffered nevertheless.
     whole = limits.fragments(longest)
     most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
@@ -55,7 +55,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield copies of a transaction's retries that are in ``out`` too often."""
+    """Yield retries of a transaction of which ``out`` has too many copies."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

@@ -1,6 +1,6 @@
 """Virtual time: events in time order, and by ticket for equal times.
 
-Time is whole microseconds from 0. Nothing here or in any caller reads a real clock.
+Time is whole microseconds from 0. Neither this module nor its callers read a real clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 MILLISECOND = 1_000
 SECOND = 1_000_000
 START = 1_767_225_600_000
-"""Time shown at 0 by a clock without skew: 2026-01-01T00:00:00Z in epoch milliseconds."""
+"""The time that a clock without skew shows at 0: 2026-01-01T00:00:00Z in epoch milliseconds."""
 
 
 class Clock:
@@ -32,12 +32,12 @@ class Clock:
         self._ticket = 0
 
     def at(self, instant: int, action: Callable[..., None], *args: Any) -> None:
-        """Call ``action(*args)`` at a time; a past one means now."""
+        """Call ``action(*args)`` at a time; a time in the past means now."""
         self._ticket += 1
         heapq.heappush(self._events, (max(instant, self.now), self._ticket, action, args))
 
     def step(self, until: int) -> bool:
-        """Run the next event; return ``False`` if there is none up to ``until``."""
+        """Run the next event; return ``False`` if there is no event up to ``until``."""
         if not self._events or self._events[0][0] > until:
             self.now = max(self.now, until)
             return False
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Alarm:
-    """One scheduled call: an earlier time replaces a later one."""
+    """One scheduled call; an earlier time replaces a later one."""
 
     __slots__ = ("_action", "_at", "_clock")
 
@@ -58,14 +58,14 @@ class Alarm:
         self._at: int | None = None
 
     def set(self, instant: int) -> None:
-        """Schedule it, unless it is scheduled earlier."""
+        """Schedule the call, unless it is scheduled earlier."""
         instant = max(instant, self._clock.now)
         if self._at is None or instant < self._at:
             self._at = instant
             self._clock.at(instant, self._ring, instant)
 
     def clear(self) -> None:
-        """Cancel it."""
+        """Cancel the call."""
         self._at = None
 
     def _ring(self, instant: int) -> None:
@@ -78,8 +78,9 @@ class Chance:
     """Seeded random numbers, equal on every platform and version of Python.
 
     Only ``random()`` of the standard generator is guaranteed to stay the same, and only division
-    and square root are rounded alike everywhere. ``stream`` separates consumers: an additional draw
-    of one changes nothing for others, so that a shortened scenario stays similar.
+    and square root are rounded identically everywhere. ``stream`` separates consumers: an
+    additional draw of one consumer changes nothing for the others, so that a shortened scenario
+    stays similar.
     """
 
     __slots__ = ("_random",)
@@ -92,7 +93,7 @@ class Chance:
         return int(self._random() * bound)
 
     def happens(self, probability: float) -> bool:
-        """Return true with this probability; certainty draws nothing."""
+        """Return true with this probability; 0 and 1 draw no number."""
         return probability > 0 and self._random() < probability
 
     def pick(self, items: Sequence[T]) -> T:

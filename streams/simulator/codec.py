@@ -2,8 +2,8 @@
 
 A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
 unsupported types (GUIDs, enums) are converted by the field's type. The bytes are compared and
-hashed but never leave the process, so their format may be Python's own: version 2 of it, which is
-the same for equal values. :class:`Codec` is the envelope for ``node``.
+hashed but never leave the process, so Python's own format is sufficient, in version 2, which gives
+equal bytes for equal values. :class:`Codec` is the envelope for ``node``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORMAT = 2
 
 
 class Shape(Generic[T]):
-    """How the values of one class are written; left-out fields are passed to :meth:`loads`."""
+    """How values of one class are written; omitted fields are passed to :meth:`loads`."""
 
     def __init__(self, kind: type[T], leave_out: Collection[str] = ()) -> None:
         hints = get_type_hints(kind)
@@ -46,7 +46,7 @@ class Shape(Generic[T]):
         return marshal.dumps(row, _FORMAT)
 
     def loads(self, raw: bytes, **given: Any) -> T:
-        """Return the value of bytes; ``given`` are the left-out fields."""
+        """Return the value of bytes; ``given`` has the omitted fields."""
         row = marshal.loads(raw)
         for at, _, back in self._turns:
             row[at] = back(row[at])
@@ -58,7 +58,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
-    """Return the conversions of a type to marshal's types and back; ``None`` if not needed."""
+    """Return the conversions from a type to marshal's types and back; ``None`` if not needed."""
     if hint is uuid.UUID:
         return attrgetter("bytes"), _guid
     if isinstance(hint, type) and issubclass(hint, (IntEnum, IntFlag)):
@@ -111,9 +111,11 @@ ACK, STATUS = Shape(Ack), Shape(Status)
 REQUEST = Shape(Request)
 COMMAND = Shape(Command, leave_out={"stored_at"})
 NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight")
-"""Fields of a dialog that its state record does not have: the key has the conversation, chunks are
-separate records, the last copy is unknown after a restart, and messages in flight are counted
-again."""
+"""Fields of a dialog that its state record does not contain.
+
+The key contains the conversation, chunks are separate records, the last copy is unknown after a
+restart, and messages in flight are counted again.
+"""
 DIALOG = Shape(Dialog, leave_out=NOT_STORED)
 
 encode_parties = lru_cache(maxsize=4096)(PARTIES.dumps)
@@ -152,7 +154,7 @@ class Hop:
 
     @property
     def expires_at(self) -> int:
-        """Return the end of the time to live, epoch milliseconds."""
+        """Return the end of the time to live in epoch milliseconds."""
         return int(self._row[_EXPIRES])
 
     @property
@@ -213,5 +215,5 @@ class Codec:
 
     @staticmethod
     def visit(instance: str, at: int) -> bytes:
-        """Return nothing: a visit is added to the path itself."""
+        """Return no bytes, because a visit is added to the path itself."""
         return b""

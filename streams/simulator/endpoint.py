@@ -1,8 +1,8 @@
-"""The endpoint worker's process: turns of its loop as transactions that commit or do not.
+"""The endpoint worker's process: each turn of its loop is a transaction that commits or aborts.
 
-As in ``workers``: a turn applies the records read and due timers to an overlay; then all of it is
-committed at one instant, or aborted and read again. Crashes in between need no simulation: until
-the commit a turn has no visible effect.
+As in ``workers``, a turn applies the records read and the due timers to an overlay; then the whole
+turn is committed at one instant, or aborted and read again. Crashes in between need no simulation,
+because a turn has no visible effect until the commit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
 def start(instance: Instance) -> None:
-    """Start an instance's endpoint workers: its own, and one per pair that it is principal of."""
+    """Start an instance's endpoint workers: its own, and one for each pair led from here."""
     EndpointProcess(instance, instance.own)
     follow_roles(instance)
 
@@ -45,10 +45,10 @@ def crash(instance: Instance) -> None:
 
 
 def follow_roles(instance: Instance) -> None:
-    """Start workers for pairs whose principal is here, as far as the instance knows; stop others.
+    """Start workers for pairs of which the instance believes to be the principal; stop others.
 
-    A newer epoch ends the process of an older one wherever that runs: its uncommitted work is lost.
-    A process with an older epoch than the pair's cannot start.
+    A newer epoch ends the process of an older epoch wherever it runs, and its uncommitted work is
+    lost. A process with an older epoch than the pair's cannot start.
     """
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
@@ -112,7 +112,7 @@ class EndpointProcess:
         mirror = catalog.mirrors.get((name, self.store.database or ""))
         return narrowed(catalog, name, None if mirror is None else mirror.pair)
 
-    # --- where bodies are read again (Bodies) ----------------------------------------------------
+    # --- reading bodies again (Bodies) ----------------------------------------------------
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         """Read statements again."""
@@ -128,7 +128,7 @@ class EndpointProcess:
 
     @property
     def _caught_up(self) -> bool:
-        """Tell whether the backlog at the start is applied: timers must wait for that."""
+        """Tell whether the backlog at the start is applied, for which timers must wait."""
         return all(p >= end for p, end in zip(self._positions, self._backlog, strict=True))
 
     def _turn(self) -> None:
@@ -158,12 +158,12 @@ class EndpointProcess:
         self._sleep()
 
     def _applied_until(self, now: int) -> int:
-        """Return up to when everything appended to ``in`` is applied."""
+        """Return the time up to which everything appended to ``in`` is applied."""
         inbox, position = self._topics[1], self._positions[1]
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Choose how far this turn reads: everything, or a part as if the rest came later."""
+        """Choose how far this turn reads: everything, or a part, as if the rest arrived later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -240,12 +240,12 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs at once, the most that workers may do."""
+        """Trim the inputs immediately, which is the maximum that workers may do."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 
     def _sleep(self) -> None:
-        """Wake up when there is more to read or to check, or when the next timer is due."""
+        """Schedule the next turn for when there is more to read or to check, or a timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
         if unread or (self._caught_up and (self.node.has_probes or self.node.has_turn)):
             self.wake()

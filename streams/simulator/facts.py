@@ -19,7 +19,7 @@ from streams.routing import Origin
 
 
 class Direction(NamedTuple):
-    """One direction of a dialog: its conversation, and the sender's side and broker id."""
+    """One direction of a dialog: the conversation, and the sender's side and broker id."""
 
     conversation: uuid.UUID
     from_initiator: bool
@@ -36,7 +36,7 @@ class Accepted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """A message in a queue; ``at`` in virtual microseconds.
+    """A message in a queue; ``at`` is in virtual microseconds.
 
     ``home`` is the queue's owner: the instance, or its mirrored pair.
     """
@@ -63,7 +63,7 @@ class EmittedEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """All facts; ``senders`` has the place of the endpoint of a direction.
+    """All facts; ``senders`` has the place of each direction's endpoint.
 
     ``let_go`` has when a message left its transmission queue (virtual microseconds), ``longest`` is
     the size of the largest accepted body.
@@ -82,7 +82,7 @@ class Facts:
     discarded: dict[Direction, dict[int, str]] = field(default_factory=dict)
 
     def discard(self, direction: Direction, numbers: range, why: str) -> None:
-        """Record the documented reason why messages will be in no queue."""
+        """Record the documented reason why messages will not be in any queue."""
         reasons = self.discarded.setdefault(direction, {})
         for number in numbers:
             reasons.setdefault(number, why)
@@ -109,7 +109,7 @@ class Facts:
                 self.dropped[int(event["error"])] += 1
 
     def refused(self, record: Record, event: Event) -> None:
-        """Record that a forwarder drops a copy from outside; a local one is only delayed."""
+        """Record that a forwarder drops a copy from outside; a local copy is only delayed."""
         is_copy = record.origin is Origin.OUTSIDE and record.message is not None
         if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted with its event
             self.dropped[int(event["error"])] += 1

@@ -1,10 +1,10 @@
 """Invariant 5: when faults stop and a route exists, every dialog finishes within a bound.
 
-*Finishes* means: the transmission queue is empty. The bound follows from the maximum retry
-interval, and every retry tries the next address, in both directions
+A dialog has finished when its transmission queue is empty. The bound follows from the maximum retry
+interval, and from the fact that every retry tries the next address, in both directions
 (``streams/node/forwarder/turn.py``). Messages acknowledged meanwhile were ahead in the queue, and
-extend the bound by the time of their path. It is checked once, at the end of a run, and only for
-messages that had that much time without faults.
+extend the bound by the time of their path. The bound is checked once, at the end of a run, and only
+for messages that had that much time without faults.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from streams.simulator.system import System
 from streams.topology import Topology
 
 SLACK = 10 * SECOND
-"""Allowance for everything but retries: the path itself, turns, commits, catalog propagation."""
+"""Allowance for everything except retries: the path, turns, commits and catalog propagation."""
 
 
 def judge_finish(run: System) -> None:
-    """Report invariant 5 for the first dialog that had enough time and did not finish."""
+    """Report invariant 5 for the first dialog that had enough time but did not finish."""
     calm = calm_at(run.scenario)
     if calm is None or not _is_mended(run):
         return
@@ -55,7 +55,7 @@ def judge_finish(run: System) -> None:
 
 
 def calm_at(scenario: Scenario) -> int | None:
-    """Return when the last fault, change and random event is over; ``None``: never."""
+    """Return when the last fault, change and random event are over; ``None``: never."""
     links = (scenario.network.link, *scenario.network.links.values())
     rough = (
         scenario.aborts
@@ -78,7 +78,7 @@ def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
 def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
     """Return how long a run must continue so that every dialog between services can be checked.
 
-    A route may be created meanwhile that the topology does not have yet.
+    Meanwhile, routes may be created that the topology does not have yet.
     """
     most = max((_addresses(topology, service) for service in services), default=1) + 1
     return _bound(scenario, _attempts(most, most))
@@ -91,7 +91,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return the attempts needed to try every pair of addresses; at most these numbers of them."""
+    """Return the attempts needed to try every pair of at most these numbers of addresses."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 
@@ -107,7 +107,7 @@ def _tried(out: int, home: int) -> int:
 
 
 def _addresses(topology: Topology, service: str) -> int:
-    """Return how many addresses a retry may have to try for a service."""
+    """Return how many addresses retries may have to try for a service."""
     tables = [
         [1 + (r.mirror is not None) for r in d.routes if r.service in (service, None)]
         for i in topology.instances.values()
@@ -128,7 +128,7 @@ def _is_mended(run: System) -> bool:
 def _waiting(run: System) -> Iterator[tuple[str, Dialog]]:
     for instance, store in run.stores():
         for dialog in store.state.restore().values():
-            # After the other side's end or error nothing is sent: the application must act.
+            # After the other side's end or error nothing is sent until the application acts.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance, dialog
 
@@ -139,9 +139,9 @@ def _oldest(run: System, dialog: Dialog) -> int:
 
 
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
-    """Return the time of fragments that were acknowledged since then (microseconds).
+    """Return the time for fragments that were acknowledged since then, in microseconds.
 
-    A window of them is in flight at a time, in both directions over every instance at most.
+    One window of fragments is in flight at a time, at most over every instance in both directions.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -152,9 +152,9 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 
 
 def _slowest(scenario: Scenario) -> int:
-    """Return how long a copy takes to the next instance and through it, on the slowest link."""
+    """Return how long a copy takes to and through the next instance on the slowest link."""
     links = (scenario.network.link, *scenario.network.links.values())
-    # Two processes look at it there: the forwarder, and at an end the endpoint worker.
+    # Two processes handle it there: the forwarder, and at an end also the endpoint worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL
 
 
@@ -173,7 +173,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
                 continue
             database = run.topology.instances[instance].database(key[0])
             if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
-                return False  # NEW_BROKER: that side is dead, and does not report it
+                return False  # NEW_BROKER: that side has ended without a report
             if found.is_initiator:
                 place, initiator = f"{instance}/{key[0]}/{found.service}", found
             else:
@@ -185,7 +185,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
                 queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):
-        return False  # no endpoint is left that could finish it
+        return False  # no endpoint is left that could finish the dialog
     if queue_off:
         return False  # there may be no room for more parked messages
     if not dialog.is_initiator and not _is_peer(dialog, initiator):
@@ -209,7 +209,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
 
 
 def _arrives(outcome: Outcome) -> bool:
-    """Tell whether there is a path, and a return path."""
+    """Tell whether there are a path and a return path."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
@@ -217,8 +217,8 @@ def _arrives(outcome: Outcome) -> bool:
 def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
     """Tell whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
 
-    Without a broker id it stays with the first database here that has one, whatever the search
-    order (R7.2). A mirrored database has its own worker.
+    Without a broker id, a copy goes to the first database here that has an endpoint, regardless of
+    the search order (R7.2). A mirrored database has its own worker.
     """
     ending, decision = path.ending, path.hops[-1][1].decision
     here = topology.instances[ending.instance].databases

@@ -1,7 +1,7 @@
-"""The forwarder's process: write first, commit the position later, buffer what cannot be sent.
+"""The forwarder's process: write first, commit the position later, buffer unsendable copies.
 
-A crash loses buffered copies and uncommitted positions: records behind those are read and forwarded
-again.
+A crash loses buffered copies and uncommitted positions, so records after the committed positions
+are read and forwarded again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMIT = 200 * MILLISECOND
 """Maximum time until positions are committed."""
 
 STALL = 5
-"""Maximum stall of a replica, in times to live."""
+"""Maximum stall of a replica, as a multiple of the time to live."""
 
 
 class _Held(NamedTuple):
@@ -46,7 +46,7 @@ class _Held(NamedTuple):
 
 
 class _Known:
-    """The known principals, for a forwarder that decides without asking (``Roles``)."""
+    """The known principals, for a forwarder that decides without a request (``Roles``)."""
 
     def __init__(self, principals: Principals) -> None:
         self._principals = principals
@@ -101,7 +101,7 @@ class ForwarderProcess:
         self._turn_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def look_again(self) -> None:
-        """Retry buffered copies soon: an instance is reachable again."""
+        """Retry buffered copies soon, because an instance is reachable again."""
         if self.holding:
             self._release_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
@@ -201,7 +201,7 @@ class ForwarderProcess:
         store.wake()
 
     def _stall(self, store: Store, entry: Entry) -> None:
-        """Let a stalled replica with the same decision write it too, later (random)."""
+        """Let a stalled replica that made the same decision also write the copy later (random)."""
         around, chance = self.instance.around, self.instance.chance
         if not around.network.calm and chance.happens(around.scenario.stalls):
             longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
@@ -210,7 +210,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward messages of the pairs whose principal is here, as far as the instance knows."""
+        """Forward messages of the pairs of which the instance believes to be the principal."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:
@@ -229,7 +229,8 @@ class ForwarderProcess:
         if self._principals.are_asked_for:
             self._look_at.set(self.instance.around.clock.now + BEAT)
 
-    # --- held copies -----------------------------------------------------------------------------
+    # --- buffered copies
+    # -----------------------------------------------------------------------------
 
     def _hold(self, entry: Entry, record: Record, now: int) -> Outcome:
         key = self.node.hold_key(record)
@@ -242,7 +243,7 @@ class ForwarderProcess:
         return HELD
 
     def _release(self) -> None:
-        """Send or drop buffered copies that are ready or expired; the rest waits."""
+        """Send buffered copies that are ready, and drop expired ones; the rest wait."""
         now = self.instance.now
         for key, held in self.holding.items():
             outcome = self.node.release(held.record, now)

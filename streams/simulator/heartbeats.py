@@ -1,9 +1,9 @@
-"""Heartbeats: which ones a reader has read by now, computed on demand.
+"""Compute on demand which heartbeats a reader has read by now.
 
-A forwarder writes its presence once a second, and at once when the catalog changes its role in a
-mirrored pair. One event per second and pair would be most of a run, so nothing is scheduled:
-:meth:`Heartbeats.reachable` shows ``node.Presence`` the last heartbeats that its reader could have
-read, and every change (a crash, a link failure) first updates the affected readers.
+A forwarder writes its presence once a second, and immediately when the catalog changes its role in
+a mirrored pair. One event per second and pair would make up most of a run, so no events are
+scheduled: :meth:`Heartbeats.reachable` gives ``node.Presence`` the last heartbeats that its reader
+could have read, and every change (a crash, a link failure) first updates the affected readers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Claims = tuple[Claim, ...]
 
 
 class Heartbeats:
-    """The presence of all instances, and their claims, as each of them has read them."""
+    """The presence and claims of all instances, as each instance has read them."""
 
     def __init__(
         self, instances: Iterable[str], clock: Clock, is_up: Callable[[str, str], bool]
@@ -37,7 +37,7 @@ class Heartbeats:
         self._claims: dict[str, dict[str, Claims]] = {}
 
     def start(self, instance: str, claims: Callable[[], Claims]) -> None:
-        """Start an instance's heartbeats, and its reading of others'.
+        """Start an instance's heartbeats, and its reading of the others' heartbeats.
 
         ``claims``: its claims at any time.
         """
@@ -51,26 +51,26 @@ class Heartbeats:
             self._look(reader, instance)
 
     def stop(self, instance: str) -> None:
-        """Stop an instance's heartbeats; what it has read is forgotten."""
+        """Stop an instance's heartbeats, and forget what it has read."""
         for reader in self._all:
             self._look(reader, instance)
         for each in (self._since, self._views, self._claims, self._claiming):
             each.pop(instance, None)
 
     def before_cut(self, a: str, b: str) -> None:
-        """Update the two: from now on they do not see each other."""
+        """Update two instances that do not see each other from now on."""
         self._look(a, b)
         self._look(b, a)
 
     def reachable(self, reader: str, instance: str) -> bool:
-        """Tell whether an instance is reachable, as its reader sees it."""
+        """Tell whether an instance is reachable from the reader's point of view."""
         view = self._views[reader]
         self._look(reader, instance)
         view.end_read(self._clock.now / SECOND)
         return view.reachable(instance, self._clock.now / SECOND)
 
     def claims(self, reader: str, instance: str) -> Claims | None:
-        """Return an instance's last claims; ``None``: its reader has read nothing yet."""
+        """Return an instance's last claims, or ``None`` if its reader has read nothing yet."""
         self._look(reader, instance)
         return self._claims[reader].get(instance)
 
@@ -89,7 +89,7 @@ class Heartbeats:
         self._claims[reader][instance] = self._claiming[instance]()
 
     def _read_own(self, reader: str, view: Presence) -> None:
-        """Let a reader read each of its own new heartbeats: they advance its clock."""
+        """Let a reader read its own new heartbeats, which advance its clock."""
         since, life = self._since[reader], str(self._lives[reader])
         last = (self._clock.now - since) // BEAT
         for beat in range(self._own_read.get(reader, -1) + 1, last + 1):

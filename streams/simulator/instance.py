@@ -39,7 +39,7 @@ class Surroundings:
 class Instance:
     """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
-    ``pairs`` are the mirrored databases that it is a partner of, in any role.
+    ``pairs`` has the mirrored databases of which it is a partner, in any role.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Instance:
         self.own = Store(self.name)
         self.chance = Chance(self.around.seed, f"instance {self.name}")
 
-    # --- what survives ---------------------------------------------------------------------------
+    # --- durable state ---------------------------------------------------------------------------
 
     def store(self, database: str | None) -> Store:
         """Return the store of a database's dialogs."""
@@ -85,11 +85,11 @@ class Instance:
 
     @property
     def appended_at(self) -> int:
-        """Return the timestamp for an append now: the broker's clock is right."""
+        """Return the timestamp for an append now, because the broker's clock is correct."""
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:
-        """Set the clock's error; tasks that wait for a time check it again."""
+        """Set the clock's error; tasks that wait for a time check the clock again."""
         self.skew = skew
         for store in (self.own, *self.pairs.values()):
             store.wake()
@@ -97,13 +97,13 @@ class Instance:
             self.forwarder.look_again()
 
     def instant(self, shown: int) -> int:
-        """Return when the instance's clock shows this, in virtual microseconds."""
+        """Return when the instance's clock shows this time, in virtual microseconds."""
         return (shown - START) * MILLISECOND - self.skew
 
     # --- its topics ------------------------------------------------------------------------------
 
     def command(self, command: Command) -> None:
-        """Store a statement, whichever processes are running."""
+        """Store a statement, regardless of which processes are running."""
         store = self.store(command.database)
         store.topics.cmd.append(command_entry(command, self.now))
         store.wake()
@@ -114,7 +114,7 @@ class Instance:
         self.wake_forwarder()
 
     def wake_forwarder(self) -> None:
-        """Wake the forwarder, if it runs, to read."""
+        """Wake the forwarder to read, if it is running."""
         if self.forwarder is not None:
             self.forwarder.wake()
 

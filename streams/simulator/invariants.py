@@ -33,7 +33,10 @@ _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated invariant; ``at`` in virtual microseconds, 0 is "no input may fail"."""
+    """A violated invariant; ``at`` is in virtual microseconds.
+
+    Invariant 0 means "no input may fail".
+    """
 
     invariant: int
     why: str
@@ -49,7 +52,7 @@ class Violation:
 
 @dataclass(slots=True)
 class _Received:
-    """Messages that one endpoint has stored: all below ``next``; its queue ends with ``shown``.
+    """The messages that one endpoint has stored: all below ``next``; its queue ends with ``shown``.
 
     ``peer`` is the sender's broker id.
     """
@@ -63,7 +66,7 @@ class _Received:
 class Invariants:
     """The checks of one run; ``violation`` is the first one.
 
-    ``fresh`` is the share of a forwarder's decisions that are compared with a new one's (6).
+    ``fresh`` is the share of a forwarder's decisions that are compared with those of a new one (6).
     """
 
     clock: Clock
@@ -85,7 +88,7 @@ class Invariants:
             self.violation = Violation(number, why, self.clock.now, instance, conversation)
 
     def failed(self, instance: str, error: Exception) -> None:
-        """Report that an input made the workers' code raise."""
+        """Report that an input made the workers' code raise an exception."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno} ({frame.name})"
         self.broken(0, f"{type(error).__name__}: {error} in {where}", instance)
@@ -99,7 +102,7 @@ class Invariants:
         for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
-            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged anyway (5.3)
+            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged nevertheless (5.3)
                 self._refused[uuid.UUID(event["conversation"])] = None
             if (event["event"], event["error"]) == _EXPIRED:
                 self._expired(at.name, tx, uuid.UUID(event["conversation"]))
@@ -137,11 +140,11 @@ class Invariants:
         elif accepted.message_id != header.message_id or (
             accepted.kind is CommandKind.SEND and accepted.body != message.body
         ):
-            why = f"message {number} in {message.queue} is not what was sent under this number"
+            why = f"message {number} in {message.queue} differs from the one sent under this number"
             self.broken(1, why, instance, message.conversation)
 
     def _stored(self, instance: str, key: DialogKey, old: Dialog | None, new: Dialog) -> None:
-        """Invariant 2, the receiver: what it reports as stored is in its queue."""
+        """Invariant 2, the receiver: all messages that it reports as stored are in its queue."""
         seen = self._received.setdefault((instance, key), _Received())
         stored = new.receive_sequence
         if old is not None and stored < old.receive_sequence:
@@ -174,7 +177,7 @@ class Invariants:
         tx: Transaction,
         batch: Batch,
     ) -> None:
-        """Invariant 2, the sender: it removes only what is stored, or may be discarded."""
+        """Invariant 2, the sender: it removes only messages that are stored or may be discarded."""
         past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
         before, after = past[0], place[0]
         if place > (new.send_sequence, 0) or place < past:
@@ -186,14 +189,14 @@ class Invariants:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
         if new.state is State.CD and waiting:
-            self.broken(2, f"it is closed, but {waiting} messages wait", instance, key[1])
+            self.broken(2, f"the endpoint is closed, but {waiting} messages wait", instance, key[1])
         if after == before:
             return
         gone = self.facts.let_go.setdefault(Direction(key[1], key[2], new.broker_id), {})
         gone.update(dict.fromkeys(range(before, after), self.clock.now))
         stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
         if stored and reason is None and not new.locked:
-            why = "its messages were acknowledged, but it is not locked"
+            why = "the endpoint's messages were acknowledged, but it is not locked"
             self.broken(3, why, instance, key[1])
         if stored:
             return
@@ -228,7 +231,7 @@ class Invariants:
             return "the database was set to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
-            # Without an error END discards only where the other side is gone.
+            # Without an error, END discards messages only if the other side is gone.
             if (
                 mine
                 and command.kind is CommandKind.END
@@ -242,11 +245,11 @@ class Invariants:
         return "the target rejected the contract" if key[1] in self._refused else None
 
     def _expired(self, instance: str, tx: Transaction, conversation: uuid.UUID) -> None:
-        """Invariant 2: messages are discarded when the lifetime has expired, and not before."""
+        """Invariant 2: messages are discarded only after the lifetime has expired."""
         for key, machine in tx.machines.items():
             left = machine.dialog.expires_at - tx.now
             if key[1] == conversation and left > 0:
-                why = f"its lifetime expired {left} ms early"
+                why = f"the dialog's lifetime expired {left} ms early"
                 self.broken(2, why, instance, conversation)
 
     def _locked(self, instance: str, key: DialogKey, new: Dialog) -> None:
@@ -264,16 +267,16 @@ class Invariants:
     def decided(
         self, instance: str, record: Record, outcome: Outcome, anew: Callable[[], Outcome]
     ) -> None:
-        """Invariant 6: a forwarder that knows only the principals has the same decision.
+        """Invariant 6: a forwarder that knows only the principals makes the same decision.
 
-        ``anew``: its decision.
+        ``anew`` is that forwarder's decision.
         """
         if self.chance.happens(self.fresh) and anew() != outcome:
             why = "a restarted forwarder decides differently from the running one"
             self.broken(6, why, instance, uuid.UUID(bytes=record.key))
 
     def holds(self, instance: str, held: int, limit: int) -> None:
-        """Invariant 7, of a forwarder: it buffers no more bytes than MESSAGE_FORWARD_SIZE."""
+        """Invariant 7, forwarders: they buffer no more bytes than MESSAGE_FORWARD_SIZE."""
         if held > limit:
             why = f"a forwarder buffers {held} bytes; the limit is {limit}"
             self.broken(7, why, instance)
@@ -291,6 +294,6 @@ class Invariants:
 
 
 def _kept(number: int, chunk: Chunk, acknowledged: int) -> int:
-    """Return how many positions a chunk keeps of messages that are not acknowledged."""
+    """Return how many positions of unacknowledged messages a chunk keeps."""
     waiting = chunk.positions[max(acknowledged - number * CHUNK, 0) :]
     return sum(position >= 0 for position in waiting)

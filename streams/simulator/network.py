@@ -2,7 +2,7 @@
 
 Within an instance nothing is lost. A link that is down loses every copy silently, including those
 in transit when it fails. Copies keep their order as in a partition of Kafka, except for those that
-the scenario reorders: they are as late as a duplicate would be.
+the scenario reorders, which are as late as a duplicate would be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
 LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
-"""Average extra delays of reordered and repeated copies; one is drawn for each copy."""
+"""Average extra delays of reordered and repeated copies; one delay is drawn for each copy."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Network:
         return not self._down or _ends(a, b) not in self._down
 
     def send(self, sender: str, receiver: str, entry: Entry) -> None:
-        """Send a forwarder's copy; the forwarder sees no error, whatever happens to it."""
+        """Send a forwarder's copy; the forwarder sees no error, whatever happens to the copy."""
         copy = self._sent(sender, receiver, entry)
         if not self.is_up(sender, receiver):
             return
@@ -118,7 +118,8 @@ class Network:
             return self._clock.now + usual
         due = self._clock.now + usual + self._chance.heavy(latency.heavy)
         until = self._settings.until
-        # One draw in many millions is minutes, and all behind it wait: randomness ends for it too.
+        # One draw in many millions takes minutes, and all copies behind it wait, so limit it as
+        # well.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:
@@ -129,7 +130,7 @@ class Network:
         self._clock.at(at, self._deliver, copy, ends, self._cuts.get(ends, 0))
 
     def _deliver(self, copy: Passage, ends: tuple[str, str], cuts: int) -> None:
-        if self._cuts.get(ends, 0) == cuts:  # otherwise it was in transit when the link went down
+        if self._cuts.get(ends, 0) == cuts:  # otherwise the link went down meanwhile
             copy.arrived = self._clock.now
             self._arrive(copy.receiver, copy.entry)
 

@@ -24,7 +24,7 @@ class Forwarding(Protocol):
 
 
 class Applying(Protocol):
-    """A running endpoint worker; ``aborts`` of its next transactions fail."""
+    """A running endpoint worker; its next ``aborts`` transactions fail."""
 
     aborts: int
 

@@ -1,4 +1,4 @@
-"""Read a scenario's file; errors have a line, a column and a remedy."""
+"""Read a scenario file; errors have a line, a column and a remedy."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _application(node: Node, names: Names) -> Application:
         kinds,
         names.message_type(given["type"]) if "type" in given else made.type,
         word(given["body"], "a body") if "body" in given else made.body,
-        given["limit"].integer("how often it replies", 0, _MOST) if "limit" in given else None,
+        given["limit"].integer("the number of replies", 0, _MOST) if "limit" in given else None,
         _routes(given["routes"]) if "routes" in given else {},
         node.source,
     )
@@ -167,7 +167,7 @@ def _limits(node: Node) -> Limits:
     if "window" in given:
         made["window"] = given["window"].integer("the window", 1, 100_000)
     if "wider" in given:
-        made["wider"] = given["wider"].integer("how much wider a window becomes", 1, 1_000)
+        made["wider"] = given["wider"].integer("the factor by which a window grows", 1, 1_000)
     if "run" in given:
         made["run"] = given["run"].integer("the fragments of a run", 1, 100_000)
     if "hops" in given:

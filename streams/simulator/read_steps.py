@@ -38,7 +38,7 @@ _BEGIN = (
 
 @dataclass(slots=True)
 class Reading:
-    """When the dialogs of the steps read so far begin, and when the current step happens."""
+    """The start times of the dialogs read so far, and the time of the current step."""
 
     names: Names
     dialogs: dict[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ def read_step(node: Node, reading: Reading) -> Step:
     actions = [name for name in given if name != "at"]
     if len(actions) != 1:
         remedy = f"Write it like {{at: 5s, begin: {{...}}}}; actions: {', '.join(_ACTIONS)}."
-        raise node.error(f"a step has one action, this one has {len(actions)}", remedy)
+        raise node.error(f"a step has one action, but this one has {len(actions)}", remedy)
     reading.at = duration(given["at"]) if "at" in given else 0
     action = _ACTIONS[actions[0]](given[actions[0]], reading)
     return Step(reading.at, action, node.source)
@@ -120,7 +120,7 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
         raise given["dialog"].error(f"dialog '{name}' has not begun", remedy)
     if reading.at < reading.dialogs[name]:
         time = f"{reading.dialogs[name] / SECOND:g} s"
-        raise given["dialog"].error(f"'{name}' begins only at {time}", "Use a later time.")
+        raise given["dialog"].error(f"'{name}' does not begin before {time}", "Use a later time.")
     return name
 
 

@@ -20,7 +20,7 @@ _LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
 def word(node: Node, what: str) -> str:
-    """Return a text whatever YAML's type: ``no`` is a word here, and so is ``1``."""
+    """Return a text regardless of YAML's type: ``no`` is a word here, and so is ``1``."""
     raw = node.raw
     if node.is_null or not isinstance(raw.value, str):
         node.fail(what)
@@ -28,14 +28,14 @@ def word(node: Node, what: str) -> str:
 
 
 def duration(node: Node, *, signed: bool = False) -> int:
-    """Return microseconds from ``5ms``, ``60s``, ``2m``, ``1h``; a bare number is seconds."""
+    """Return microseconds from ``5ms``, ``60s``, ``2m``, ``1h``; a bare number means seconds."""
     text = word(node, "a duration").strip()
     negative = signed and text.startswith("-")
     microseconds = read_duration(text[1:] if negative else text)
     if microseconds is None:
         node.fail("a duration such as 5ms, 60s or 2m")
     if microseconds > _LONGEST:
-        node.fail("a duration of a hundred years at most")
+        node.fail("a duration of at most a hundred years")
     return -round(microseconds) if negative else round(microseconds)
 
 
@@ -76,7 +76,7 @@ class Names:
         return instance.name, database.name
 
     def service(self, node: Node) -> tuple[str, str, str]:
-        """Read ``INSTANCE/DATABASE/SERVICE``; a service's name may have slashes itself."""
+        """Read ``INSTANCE/DATABASE/SERVICE``; the service's name may contain slashes."""
         text = word(node, "INSTANCE/DATABASE/SERVICE")
         place = _found(node, lambda: find_sender(self._topology, text, ""))
         return place.instance.name, place.database.name, place.service
@@ -89,7 +89,7 @@ class Names:
         return instance.name, database.name, queue
 
     def partner(self, pair: Node, to: Node) -> tuple[str, str]:
-        """Return a mirrored pair and the instance that becomes its principal."""
+        """Return a mirrored pair, and the instance that becomes its principal."""
         name, instance = word(pair, "a pair"), self.instance(to)
         _found(to, lambda: failover(self._topology, name, instance))
         return name, instance
@@ -112,7 +112,7 @@ class Names:
 
 
 def _found(node: Node, find: Callable[[], T]) -> T:
-    """Return what is found, or raise an error at the node's place."""
+    """Return the value that is found, or raise an error at the node's place."""
     try:
         return find()
     except UsageError as error:

@@ -21,10 +21,10 @@ Value = Command | OutFrame | Status | QueueMessage | Event
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """A record: its topic, its position, and its content.
+    """A record: its topic, position and content.
 
-    ``timestamp`` is epoch milliseconds as a real worker would have written it, in ``in`` the append
-    time; ``inside`` tells for a frame in ``in`` whether it was sent from the same instance.
+    ``timestamp`` is the epoch milliseconds that a real worker would have written, or in ``in`` the
+    append time; ``inside`` tells for a frame in ``in`` whether it was sent from the same instance.
     """
 
     kind: str
@@ -38,8 +38,8 @@ class TopicRecord:
 def topic_records(run: Simulation) -> Iterator[TopicRecord]:
     """Yield the records of all topics of a played run, topic by topic.
 
-    The order of the topics: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance; then those
-    of all queues, mixed, and of ``event``.
+    The order of the topics is: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance; then
+    all queues, interleaved, and ``event``.
     """
     for instance in run.instances.values():
         yield from _inputs(instance)
@@ -69,7 +69,7 @@ def _inputs(instance: Instance) -> Iterator[TopicRecord]:
 def _frame(entry: Entry) -> OutFrame | Status:
     if entry.route is None:
         status = read_ack(entry)
-        assert isinstance(status, Status), "only the forwarder's word has no route"
+        assert isinstance(status, Status), "only the forwarder's status has no route"
         return status
     about = uuid.UUID(bytes=entry.key), decode_parties(entry.route), JOURNEY.loads(entry.hop)
     if entry.message is None:

@@ -25,7 +25,7 @@ class Result:
     """A finished run. Rows have plain values; ``facts`` are their source.
 
     ``summary`` is the account of messages: ``sent`` = ``delivered`` + ``waiting`` + ``discarded`` +
-    ``lost``. ``notes`` are about steps that had no effect.
+    ``lost``. ``notes`` reports steps that had no effect.
     """
 
     seed: int
@@ -150,7 +150,7 @@ def _transmission_queue(
 
 
 def _parked(store: Store, dialog: Dialog) -> Iterator[uuid.UUID]:
-    """Yield parked messages at their target, for a queue that is off (4.6)."""
+    """Yield messages that are parked at their target for a queue that is off (4.6)."""
     for number, position in dialog.parked:
         if number >= 0:
             yield read_message(store.topics.inbox[position]).header.message_id

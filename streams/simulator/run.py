@@ -9,7 +9,7 @@ from streams.simulator.system import System
 
 
 class Simulation(System):
-    """A topology and a scenario under one seed; :meth:`run` gives the same result every time."""
+    """A topology and a scenario with one seed; :meth:`run` always gives the same result."""
 
     def run(self) -> Result:
         """Run up to the scenario's end, or to the first violation."""

@@ -18,7 +18,7 @@ from streams.topology import NOWHERE, Source
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The transit time of a copy: from ``least`` to ``most``, uniformly distributed.
+    """The transit time of a copy, uniformly distributed from ``least`` to ``most``.
 
     ``heavy`` is the mean of an additional heavy tail (Pareto, exponent 2).
     """
@@ -40,10 +40,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links, exceptions by their two ends in order, and when random faults end.
+    """All links: the default, exceptions by their two ends in order, and the end of random faults.
 
-    ``until``: from then on nothing is randomly lost, duplicated, reordered, aborted or unusually
-    late.
+    From ``until`` on, nothing is randomly lost, duplicated, reordered, aborted or unusually late.
     """
 
     link: Link = Link()
@@ -60,10 +59,10 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds.
+    """BEGIN DIALOG CONVERSATION; ``lifetime`` is in seconds.
 
-    With a ``count`` there are that many dialogs of this name; its statements are issued on all of
-    them. ``related`` is the name of a dialog whose group this one joins.
+    With a ``count``, there are that many dialogs with this name, and each of its statements is
+    issued on all of them. ``related`` is the name of a dialog whose group this one joins.
     """
 
     dialog: str
@@ -94,7 +93,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """END CONVERSATION, WITH ERROR where there is one, or WITH CLEANUP."""
+    """END CONVERSATION, WITH ERROR if an error is given, or WITH CLEANUP."""
 
     dialog: str
     side: Side = Side.INITIATOR
@@ -105,7 +104,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """BEGIN CONVERSATION TIMER; ``timeout`` in seconds."""
+    """BEGIN CONVERSATION TIMER; ``timeout`` is in seconds."""
 
     dialog: str
     timeout: int
@@ -125,7 +124,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """RECEIVE from a queue: ``count`` messages, all if ``None``. The result has them."""
+    """RECEIVE ``count`` messages from a queue, or all if ``None``. The result contains them."""
 
     instance: str
     database: str
@@ -135,7 +134,7 @@ class Receive:
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """T-SQL that changes the topology, at a database."""
+    """T-SQL that is executed in a database and changes the topology."""
 
     instance: str
     database: str
@@ -143,7 +142,7 @@ class Sql:
 
 
 class Part(Enum):
-    """What part of an instance has crashed."""
+    """The part of an instance that crashes."""
 
     INSTANCE = "instance"
     ENDPOINT = "endpoint"
@@ -209,20 +208,20 @@ class Does(Enum):
     """What an application does with received messages."""
 
     REPLY = "reply"  # answers every message
-    ACT = "act"  # does something external that must happen once
-    HANDSHAKE = "handshake"  # answers the first message, acts on those of a confirmed dialog
-    END = "end"  # ends the dialog when the other side has, or when it failed
-    CLOSE = "close"  # ends the dialog itself, when it has received its first message
-    ROUTE = "route"  # the data-dependent router, by /message/toServiceName of the body
+    ACT = "act"  # has an external effect that must happen once
+    HANDSHAKE = "handshake"  # answers the first message, and acts on messages of a confirmed dialog
+    END = "end"  # ends the dialog when the other side has ended it, or when it has failed
+    CLOSE = "close"  # ends the dialog as soon as it has received the first message
+    ROUTE = "route"  # the data-dependent router, which reads /message/toServiceName in the body
     CONFIGURE = "configure"  # the configuration service: creates the requested route
-    REDIRECT = "redirect"  # its alternative: answers with the name of that service, and ends
+    REDIRECT = "redirect"  # its alternative: answers with that service's name, and ends
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A program that reads a service's queue; its position is durable with its commands.
+    """A program that reads a service's queue. Its position is durable together with its commands.
 
-    ``routes`` are the addresses by service that ``configure`` knows.
+    ``routes`` has the addresses by service that ``configure`` uses.
     """
 
     instance: str
@@ -240,10 +239,10 @@ class Application:
 class Scenario:
     """A run, without its topology and its seed.
 
-    ``aborts`` is the probability that a transaction is aborted, ``stalls`` that a copy is written
-    to ``in`` a second time, by a replica of the forwarder that stalled before its write; ``skew``
-    is an instance's clock error, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes, ``batch`` is
-    the most records that a process takes at a time.
+    ``aborts`` is the probability that a transaction is aborted, and ``stalls`` the probability that
+    a copy is written to ``in`` a second time, by a replica of the forwarder that stalled before its
+    write; ``skew`` is an instance's clock error, ``memory`` overrides MESSAGE_FORWARD_SIZE (in
+    bytes), and ``batch`` is the maximum number of records that a process reads at a time.
     """
 
     steps: tuple[Step, ...] = ()

@@ -1,7 +1,7 @@
 """Services of the documentation as applications: ``does: route``, ``redirect`` and ``configure``.
 
-The rows of a router are durable together with its reading position and its commands, like
-everything of an application.
+The rows of a router are durable together with its reading position and its commands, like all state
+of an application.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ConfigurationService:
         self._statements = statements
 
     def configure(self, message: QueueMessage) -> None:
-        """Create the route in the requesting database, and END; WITH ERROR if unknown."""
+        """Create the route in the requesting database, and END (WITH ERROR if unknown)."""
         asked = parse_missing_route(message.body)
         if asked is None:
             return

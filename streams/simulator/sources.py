@@ -28,9 +28,9 @@ class Source:
 
     @property
     def is_committed(self) -> bool:
-        """Tell whether nothing would be read again."""
+        """Tell whether a new process would read no record again."""
         return self.position <= self.committed[self.at]
 
     def commit(self) -> None:
-        """Commit, unless another process has committed more."""
+        """Commit the position, unless another process has committed a higher one."""
         self.committed[self.at] = max(self.committed[self.at], self.position)

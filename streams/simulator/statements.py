@@ -1,4 +1,4 @@
-"""From the steps of a scenario to the commands of ``protocol``; no other module creates any."""
+"""Turn the steps of a scenario into commands of ``protocol``; no other module creates any."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Statements:
         self._numbers = count(1)
 
     def begin(self, step: Begin, now: int, related: uuid.UUID | None = None) -> Iterator[Command]:
-        """BEGIN DIALOG CONVERSATION, one or more times; ``now`` is the instance's clock."""
+        """BEGIN DIALOG CONVERSATION once or several times; ``now`` is the instance's clock."""
         for number in range(step.count):
             yield self._begin(step, number, now, related)
 
     def _begin(self, step: Begin, number: int, now: int, related: uuid.UUID | None) -> Command:
-        name = f"{self._seed}/{step.dialog}/{number}"  # another id for every seed
+        name = f"{self._seed}/{step.dialog}/{number}"  # a different id for every seed
         return Command(
             step.conversation or uuid.uuid5(_DIALOGS, name),
             self._id(),
@@ -62,7 +62,7 @@ class Statements:
     def send(
         self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
-        """SEND ON CONVERSATION, as often as the step demands."""
+        """SEND ON CONVERSATION, as often as the step requires."""
         for number in range(step.count):
             yield Command(
                 conversation,
@@ -100,7 +100,7 @@ class Statements:
         )  # fmt: skip
 
     def act(self, action: services.Action, application: Application, now: int) -> Command:
-        """Return a statement of a service that comes with Hopline; the ids are its own."""
+        """Return a statement of a service that comes with Hopline and has its own ids."""
         fields: dict[str, Any]
         match action:
             case services.Begin():

@@ -1,4 +1,4 @@
-"""What survives a crash: topics, and the state records of dialogs."""
+"""The durable data: topics, and the state records of dialogs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Topics:
 
 @dataclass(slots=True)
 class Positions:
-    """The next offsets to read of the endpoint worker's inputs."""
+    """The next offsets to read in the endpoint worker's inputs."""
 
     cmd: int = 0
     inbox: int = 0
@@ -85,7 +85,7 @@ class State:
         self.positions = Positions()
 
     def write(self, tx: Transaction) -> None:
-        """Store a transaction's dialogs, changed chunks, and requests."""
+        """Store a transaction's dialogs, changed chunks and requests."""
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
@@ -141,10 +141,10 @@ class Batch:
 class Store:
     """The durable part of an instance, or of a mirrored pair, which has no ``txq``.
 
-    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` are the committed
-    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the rest. It
-    was started under ``epoch``: a lower one is no longer possible. ``trim_point`` is where the logs
-    of its inputs begin: earlier records are trimmed, and must not be read.
+    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` has the committed
+    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the other
+    topics. It was started under ``epoch``, and a lower epoch is no longer possible. ``trim_point``
+    is where the logs of its inputs begin; earlier records are trimmed and must not be read.
     """
 
     name: str
@@ -158,13 +158,13 @@ class Store:
     trim_point: TrimPoint = field(default_factory=TrimPoint)
 
     def wake(self) -> None:
-        """Wake the endpoint worker, if one runs, to read."""
+        """Wake the endpoint worker to read, if one is running."""
         if self.endpoint is not None:
             self.endpoint.wake()
 
 
 def pairs_of(topology: Topology) -> dict[str, dict[str, Store]]:
-    """Return for every instance the stores of its mirrored databases, shared by the partners."""
+    """Return the stores of each instance's mirrored databases, which the partners share."""
     stores: dict[str, tuple[Store, str]] = {}
     found: dict[str, dict[str, Store]] = {name: {} for name in topology.instances}
     for instance in topology.instances.values():

@@ -47,7 +47,7 @@ PROPAGATION = 500 * MILLISECOND
 
 @dataclass(slots=True)
 class _Handle:
-    """A dialog that the scenario began, by its name there."""
+    """A dialog that the scenario began, with its name in the scenario."""
 
     conversation: uuid.UUID
     instance: str
@@ -55,7 +55,7 @@ class _Handle:
 
 
 class System:
-    """A topology and a scenario under one seed, which determines all randomness.
+    """A topology and a scenario with one seed, which determines all randomness.
 
     ``fresh`` is the share of a forwarder's decisions that invariant 6 checks.
     """
@@ -103,7 +103,7 @@ class System:
             self.clock.at(step.at, self._perform, step)
 
     def stores(self) -> Iterator[tuple[str, Store]]:
-        """Iterate over all stores, each with its instance; a pair's is its principal."""
+        """Iterate over all stores, each with its instance; for a pair, this is the principal."""
         for name, instance in self.instances.items():
             yield name, instance.own
             for database, store in instance.pairs.items():
@@ -187,7 +187,7 @@ class System:
         place = place or self._target_of(handle)
         if place is None:
             self.notes.append(
-                f"{self.clock.now / SECOND:g} s: {action.dialog} has no target endpoint yet: "
+                f"{self.clock.now / SECOND:g} s: {action.dialog} has no target endpoint yet, so "
                 f"its {type(action).__name__.upper()} was not executed"
             )
             return
@@ -197,7 +197,7 @@ class System:
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
-        """Return the place of a dialog's target endpoint: the locked one, else the first."""
+        """Return the place of a dialog's target endpoint: the locked one, otherwise the first."""
         home = self.instances[handle.instance].store(handle.database).state
         mine = (handle.database, handle.conversation, True)
         initiator = home.dialog(mine) if mine in home.dialogs else None
@@ -239,7 +239,7 @@ class System:
     def _apply(self, instance: str, database: str, text: str) -> None:
         """Run T-SQL at a database, and publish the changed topology.
 
-        The partners of a mirrored pair are one database: each statement is issued to both.
+        The partners of a mirrored pair are one database, so each statement is issued to both.
         """
         now = (START + self.clock.now // MILLISECOND) / 1000
         findings, skipped = len(self.topology.findings), len(self.topology.skipped)

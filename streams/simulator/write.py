@@ -37,7 +37,7 @@ _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def scenario_text(scenario: Scenario, comment: str = "") -> str:
-    """Return the file's text; ``comment`` is at its top."""
+    """Return the file's text, with ``comment`` at the top."""
     settings: dict[str, Any] = {
         "topology": scenario.topology,
         "until": _time(scenario.until),
@@ -72,7 +72,7 @@ def flow(value: Any) -> str:
         return value
     if isinstance(value, str) and re.fullmatch(r"-?\d+(us|ms|s)", value):
         return value
-    return json.dumps(value)  # a YAML text as well
+    return json.dumps(value)  # also a YAML text
 
 
 def _time(duration: int) -> str:

@@ -1,7 +1,7 @@
 """The agents of a topology, which answer services and are run by `hopline up`.
 
 An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or a custom
-application (``MODULE:APP``). Agents are not in the catalog: no worker needs them.
+application (``MODULE:APP``). Agents are not in the catalog, because no worker needs them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Stated:
     source: Source = field(default=NOWHERE, compare=False)
 
     def error(self, message: str, remedy: str) -> HoplineError:
-        """Return an error at this place; without a file it is the command line."""
+        """Return an error at this place; without a file, the place is the command line."""
         s = self.source
         if s == NOWHERE:
             return UsageError(message, remedy)
@@ -55,9 +55,9 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """How a body selects its service: by the text that ``expression`` finds in it.
+    """How a message body selects a service: by the text that ``expression`` finds in it.
 
-    The text is the service's name, or its key among ``services``, else ``otherwise``.
+    The text is the service's name or a key of ``services``; any other text selects ``otherwise``.
     ``namespaces`` are the prefixes of XPath; ``schema`` is the file of AVRO.
     """
 
@@ -84,15 +84,15 @@ class Agent:
 
     @property
     def service(self) -> str | None:
-        """Return the service that it answers; ``None``: those of its application."""
+        """Return the service that the agent answers; ``None``: those of its application."""
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property
     def kind(self) -> ShippedService | None:
-        """Return which of Hopline's services it is; ``None`` for a custom application."""
+        """Return which of Hopline's services the agent is; ``None`` for a custom application."""
         return next((kind for kind in ShippedService if kind.value == self.runs.text), None)
 
     def setting(self, name: str) -> str | None:
-        """Return a setting's text, if it is given."""
+        """Return a setting's text, if given."""
         found = self.settings.get(name)
         return None if found is None else found.text

@@ -2,8 +2,8 @@
 
 Each part of a key is percent-escaped, so names may contain anything. The instance itself has an
 empty database part, and so have the ingress topics (``ingress``). Clusters and neighbours, which
-are in other clusters, have an empty instance part too. Expectations (``expect``) are not objects:
-they are checks of the whole, and stay in the file.
+are in other clusters, have an empty instance part too. Expectations (``expect``) are not objects,
+because they check the whole topology; they stay in the file.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ _IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
 """Kind > field of Database, class. Lists keep their order by ``position``."""
 _ORDERED = frozenset({"route", "priority", "binding"})
 _MOST_PARTITIONS = 1 << 16
-"""Far more than Kafka is asked for anywhere; a topic of none would have no place for a record."""
+"""Far more partitions than anywhere in practice; a topic needs at least one."""
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
-"""What ``check`` looks at and no worker does: it may be large, and stays out of the catalog."""
+"""Fields that only ``check`` reads and no worker.
+
+They may be large, so they stay out of the catalog.
+"""
 _DATABASE_FIELDS = _ANALYSED_ONLY.union(name for name, _ in _IN_DATABASE.values())
 _INSTANCE_FIELDS = frozenset({"databases", "msdb", "grants"})
 
@@ -92,7 +95,7 @@ def _flatten_database(instance: str, database: Database) -> dict[str, dict[str, 
             continue
         for position, item in enumerate(held):
             key = catalog_key(instance, database.name, kind, item.name)
-            if key in found:  # YAML may have two routes of one name (C-06)
+            if key in found:  # YAML may have two routes with the same name (C-06)
                 key = f"{key}+{position}"
             found[key] = {**encode(item), "position": position}
     return found

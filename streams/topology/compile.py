@@ -14,7 +14,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
-    """Compile every instance for :mod:`streams.routing`; expired routes stay in."""
+    """Compile every instance for :mod:`streams.routing`; expired routes are kept."""
     leads = directory(topology)
     return {i.name: _leading(i, leads) for i in topology.instances.values()}
 
@@ -32,7 +32,7 @@ def _leading(instance: Instance, leads: Mapping[tuple[str, int], str]) -> routin
 def routing_instance(
     instance: Instance, listeners: tuple[Address, ...] | None = None
 ) -> routing.Instance:
-    """Compile one instance; ``listeners`` are those that lead here, by default all of its own."""
+    """Compile one instance; ``listeners`` are those that lead here, by default all its own."""
     address = instance.address
     if listeners is None:
         listeners = _addresses(instance.listeners)
@@ -74,7 +74,7 @@ def _route(route: Route) -> routing.Route:
 
 
 def _address(text: str) -> Address:
-    """Return an address; an invalid one becomes one that leads nowhere (kept by C-06)."""
+    """Return an address; an invalid one (kept by C-06) becomes an address that leads nowhere."""
     return parse_address(text) or Address(AddressKind.NETWORK, text, 0)
 
 
@@ -82,14 +82,14 @@ def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
     return tuple(a for a in map(parse_address, texts) if a is not None)
 
 
-# --- Where an address leads ----------------------------------------------------------------------
+# --- Resolving addresses ----------------------------------------------------------------------
 
 
 def instance_at(topology: Topology, address: Address, seen_from: str | None = None) -> str | None:
     """Return the instance at an address, or ``None`` if there is none.
 
-    An instance's own address precedes aliases, those precede listeners. A loopback address leads to
-    the instance that uses it, ``seen_from``.
+    An instance's own address precedes aliases, and aliases precede listeners. A loopback address
+    leads to the instance that uses it, ``seen_from``.
     """
     if address.kind is not AddressKind.NETWORK:
         return None
@@ -100,7 +100,7 @@ def instance_at(topology: Topology, address: Address, seen_from: str | None = No
 
 
 def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
-    """Return (host, port) > instance for every address of one; build it once."""
+    """Return (host, port) > instance for all addresses; computed once."""
     found: dict[tuple[str, int], str] = {}
     instances = tuple(topology.instances.values())
     for instance in instances:
@@ -119,10 +119,10 @@ def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
 
 
 def _primary(replicas: list[Instance]) -> Instance:
-    """Return which of the instances with a listener it leads to.
+    """Return the instance, of those with a listener, to which the listener leads.
 
-    Replicas of a group all have its listener, and may be in other groups as well: their common
-    group is meant. Without roles it is the first instance.
+    All replicas of a group have its listener, and may also be in other groups; the group that they
+    share is meant. Without roles, this is the first instance.
     """
     roles = [_roles(i) for i in replicas]
     common = set(roles[0]).intersection(*roles)

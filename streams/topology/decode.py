@@ -13,7 +13,7 @@ def marked_encoding(data: bytes) -> str | None:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return a text and its encoding: by its mark, UTF-16 by its zeros, UTF-8, else cp1252.
+    """Return a text and its encoding: by its mark, UTF-16 by its zeros, UTF-8, or cp1252.
 
     Never raises: undecodable bytes become U+FFFD.
     """
@@ -27,7 +27,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def unmarked_utf_16(data: bytes) -> str | None:
-    """Return the UTF-16 variant of unmarked text: in Latin text, every second byte is zero."""
+    """Return the UTF-16 variant of unmarked text; in Latin text, every second byte is zero."""
     head = data[:_LOOKED_AT]
     for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
         if zeros and zeros.count(0) * 2 > len(zeros):

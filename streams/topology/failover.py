@@ -10,7 +10,7 @@ from streams.topology.objects import Database, Role
 
 
 def failover(topology: Topology, pair: str, to: str) -> Topology:
-    """Make an instance the principal of a pair, with a higher epoch; listeners follow it.
+    """Make an instance the principal of a pair, with a higher epoch; move listeners to it.
 
     Raise UsageError if the instance has no database of the pair.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Severity(Enum):
-    """The severity of a finding, from worst to mildest."""
+    """The severity of a finding, from the worst to the mildest."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,7 +29,7 @@ class Source:
 
 
 NOWHERE = Source()
-"""The source of objects without one: defaults, and objects read back from a catalog."""
+"""The source of objects that are in no file: defaults, and objects from a catalog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def finding_at(
     source: Source,
     evidence: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Create a finding about something with a place."""
+    """Create a finding about an object with a place."""
     place = (source.file, source.line, source.column)
     return Finding(code, severity, message, remedy, subject, *place, evidence or {})
 
@@ -84,8 +84,8 @@ def finding_at(
 class Skipped:
     """A skipped statement of a script: its first words and its place.
 
-    ``why``: the unknown part of a statement that may concern dialogs, which stays unresolved; empty
-    if it does not concern them. ``instance``: the script's instance.
+    ``why``: the unknown part of an unresolved statement that may concern dialogs; empty if the
+    statement does not concern them. ``instance``: the script's instance.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""State of a live topology that no folder has: it outlives the next ``apply``."""
+"""State of a live topology that no folder contains and that must survive the next ``apply``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from streams.topology.objects import Database
 
 
 def with_history(wanted: Topology, live: Topology) -> Topology:
-    """Return a topology with the epochs of a live one, if higher, and its broker ids.
+    """Return a topology with the live topology's epochs, if higher, and its broker ids.
 
-    Statements and failovers raise epochs in the catalog, and NEW_BROKER renews a broker id; a
-    folder does not have these. Without this, conversations would end with errors again, and a pair
-    would fail back under an outdated epoch. An explicit broker id in the folder wins.
+    Statements and failovers raise epochs in the catalog, and NEW_BROKER changes a broker id; a
+    folder does not contain these. If they were lost, conversations would end with errors again, and
+    a pair would fail back under an outdated epoch. An explicit broker id in the folder takes
+    precedence.
     """
     instances = {
         name: _instance(instance, live.instances.get(name))

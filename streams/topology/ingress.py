@@ -5,9 +5,9 @@ cluster wrote a frame, and can check the sender in the frame.
 
 The allowed senders follow from the routes of the topology: a database of another cluster is allowed
 where its routes, and those of gateways on its path, lead to the topic. Broker ids of routes and
-route precedence are ignored: more senders are allowed than actually arrive, so every path of the
-topology works. A path that leaves the cluster and returns does not count: other clusters may not
-name a local sender, unless the topology allows it.
+route precedence are ignored. So more senders are allowed than actually send, and every path of the
+topology works. A path that leaves the cluster and returns does not count, because other clusters
+may not name a local sender unless the topology allows this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNSTATED = Claims()
 
 
 class _Source(NamedTuple):
-    """The database whose route leads somewhere; msdb also forwards."""
+    """The database that has a route; msdb also forwards."""
 
     instance: str
     database: Database
@@ -49,8 +49,8 @@ _Back = Mapping[str, list[_Source]]
 def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
     """Return the ingress topics of a cluster's gateways with the allowed senders.
 
-    If the topology has no route by which another cluster answers, it may write to each gateway that
-    leads there. ``claims`` in the topology replace what follows from routes.
+    If the topology has no route by which another cluster answers, that cluster may write to each
+    gateway that leads to it. ``claims`` in the topology replace the senders derived from routes.
     """
     border = _Border(topology, cluster)
     senders = border.senders()
@@ -72,11 +72,11 @@ class _Border:
         self._own = {n: i for n, i in topology.instances.items() if i.cluster == cluster}
         self._far = {n: i for n, i in topology.instances.items() if n not in self._own}
         self._back: dict[str | None, defaultdict[str, list[_Source]]] = {}
-        """By the service that a route names, if it does."""
+        """Databases by the service that a route names, if any."""
         self._by_name: list[_Source] = []
         """Instances with a TRANSPORT route: the service name is the address."""
         self._outbound = tuple(self._read_outbound())
-        """The outbound routes, each with its instance and the cluster it leads to."""
+        """The outbound routes, each with its instance and the cluster to which it leads."""
         own, far = self._own.values(), self._far.values()
         self._only_here = _services(own) - _services(far)
         self._brokers_here = {broker_key(d.broker_id) for i in own for d in _databases(i)}
@@ -95,7 +95,7 @@ class _Border:
         yield from ((name, other) for name, _, other in self._outbound)
 
     def ingress(self, entrance: Entrance, databases: dict[tuple[str, str], Database]) -> Ingress:
-        """Return a topic with its senders: from ``claims``, else from databases and routes."""
+        """Return a topic with its senders, from ``claims`` or else from databases and routes."""
         gateway, other = entrance
         expected = [route for _, route, to in self._outbound if to == other]
         services = {name for d in databases.values() for name in d.services}
@@ -114,7 +114,8 @@ class _Border:
             else _sorted(claims.broker_ids),
         )
 
-    # --- routes of others ------------------------------------------------------------------------
+    # --- routes of other clusters
+    # ------------------------------------------------------------------------
 
     def _read_routes(self) -> None:
         for name, instance in self._far.items():
@@ -129,7 +130,7 @@ class _Border:
                         back[target].append(source)
 
     def _services(self) -> Iterator[str]:
-        """Yield the services whose routes may take different paths, and one for all others."""
+        """Yield the services whose routes may take different paths, and one for the others."""
         named = {name for name in self._back if name is not None}
         if self._by_name:
             every = (d for i in self._topology.instances.values() for d in _databases(i))
@@ -165,7 +166,7 @@ class _Border:
     def _at(self, host: str, port: int) -> str | None:
         return self._leads.get((host.casefold(), port))
 
-    # --- routes of the cluster's own -------------------------------------------------------------
+    # --- routes of this cluster -------------------------------------------------------------
 
     def _read_outbound(self) -> Iterator[tuple[str, Route, str]]:
         for name, instance in self._own.items():
@@ -180,7 +181,7 @@ class _Border:
 
 
 def _behind(last: Iterable[_Source], backs: Sequence[_Back]) -> Iterator[_Source]:
-    """Yield all senders behind these instances: they, and those whose routes lead to them."""
+    """Yield all senders at or behind these instances; routes of the latter lead to them."""
     waiting, met = list(last), set[str]()
     while waiting:
         source = waiting.pop()

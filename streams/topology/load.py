@@ -18,10 +18,10 @@ SCRIPT = ".sql"
 
 
 def load(path: Path, now: float) -> Topology:
-    """Read a folder with ``topology.yaml``, one of .sql files (an instance each), or a snapshot.
+    """Read a folder with ``topology.yaml``, a folder of .sql files, or a snapshot.
 
-    ``now`` (epoch seconds) is the start of every LIFETIME. Raise InputError for syntax errors;
-    statements that the engine would reject are among the findings.
+    Each .sql file is an instance. ``now`` (epoch seconds) is the start of every LIFETIME. Raise
+    InputError for syntax errors; statements that the engine would reject are among the findings.
     """
     return load_with_notes(path, now)[0]
 
@@ -63,7 +63,7 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
 def apply_sql(
     topology: Topology, instance: str, database: str, text: str, now: float, file: str = "<sql>"
 ) -> Topology:
-    """Apply T-SQL at one database; new findings are at the end.
+    """Apply T-SQL in one database; new findings are appended.
 
     ``file`` is the text's name in findings.
     """
@@ -154,7 +154,7 @@ def _from_scripts(scripts: list[Path], now: float, notes: Notes) -> Topology:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text: UTF-8, or UTF-16 with its mark, as SQL Server's tools write it."""
+    """Return a file's text: UTF-8, or UTF-16 with a mark, as SQL Server's tools write it."""
     data = path.read_bytes()
     encoding = marked_encoding(data) or "utf-8"
     try:
@@ -170,7 +170,7 @@ def _text(path: Path) -> str:
 
 
 def _text_as_found(path: Path, notes: Notes) -> str:
-    """Return a script's text in its most likely encoding; note which one."""
+    """Return a script's text in its most likely encoding, and note the encoding."""
     text, encoding = decode(path.read_bytes())
     notes.encodings[str(path)] = encoding
     return text

@@ -1,4 +1,4 @@
-"""Lookups of a dialog's endpoint in its database: contracts, types, queues (reference 1.1)."""
+"""Look up contracts, types and queues of a dialog's endpoint in its database (reference 1.1)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from streams.topology.system import SYSTEM_CONTRACTS
 
 
 def contract_of(database: Database, name: str) -> Contract | None:
-    """Return a contract of the database, its own or a system one."""
+    """Return a contract of the database, either its own or a system contract."""
     return database.contracts.get(name) or SYSTEM_CONTRACTS.get(name)
 
 
 def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:
-    """Return the contracts that a service accepts as a target; without any it can only initiate."""
+    """Return the contracts that a service accepts as a target; with none, it can only initiate."""
     found = database.services.get(service)
     return () if found is None else found.contracts
 
@@ -25,7 +25,7 @@ def accepts(database: Database, service: str, contract: str) -> bool:
 
 
 def queue_of(database: Database, service: str) -> Queue | None:
-    """Return the queue of a service, with default settings if it is not declared."""
+    """Return the queue of a service, with default settings if the queue is not declared."""
     found = database.services.get(service)
     return None if found is None else queue_named(database, found.queue) or Queue(found.queue)
 
@@ -53,7 +53,7 @@ def schema_of(database: Database, message_type: MessageType) -> str | None:
 
 
 def queues_of(database: Database) -> tuple[Queue, ...]:
-    """Return every queue of a database, declared or only used by a service, by name."""
+    """Return all queues of a database by name, whether declared or only used by a service."""
     found = {queue.name.casefold(): queue for queue in database.queues.values()}
     for service in database.services.values():
         found.setdefault(service.queue.casefold(), Queue(service.queue))

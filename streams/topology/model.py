@@ -1,4 +1,4 @@
-"""A topology: instances, their databases, their clusters, and expectations."""
+"""A topology: instances, their databases and clusters, and expectations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A SQL Server process. ``stated_address`` is the explicit one; see :attr:`address`.
+    """A SQL Server process.
+
+    ``stated_address`` is the explicit address, if any; see :attr:`address`.
 
     ``partitions``: the number of its dialogs' partitions on Kafka.
     """
@@ -76,7 +78,7 @@ class Instance:
 
     @property
     def address(self) -> Address:
-        """Return the instance's address: explicit, else its name and port."""
+        """Return the instance's address: the explicit one, otherwise its name and port."""
         stated = parse_address(self.stated_address) if self.stated_address else None
         if stated is not None:
             return stated
@@ -86,11 +88,11 @@ class Instance:
 
     @property
     def started(self) -> bool:
-        """Tell whether the network is available to it."""
+        """Tell whether the instance can use the network."""
         return self.endpoint.state is EndpointState.STARTED
 
     def database(self, name: str) -> Database | None:
-        """Return a database by its name, ``msdb`` included; names are case-insensitive."""
+        """Return a database, which may be ``msdb``, by its case-insensitive name."""
         folded = name.casefold()
         if folded == MSDB:
             return self.msdb
@@ -104,7 +106,7 @@ class Instance:
 class Claims:
     """The senders that a cluster may name in frames for other clusters.
 
-    ``None``: follows from the topology (:mod:`streams.topology.ingress`).
+    ``None`` means that they follow from the topology (:mod:`streams.topology.ingress`).
     """
 
     services: tuple[str, ...] | None = None
@@ -115,9 +117,9 @@ class Claims:
 class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
-    ``prefix`` is that of its topics, by default the same everywhere; ``credentials`` is the name in
-    the settings of the credentials for writing into it, by default its own name. ``claims`` are the
-    senders that it may name elsewhere.
+    ``prefix`` is that of its topics, by default the same everywhere. ``credentials`` names the
+    credentials in the settings for writing into the cluster; the default is the cluster's name.
+    ``claims`` are the senders that the cluster may name elsewhere.
     """
 
     name: str
@@ -130,9 +132,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An instance of another cluster that routes lead to, with the little that is known of it.
+    """An instance of another cluster to which routes lead, with the little that is known about it.
 
-    ``addresses`` are those in routes.
+    ``addresses`` has its addresses in routes.
     """
 
     name: str
@@ -142,7 +144,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Ingress:
-    """A topic of ``gateway`` that only the other ``cluster`` writes.
+    """A topic of ``gateway`` to which only the other ``cluster`` writes.
 
     A frame in it must have one of the ``services`` and one of the ``broker_ids`` as its sender.
     """
@@ -167,12 +169,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The content of a folder. ``findings`` and ``skipped`` are about the files.
+    """The content of a folder. ``findings`` and ``skipped`` concern the files.
 
-    ``cuts`` are pairs of instances without a connection: a what-if, which no folder has.
-    ``neighbours`` and ``ingress`` are only in one cluster's share: the remote instances that its
-    own write to, and the clusters that write to its instances. ``agents`` answer services; only the
-    process that runs them needs them.
+    ``cuts`` has pairs of instances without a connection, for what-if questions; no folder contains
+    them. ``neighbours`` and ``ingress`` are only in one cluster's share: the remote instances to
+    which its instances write, and the clusters that write to its instances. ``agents`` answer
+    services; only the process that runs them needs them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -195,7 +197,7 @@ class Topology:
 
 
 def bare_endpoint(like: Endpoint, **changes: Any) -> Endpoint:
-    """Return an endpoint with only those settings of another one that T-SQL cannot express."""
+    """Return an endpoint with only those settings of another endpoint that T-SQL cannot express."""
     return Endpoint(transport=like.transport, hide_path=like.hide_path, **changes)
 
 
@@ -205,7 +207,7 @@ def default_broker_id(instance: str, database: str) -> str:
 
 
 def renewed_broker_id(broker_id: str) -> str:
-    """Return the broker id after NEW_BROKER: a different one, and the same every time."""
+    """Return the broker id after NEW_BROKER: a different id, but always the same one."""
     return str(uuid.uuid5(_BROKER_IDS, f"NEW_BROKER {broker_id}"))
 
 

@@ -1,7 +1,7 @@
 """The objects of one database: message types, contracts, queues, services, routes and rules.
 
-Values as written: a route here may break the rules of ``CREATE ROUTE`` (C-06), which is a finding.
-Sources do not affect comparisons.
+Values are kept as written: a route here may break the rules of ``CREATE ROUTE`` (C-06), which is a
+finding. Sources do not affect comparisons.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _LONGEST_GROUP = 255
 def is_group(name: str) -> bool:
     """Tell whether a consumer group may have this name.
 
-    Kafka has none without a name, and in ACLs ``*`` means every group.
+    Kafka has no group without a name, and in ACLs ``*`` means every group.
     """
     return 0 < len(name) <= _LONGEST_GROUP and name != "*" and min(name) >= " "
 
@@ -78,8 +78,8 @@ class Queue:
 
     ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
     is off. ``max_readers``: the limit of its instances (MAX_QUEUE_READERS). ``group`` is the
-    consumer group behind which the queue's topic is trimmed, and ``partitions`` the permanent
-    number of its partitions, which limits the number of readers.
+    consumer group up to whose position the queue's topic is trimmed, and ``partitions`` is the
+    permanent number of its partitions, which limits the number of readers.
     """
 
     name: str
@@ -95,18 +95,18 @@ class Queue:
 
     @property
     def reading_group(self) -> str | None:
-        """Return the group, if its name is valid: the catalog may have any text."""
+        """Return the group if its name is valid, because the catalog may contain any text."""
         return self.group if self.group is not None and is_group(self.group) else None
 
     @property
     def activated(self) -> str | None:
-        """Return the procedure that messages start; ``None``: there is none, or it is off."""
+        """Return the procedure that messages start, or ``None`` if there is none or it is off."""
         return self.activation if self.activation_status else None
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: the queue behind it and the contracts that it accepts as a target."""
+    """A service: its queue, and the contracts that it accepts as a target."""
 
     name: str
     queue: str
@@ -158,7 +158,8 @@ class Binding:
 class Mirror:
     """A database's mirrored pair, and its role in it.
 
-    ``epoch`` counts the pair's failovers: of two claims of the role the higher one counts.
+    ``epoch`` counts the pair's failovers; of two claims to the role, the one with the higher epoch
+    counts.
     """
 
     pair: str
@@ -170,9 +171,10 @@ class Mirror:
 class Database:
     """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``.
 
-    ``honor_priority``: transmission follows priorities too (4.12). ``schemas``: the text of each
-    XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation begun
-    under a lower one ends with an error. ``procedures``: what the scripts' code does with dialogs.
+    ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
+    XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation that
+    began at a lower count ends with an error. ``procedures``: what the scripts' code does with
+    dialogs.
     """
 
     name: str

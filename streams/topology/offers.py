@@ -1,4 +1,4 @@
-"""The entries of a directory of services: routes on request (reference 2.5).
+"""The entries of a directory of services, for routes on request (reference 2.5).
 
 A directory is foreign data, so an offer may break the rules of CREATE ROUTE, which is reported to
 the requester.
@@ -20,7 +20,7 @@ OFFER_LIFETIME = 3600
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A route to a service, for one broker id or any; ``lifetime`` in seconds."""
+    """A route to a service, for one broker id or any; ``lifetime`` is in seconds."""
 
     service: str
     address: str
@@ -31,7 +31,7 @@ class Offer:
 
     @property
     def breaches(self) -> tuple[Breach, ...]:
-        """Return the rules of CREATE ROUTE that it breaks, V1 to V12."""
+        """Return the rules of CREATE ROUTE that the offer breaks, V1 to V12."""
         route = Route("", self.service, self.broker, self.address, self.mirror)
         return breaches(Proposal(route, self.lifetime))
 
@@ -45,7 +45,7 @@ RouteKey = tuple[object, ...]
 
 
 def route_key(route: Route) -> RouteKey:
-    """Return the key that a route shares with the offer that it may come from."""
+    """Return the key that a route shares with the offer from which it may originate."""
     return _key(route.service, route.broker, route.address, route.mirror)
 
 

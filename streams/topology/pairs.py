@@ -23,7 +23,7 @@ class MirroredPair:
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions its topics have."""
+        """Return the number of partitions of its topics."""
         return self.partners[0].partitions
 
     @property
@@ -52,12 +52,12 @@ class MirroredPair:
 
 
 def home_of(instance: str, database: Database) -> str:
-    """Return the instance or pair that a database's topics are named after."""
+    """Return the instance or pair after which a database's topics are named."""
     return instance if database.mirror is None else database.mirror.pair
 
 
 def hosts_of(topology: Topology, home: str) -> tuple[str, ...]:
-    """Return the instances of ``home``: itself, or a pair's, the principal first."""
+    """Return the instances of ``home``: the instance, or a pair's partners, principal first."""
     if home in topology.instances:
         return (home,)
     pair = pairs_of(topology).get(home)
@@ -74,7 +74,7 @@ def pair_names(topology: Topology) -> frozenset[str]:
 
 
 def principal_of(topology: Topology, pair: str) -> Instance | None:
-    """Return the principal of a pair, by its name in any case; ``None`` if there is none."""
+    """Return the principal of a pair, whose name is case-insensitive; ``None`` if there is none."""
     for instance in topology.instances.values():
         mirrors = (d.mirror for d in instance.databases.values() if d.mirror is not None)
         if any(m.role is Role.PRINCIPAL and m.pair.casefold() == pair.casefold() for m in mirrors):
@@ -83,7 +83,7 @@ def principal_of(topology: Topology, pair: str) -> Instance | None:
 
 
 def homes_of(topology: Topology) -> dict[str, str]:
-    """Return the homes, with the instance that serves each by its role."""
+    """Return the homes, each with the instance whose role it is to serve it."""
     homes = {name: name for name in topology.instances}
     for pair in sorted(pair_names(topology)):
         principal = principal_of(topology, pair)
@@ -115,8 +115,8 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
     for other in pair.partners[1:]:
         if (other.cluster, other.partitions) != (first.cluster, first.partitions):
             raise UsageError(
-                f"{first.name} and {other.name} are partners of the pair {pair.name}, which "
-                "shares its topics, they share, and differ in their cluster or their number of "
+                f"{first.name} and {other.name} are partners of the pair {pair.name}, which share "
+                "its topics, but differ in their cluster or their number of "
                 "partitions.",
                 "Set both to the same values.",
             )

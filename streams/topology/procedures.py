@@ -1,7 +1,7 @@
-"""What a script's code does with dialogs: BEGIN, RECEIVE and END.
+"""The use of dialogs in a script's code: BEGIN, RECEIVE and END.
 
-Evidence from procedures, triggers and loose batches, without executing them. A value that depends
-on run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
+This is evidence from procedures, triggers and loose batches, without executing them. A value that
+depends on run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class BeginDialog:
     """BEGIN DIALOG CONVERSATION in code.
 
     ``broker``: the given id, ``CURRENT DATABASE`` already resolved; ``None`` without one.
-    ``related``: it joins a conversation group. ``unresolved``: clauses with unknown values.
-    ``asks_encryption``: ENCRYPTION = ON is written, and not only the default.
+    ``related``: the dialog joins a conversation group. ``unresolved``: clauses with unknown values.
+    ``asks_encryption``: ENCRYPTION = ON is written explicitly.
     """
 
     service: str | None
@@ -32,7 +32,7 @@ class BeginDialog:
 
     @property
     def unknown_broker(self) -> bool:
-        """Tell whether it has a broker id that depends on run time."""
+        """Tell whether there is a broker id that depends on run-time values."""
         return any("broker" in clause.casefold() for clause in self.unresolved)
 
 

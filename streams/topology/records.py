@@ -20,7 +20,7 @@ _LARGEST = 2**63
 
 
 def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
-    """Return a JSON-able form; sources and the fields named in ``without`` are left out."""
+    """Return a JSON-able form; sources and the fields named in ``without`` are omitted."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -36,8 +36,8 @@ def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
     """Return the dataclass of :func:`encode`.
 
-    Raises ValueError if a value does not have its field's type: the catalog may have anything, and
-    a number instead of a text would fail much later, in a worker's thread.
+    Raises ValueError if a value does not have its field's type. The catalog may contain anything,
+    and a number instead of a text would fail much later, in a worker's thread.
     """
     hints = _hints(cls)
     known = {name: _decode(hints[name], value) for name, value in data.items() if name in hints}
@@ -88,7 +88,7 @@ def _plain(hint: Any, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text that UTF-8 can encode: JSON can contain half of a surrogate pair."""
+    """Return a text that UTF-8 can encode, because JSON can contain half of a surrogate pair."""
     text: str = _of(str, value)
     text.encode("utf-8")
     return text

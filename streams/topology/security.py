@@ -1,7 +1,7 @@
-"""Security of dialogs and transport: certificates, permissions, an endpoint's encryption.
+"""Security of dialogs and transport: certificates, permissions, and endpoint encryption.
 
-It does not affect the path of a message, only whether the path works (reference 4.14, 8.2).
-Workers do not need it, so it is not in the catalog.
+Security settings do not affect the path of a message, only whether the path works (reference 4.14,
+8.2). Workers do not need them, so they are not in the catalog.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Securable(Enum):
 class Certificate:
     """A certificate; dates are in epoch seconds, UTC, ``None`` if unknown.
 
-    ``user`` is its owner (AUTHORIZATION): the user in a remote service binding.
+    ``user`` is the owner (AUTHORIZATION), who is the user of a remote service binding.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GRANT, or DENY where ``denied``, of SEND on a service or CONNECT on an endpoint."""
+    """GRANT (DENY if ``denied``) of SEND on a service or CONNECT on an endpoint."""
 
     permission: str
     securable: Securable

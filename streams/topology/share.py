@@ -1,8 +1,9 @@
 """The share of each Kafka cluster in a topology.
 
-Its own instances as a whole; of others only those that its routes lead to, with address and
-cluster: an operator of one trust domain need not know the routes of another. Of other clusters'
-services and broker ids it gets the names of allowed senders (:mod:`streams.topology.ingress`).
+The share has the cluster's own instances as a whole. Of the others, it has only those to which its
+routes lead, with address and cluster, because an operator of one trust domain need not know the
+routes of another. Of other clusters' services and broker ids, it has those of the allowed senders
+(:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streams.topology.pairs import pairs_of
 
 
 def clusters_of(topology: Topology) -> tuple[str, ...]:
-    """Return the clusters of the instances, in order; () for one.
+    """Return the clusters of the instances in order, or () for a single cluster.
 
     Raises UsageError if some instances have a cluster and others do not.
     """
@@ -58,7 +59,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
 
 
 def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:
-    """Tell whether an agent has work among instances; a custom application may have any."""
+    """Tell whether an agent has work in these instances; a custom application may have any."""
     databases = (d for instance in own for d in instance.databases.values())
     return agent.service is None or any(agent.service in d.services for d in databases)
 
@@ -78,7 +79,7 @@ def _neighbours(topology: Topology, own: Iterable[Instance]) -> dict[str, Neighb
 
 
 def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
-    """Return the instances that an instance's routes lead to, in all clusters."""
+    """Return the instances in all clusters to which an instance's routes lead."""
     far = {text: n.name for n in topology.neighbours.values() for text in n.addresses}
     found: dict[str, None] = {}
     for text in _next_hops(topology, instance):
@@ -91,7 +92,7 @@ def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
 
 
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
-    """Yield the addresses of its routes; TRANSPORT stands for all services named by address."""
+    """Yield the addresses of its routes; TRANSPORT means all services named by address."""
     for database in (*instance.databases.values(), instance.msdb):
         for route in database.routes:
             address = parse_address(route.address)

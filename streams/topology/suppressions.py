@@ -1,4 +1,4 @@
-"""Suppressed findings: which ones, why, and until when."""
+"""Suppressed findings: which, why, and until when."""
 
 from __future__ import annotations
 

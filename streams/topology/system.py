@@ -42,7 +42,7 @@ SYSTEM_MESSAGE_TYPES = _types(
     (PREFIX + "ServiceDiagnostic/Status", _XML),
     (_EVENT_NOTIFICATION, _XML),
 )
-"""By name; Error, EndDialog and DialogTimer are receivable under every contract (1.1)."""
+"""Message types by name; Error, EndDialog and DialogTimer are valid in every contract (1.1)."""
 
 SYSTEM_CONTRACTS = _contracts(
     (DEFAULT, {DEFAULT: Sender.ANY}),
@@ -60,4 +60,4 @@ SYSTEM_CONTRACTS = _contracts(
         {_EVENT_NOTIFICATION: Sender.INITIATOR},
     ),
 )
-"""By name."""
+"""Contracts by name."""

@@ -1,7 +1,7 @@
 """The rules of CREATE and ALTER ROUTE: V1 to V14 of the reference (1.4), as a table.
 
-A rule checks the resulting route, so ALTER is checked on the result. T-SQL that breaks a rule is
-left out, as in the engine; YAML defines records as they are (C-06). Both become TA-20.
+A rule checks the resulting route, also for ALTER. T-SQL that breaks a rule is omitted, as in the
+engine; YAML defines records as they are (C-06). Both become TA-20.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Proposal:
 
     @property
     def addresses(self) -> tuple[Address | None, Address | None]:
-        """Return both addresses, parsed; ``None`` if missing or invalid."""
+        """Return both addresses in parsed form; ``None`` if missing or invalid."""
         mirror = self.route.mirror
         return parse_address(self.route.address), parse_address(mirror) if mirror else None
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: ``broken`` returns what is wrong, or nothing; ``number`` is SQL Server's."""
+    """One row: ``broken`` returns what is wrong, or nothing; ``number`` is SQL Server's error."""
 
     name: str
     number: Number | None
@@ -170,11 +170,11 @@ RULES = (
                                                      "database."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
-"""No source states SQL Server's error numbers for V10 and V14 (U-06)."""
+"""The documentation does not state SQL Server's error numbers for V10 and V14 (U-06)."""
 
 
 def breaches(proposal: Proposal) -> tuple[Breach, ...]:
-    """Return every rule that a route breaks, in the reference's order."""
+    """Return all rules that a route breaks, in the order of the reference."""
     found = ((rule, rule.broken(proposal)) for rule in RULES)
     return tuple(Breach(rule, detail) for rule, detail in found if detail is not None)
 

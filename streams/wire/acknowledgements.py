@@ -1,4 +1,4 @@
-"""The values of ``ack``: acknowledgements, and what the forwarder of the sender reports."""
+"""The values of ``ack``: acknowledgements, and reports of the sender's forwarder."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def _ack(raw: bytes | None) -> Ack:
     return Ack(**record)
 
 
-# Endpoints acknowledge many dialogs in one transaction, and are about as far in many of them.
+# Endpoints acknowledge many dialogs in one transaction, many of them at similar positions.
 _short_ack = lru_cache(_REMEMBERED)(_ack)

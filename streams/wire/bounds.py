@@ -1,7 +1,7 @@
-"""Check the limits of a record from outside: Avro's reader accepts more than its writer.
+"""Check the limits of a record from outside, because Avro's reader accepts more than its writer.
 
 A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
-record. Either would be written again, into an event or to another instance, where it does not fit,
+record. Either would later be written into an event or to another instance, where it does not fit,
 so both are rejected on reading. An expiry (a field ``...expires_at``) that overflows when a time to
 live is added is rejected, too.
 """
@@ -17,17 +17,18 @@ LONGEST = 16_384
 """Maximum characters of a name, id or error text; SQL Server's longest has 3,000."""
 
 LARGEST = 65_536
-"""Maximum bytes of a header; a cache of a thousand takes at most 64 MiB."""
+"""Maximum bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
 
 SHORT = 1_024
-"""Maximum bytes of a value whose decoded form is cached: the same values recur."""
+"""Maximum bytes of a value whose decoded form is cached, because the same values recur."""
 
 LARGEST_HOP = 16_384
 """Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 LARGEST_STATEMENT = 131_072
-"""Maximum bytes of a statement without its body: twice the size of 1,000 conversations, the most of
-a SEND. A transaction decodes a thousand of them before it applies the first.
+"""Maximum bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
+
+A transaction decodes a thousand statements before it applies the first.
 """
 
 Fits = Callable[[Any], bool]
@@ -38,7 +39,7 @@ Excess = Callable[[dict[str, Any]], str | None]
 def bounds(schema: Any, longest: int | None) -> Excess:
     """Return a function that checks a record's fields; ``longest``: limit of its strings.
 
-    ``None``: written by a worker or operator, so strings and expiries are not limited.
+    With ``None``, the record is from a worker or operator, so strings and expiries are not limited.
     """
     fields = _fields(schema, longest)
 

@@ -1,4 +1,4 @@
-"""The values of ``catalog``: objects of the topology, each of a version."""
+"""The values of ``catalog``: objects of the topology, each with a version."""
 
 from __future__ import annotations
 

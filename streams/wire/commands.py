@@ -17,16 +17,16 @@ from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
 _LONGEST_SOURCE = 1_024
-"""Characters of a source's names: an endpoint worker remembers thousands of sources."""
+"""Maximum characters of a source's names: an endpoint worker stores thousands of sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
 CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024
-"""Maximum number of cached values that recur, and bytes of each."""
+"""Maximum number of cached recurring values, and maximum bytes of each."""
 _NEWER_STATEMENT = "UNKNOWN"
 
-# Fields of a statement that are cached together: between them are those that change each time.
+# Fields of a statement that are cached together; the fields between them change each time.
 _Fields = Callable[[Command], tuple[Any, ...]]
 _field = Command._fields.index
 _kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
@@ -104,14 +104,14 @@ def decode_command(
     issued_at, head, tail = split
     before, middle, after = _repeated(head, tail)
     said = conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after
-    return Command(*said)  # its cause is a header of its own
+    return Command(*said)  # its cause is a separate header
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
     """Return ``issued_at``, and the bytes before and after it without prefix and id.
 
-    It follows kind (one byte), database (length of one byte) and side, and takes six bytes from
-    1971 to 2039.
+    The field follows the kind (one byte), the database (length in one byte) and the side, and takes
+    six bytes from 1971 to 2039.
     """
     if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
@@ -149,7 +149,7 @@ def _command(
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """The answer to a command: ``number`` 0, or the statement's error number."""
+    """The answer to a command; ``number`` is 0, or the statement's error number."""
 
     command_id: uuid.UUID
     conversation: uuid.UUID

@@ -1,7 +1,7 @@
 """The content of dialog records as typed values, for all readers except workers.
 
 The topic's kind selects the class (:func:`dialog_record`). Each value is decoded on access and
-raises MalformedError if it is invalid: so a counter of messages pays for three headers, a
+raises MalformedError if it is invalid. So a counter of messages decodes only three headers, a
 description shows all readable parts, and a dialog's history includes its broken records. Workers
 use :mod:`streams.wire.records`.
 """
@@ -37,7 +37,7 @@ from streams.wire.state_keys import StateKey, endpoint_of
 
 
 class KafkaRecord(Protocol):
-    """The parts of a record that are read; ``timestamp`` in epoch milliseconds."""
+    """The parts of a record that are read; ``timestamp`` is in epoch milliseconds."""
 
     @property
     def timestamp(self) -> int:
@@ -53,7 +53,7 @@ class KafkaRecord(Protocol):
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """Return the headers in order; the last one of a name counts."""
+        """Return the headers in order; of several with one name, the last counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class StatementRecord(DialogRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Tell whether it is only a copy of a body, moved to the end of its topic."""
+        """Tell whether the record is only a copy of a body, moved to the end of its topic."""
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
@@ -96,12 +96,12 @@ class FrameRecord(DialogRecord):
 
     @property
     def parties(self) -> Parties:
-        """Return its services and direction."""
+        """Return the services and the direction."""
         return decode_parties(self.header_bytes(ROUTE))
 
     @property
     def is_message(self) -> bool:
-        """Tell whether it has a message; otherwise it is an acknowledgement."""
+        """Tell whether the record has a message; otherwise it is an acknowledgement."""
         return self.header_bytes(MESSAGE) is not None
 
     @property
@@ -115,7 +115,7 @@ class FrameRecord(DialogRecord):
         return decode_journey(self.header_bytes(HOP))
 
     def ack(self, conversation: uuid.UUID) -> Ack:
-        """Return the acknowledgement; a status is the forwarder's, and only in ``ack``."""
+        """Return the acknowledgement; a status of the forwarder may only be in ``ack``."""
         read = decode_ack_value(self.record.value, conversation)
         if isinstance(read, Status):
             raise MalformedError("a status instead of an acknowledgement")
@@ -123,13 +123,13 @@ class FrameRecord(DialogRecord):
 
 
 class AckRecord(FrameRecord):
-    """A record of ``ack``: an acknowledgement, or without envelope a forwarder's status."""
+    """A record of ``ack``: an acknowledgement, or a forwarder's status, which has no envelope."""
 
     __slots__ = ()
 
     @property
     def is_frame(self) -> bool:
-        """Tell whether it arrived as a frame and is not a forwarder's status."""
+        """Tell whether the record arrived as a frame and is not a forwarder's status."""
         return self.header_bytes(ROUTE) is not None
 
 
@@ -156,7 +156,7 @@ class EventRecord(DialogRecord):
 
     @property
     def event(self) -> Event:
-        """Return the event; its ids are text, and may be invalid if a foreign producer wrote it."""
+        """Return the event; its ids are text, and may be invalid in a foreign producer's event."""
         return decode_event(self.record.value)
 
 
@@ -167,7 +167,7 @@ class StateRecord(DialogRecord):
 
     @property
     def endpoint(self) -> StateKey | None:
-        """Return the endpoint of a state; None for other state: positions, chunks."""
+        """Return the endpoint of a state; None for other state such as positions and chunks."""
         return endpoint_of(self.record.key or b"")
 
     def dialog(self, conversation: uuid.UUID) -> Dialog | None:

@@ -14,13 +14,13 @@ EVENT = Codec("Event")
 _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
 _EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
 _LARGEST_EVENT, _CLIPPED = 65_536, 1_000
-"""Bytes from which on the texts of an event are clipped, and characters that are left of each."""
+"""Bytes above which an event's texts are truncated, and the remaining characters of each."""
 
 
 def encode_event(event: Mapping[str, Any]) -> bytes:
-    """Encode a value of ``event`` from its fields; missing fields get their default.
+    """Encode a value of ``event`` from its fields; missing fields get their defaults.
 
-    An event is always written: values that do not fit are truncated.
+    An event is always written; values that do not fit are truncated.
     """
     try:
         packed = EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))

@@ -1,12 +1,12 @@
-"""Schema evolution: the schemas of this version, and learning those of other versions.
+"""Schema evolution: provide the schemas of this version, and learn those of other versions.
 
-A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds those of its
-own version and removes none, because topics have records in old ones; every reader of the catalog
-learns them all. So an upgrade begins with the new version's ``apply``: then the old workers can
-read what the new ones write.
+A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds the schemas
+of its own version and removes none, because topics contain records in old schemas. Every reader of
+the catalog learns all of them. So an upgrade begins with the new version's ``apply``, after which
+the old workers can read what the new ones write.
 
 A process that writes into another cluster cannot read the catalog there. It uses the heartbeats
-that it reads: each has, in a header, the envelope schemas in that cluster's catalog.
+that it reads, which have in a header the envelope schemas of that cluster's catalog.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CODECS: dict[str, Codec] = {
         reading.READING,
     )
 }
-"""Schemas in the catalog; not its own, which could not be read from it."""
+"""The schemas in the catalog, except that of the catalog, which could not be read from it."""
 
 
 def schema_key(schema: Any) -> str:
@@ -74,9 +74,9 @@ def is_schema(key: str) -> bool:
 
 
 def learn(key: str, schema: Any) -> None:
-    """Enable reading records under a schema, if it is used at all.
+    """Enable reading records in a schema, if any record uses it.
 
-    Raises MalformedError if it is not a schema.
+    Raises MalformedError for an invalid schema.
     """
     codec = _CODECS.get(split_key(key)[3].split(".")[0])
     if codec is not None:
@@ -95,14 +95,14 @@ def own_schemas() -> tuple[str, ...]:
 
 
 def learned_schemas() -> tuple[str, ...]:
-    """Return the other readable schemas: those learned from catalogs and captures so far."""
+    """Return the other readable schemas, learned from catalogs and captures so far."""
     return tuple(schema for codec in _CAPTURED.values() for schema in codec.known[1:])
 
 
 def learn_schemas(texts: Iterable[str]) -> None:
-    """Enable reading under schemas that these two functions returned anywhere before.
+    """Enable reading in schemas that these two functions once returned, here or elsewhere.
 
-    Unused ones are skipped. Raises MalformedError if one is not a schema.
+    Unused schemas are skipped. Raises MalformedError if one is invalid.
     """
     for text in texts:
         try:
@@ -120,12 +120,13 @@ def learn_schemas(texts: Iterable[str]) -> None:
 ANNOUNCED = "sb-schemas"
 """The header of a heartbeat: concatenated fingerprints of eight bytes.
 
-Not a field, because readers that do not know our newest ``Presence`` need it.
+This is not a field, because readers that do not know the newest ``Presence`` need it.
 """
 ADMITS = "sb-ingress"
-"""The header of a gateway's heartbeat: which other clusters have a topic of their own there.
+"""The header of a gateway's heartbeat: the other clusters that have a separate topic there.
 
-A JSON list of their names. A gateway of an older version does not send it, and reads ``txq`` only.
+A JSON list of their names. A gateway of an older version does not send this header, and reads only
+``txq``.
 """
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
@@ -142,7 +143,7 @@ def announcement(objects: Mapping[str, str]) -> bytes:
 
 
 def _envelope_of(key: str, body: str) -> bytes | None:
-    """Return the fingerprint of an envelope schema; ``None`` for any other, and invalid ones."""
+    """Return the fingerprint of an envelope schema; ``None`` for other or invalid schemas."""
     try:
         is_envelope = json.loads(body)["namespace"] == _ENVELOPE
         said = bytes.fromhex(split_key(key)[3].rpartition(".")[2])
@@ -178,9 +179,9 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
 def unannounced(
     headers: Headers, value: bytes | str | None, announced: Collection[bytes]
 ) -> str | None:
-    """Return the first part of a frame whose schema is not among these, if any.
+    """Return the first part of a frame, if any, whose schema is not among these.
 
-    With its fingerprint.
+    The text includes the schema's fingerprint.
     """
     is_message = False
     for name, raw in headers:

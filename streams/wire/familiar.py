@@ -1,8 +1,9 @@
-"""Decode dialog records by comparison with earlier ones: several times as fast.
+"""Decode dialog records by comparison with earlier ones, which is several times as fast.
 
 The records of idle dialogs differ in four fields in the middle: group, handle, and two times. The
-bytes before them (names, state) and after them (numbers) repeat, so a decoded dialog is the pattern
-for all records that share these. Safe because equal Avro bytes decode to equal values.
+bytes before them (names, state) and after them (numbers) repeat, so a decoded dialog serves as the
+pattern for all records that share these bytes. This is safe because equal Avro bytes decode to
+equal values.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TEXT = b"\x48"
 _IDS = 2 * (1 + 36)
 """The bytes of two GUIDs as text."""
 _LONGEST = 9
-"""Maximum bytes of a number that this decoder reads as Avro's does: 63 bits."""
+"""Maximum bytes of a number that this decoder reads in the same way as Avro's: 63 bits."""
 
 
 class Familiar:
@@ -39,7 +40,7 @@ class Familiar:
                 try:
                     found = self._find(raw, at)
                 except ValueError:
-                    break  # an invalid GUID or number: let the slow path report it
+                    break  # the slow path reports an invalid GUID or number
                 if found is not None:
                     found.conversation = conversation
                     return found
@@ -50,7 +51,7 @@ class Familiar:
         return dialog
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
-        """Return a dialog after the pattern of a record with its ids at an offset."""
+        """Return a dialog by the pattern of a record that has its ids at an offset."""
         created_at, end = _number(raw, at + _IDS)
         expires_at, end = _number(raw, end)
         pattern = self._patterns.get((raw[:at], raw[end:]))
@@ -66,7 +67,7 @@ class Familiar:
         ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(b"".join(_TEXT + text for text in ids))
         if at < 0:
-            return  # in upper case, for example
+            return  # for example in upper case
         if len(self._patterns) >= PATTERNS:
             self._patterns.clear()
             self._lengths.clear()
@@ -79,7 +80,7 @@ class Familiar:
 def _number(raw: bytes, at: int) -> tuple[int, int]:
     """Read an Avro integer; return it and the offset after it.
 
-    Raises ValueError if it is unterminated, or longer than any of our times.
+    Raises ValueError if the integer is unterminated or longer than any of Hopline's times.
     """
     value = shift = 0
     for end in range(at, min(len(raw), at + _LONGEST)):

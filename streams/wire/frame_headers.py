@@ -27,7 +27,7 @@ _names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
 )
 _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
-"""No flags, fragment 0 of 1: as bytes, in the field order of :class:`Header`."""
+"""No flags and fragment 0 of 1, as bytes in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
 """Cache sizes: pairs of services that converse, and distinct paths."""
@@ -35,7 +35,7 @@ _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
 """Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
-"""Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
+"""Bytes of a header that is read in one step: prefix, id, type, and the following fields."""
 
 
 def encode_parties(parties: Parties) -> bytes:
@@ -44,7 +44,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Tell whether parties may be cached: received ones may have names of any length."""
+    """Tell whether parties may be cached, because received parties may have names of any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
@@ -80,10 +80,10 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A decoded header: it is encoded as the bytes it was read from."""
+    """A decoded header, which is encoded as the bytes from which it was read."""
 
     raw: bytes | None = None
-    """Its bytes; of one that was made anew (``_replace``) there are none."""
+    """The bytes of the header; a copy by ``_replace`` has none."""
 
 
 def encode_header(header: Header) -> bytes:
@@ -120,7 +120,7 @@ def decode_header(raw: bytes | None) -> Header:
 
 
 def _whole(raw: bytes) -> Header | None:
-    """Return the header of a whole message without flags, as nearly all are."""
+    """Return the header of a whole message without flags, the usual case."""
     if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE_CODEC.prefix):
         return None
     begin = end = 27 + (raw[26] >> 1)
@@ -204,7 +204,7 @@ def _journey(raw: bytes | None) -> Journey:
 
 
 def _plain_journey(raw: bytes) -> Journey | None:
-    """Return a journey whose numbers and names are as short as nearly all are (see ``hop.py``)."""
+    """Return a journey whose numbers and names are as short as usual (see ``hop.py``)."""
     if not (_PATH < len(raw) <= LARGEST_HOP and raw.startswith(HOP_CODEC.prefix)):
         return None
     if (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81 or raw[_EXPIRES:_ATTEMPT] > _LATEST:
@@ -253,5 +253,5 @@ def _any_journey(raw: bytes | None) -> Journey:
     )
 
 
-# Copies of one batch come from few transactions, and have few different journeys.
+# Copies of one batch are from few transactions, and have few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

@@ -1,8 +1,8 @@
 """Fast decoding of numbers, names and ids in their most common form.
 
-Values read for every message repeat often, and are cached. Any other form returns ``None`` here and
-is decoded field by field, by a decoder for untrusted input: ``tests/wire/test_glance.py`` compares
-the two.
+Values read for every message repeat often and are cached. For any other form, these functions
+return ``None``, and a decoder for untrusted input reads it field by field;
+``tests/wire/test_glance.py`` compares the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 _REMEMBERED = 4096
 _new = object.__new__
 _set_int, _set_is_safe = (vars(uuid.UUID)[n].__set__ for n in ("int", "is_safe"))
-"""Setters of the slots: ``UUID`` forbids attribute assignment; its constructor bypasses it, too."""
+"""Setters of the slots, which ``UUID``'s constructor also uses: assignment is forbidden."""
 _UNKNOWN = uuid.SafeUUID.unknown
 
 
@@ -29,10 +29,10 @@ def guid(raw: bytes) -> uuid.UUID:
 def number(raw: bytes) -> int | None:
     """Return the non-negative integer that Avro encodes as exactly these bytes.
 
-    They must be few: the caller checks the length.
+    There must be few bytes; the caller checks the length.
     """
     value, last = 0, len(raw) - 1
-    if not 0 <= last < 9:  # a million bytes would take half a minute
+    if not 0 <= last < 9:  # a million bytes would take 30 seconds
         return None
     for place, byte in enumerate(raw):
         if (byte < 0x80) != (place == last):
@@ -44,15 +44,15 @@ def number(raw: bytes) -> int | None:
 
 
 def instant(raw: bytes) -> int | None:
-    """Return the epoch milliseconds, from 1971 to 2039, that Avro writes with exactly these bytes.
+    """Return the epoch milliseconds, from 1971 to 2039, that Avro encodes as exactly these bytes.
 
-    Nearly each one is another one, so they are not remembered as those of :func:`number` are.
+    Nearly all times differ, so they are not cached like the values of :func:`number`.
     """
     if len(raw) != 6 or not raw[5]:
         return None
     bits = int.from_bytes(raw, "little")
     if bits & 0x8080_8080_8081 != 0x0080_8080_8080:
-        return None  # shorter or longer, or below zero
+        return None  # shorter, longer, or below zero
     return (
         (bits & 0x7F) >> 1
         | (bits & 0x7F00) >> 2

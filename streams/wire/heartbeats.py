@@ -1,4 +1,4 @@
-"""The values of ``presence``: heartbeats, most of which differ only in count and time."""
+"""The values of ``presence``: heartbeats, most of which differ only in their count and time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streams.wire.single_object import Codec, Record
 PRESENCE = Codec("Presence", longest=LONGEST)
 
 _AT_BYTES = 6
-"""The length of an instant in epoch milliseconds, until the year 2039."""
+"""The length of an instant in epoch milliseconds, valid until the year 2039."""
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
-"""Continuation bits of variable-length numbers: of the count's last byte, of an instant's bytes."""
+"""Continuation bits of variable-length numbers: mask and expected value for count and instant."""
 _REMEMBERED, _SHORT = 1 << 14, 2_000
-"""Maximum keys whose last heartbeat is cached, and bytes of a cached one with its key."""
+"""Maximum number of cached heartbeats (one per key), and maximum bytes of one with its key."""
 _LENGTHS = (1, 2, 3, 4)
-"""Possible lengths of a count in bytes: enough for more than a hundred million."""
+"""Possible lengths of a count in bytes, enough for more than a hundred million."""
 
 
 def encode_presence(
@@ -31,7 +31,7 @@ def encode_presence(
     claims: Iterable[Claim] = (),
     period: float = 1.0,
 ) -> bytes:
-    """Encode a heartbeat; ``claims`` are of the instance's mirrored databases.
+    """Encode a heartbeat; ``claims`` has those of the instance's mirrored databases.
 
     ``period``: seconds until the next one is due.
     """
@@ -50,12 +50,12 @@ def claims_in(presence: Record) -> tuple[Claim, ...]:
 
 
 def period_in(presence: Record) -> float:
-    """Return in how many seconds the next heartbeat is due, 1 to 60."""
+    """Return in how many seconds (1 to 60) the next heartbeat is due."""
     return float(min(max(presence["period"] / 1000, 1), LONGEST_PERIOD))
 
 
 class Heartbeat(NamedTuple):
-    """One value of ``presence``: its ``number`` is the field ``count``.
+    """One value of ``presence``; ``number`` is the field ``count``.
 
     ``period``: seconds until the next one is due.
     """
@@ -68,9 +68,9 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats; one similar to the last of its key takes a tenth of the time.
+    """Decode heartbeats; one that is similar to the last of its key takes a tenth of the time.
 
-    A writer's next heartbeat has the same bytes up to its replica, and after its time. Any other
+    A writer's next heartbeat has the same bytes up to the replica, and after the time. Any other
     form is decoded field by field.
     """
 
@@ -106,10 +106,10 @@ class HeartbeatReader:
         )
         if len(value or b"") + len(key or b"") > _SHORT:
             return found
-        if len(self._known) >= _REMEMBERED:  # anyone may write under any key
+        if len(self._known) >= _REMEMBERED:  # any client may write under any key
             self._known.clear()
         start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
-        if value is not None and value.startswith(start):  # otherwise of an older schema
+        if value is not None and value.startswith(start):  # otherwise in an older schema
             end = len(start) + len(pack_long(found.number)) + _AT_BYTES
             self._known[key] = start, value[end:], found
         return found

@@ -1,7 +1,7 @@
-"""Editing ``sb-hop`` without decoding it: what a forwarder does to every copy, in about 1 us.
+"""Edit ``sb-hop`` without decoding it, as a forwarder does for every copy in about 1 µs.
 
-The layout follows from the schema (``schemas/Hop.avsc``) and Avro's encoding, after ten bytes of
-prefix; numbers are zig-zag, so an even byte below 0x80 is a whole number from 0 to 63::
+The layout, after a prefix of ten bytes, follows from the schema (``schemas/Hop.avsc``) and Avro's
+encoding. Numbers are zig-zag encoded, so an even byte below 0x80 is a whole number from 0 to 63::
 
     10        hops_remaining      one byte; a hop subtracts two
     11 .. 18  expires_at          big-endian milliseconds: compared as bytes
@@ -11,7 +11,7 @@ prefix; numbers are zig-zag, so an even byte below 0x80 is a whole number from 0
     29 ..     path                blocks of an Avro array, closed by a zero
 
 An array may be written in several blocks, so a visit is appended by replacing the final zero with a
-block of one item and a zero. Whatever does not look like this is decoded and encoded instead.
+block of one item and a zero. Headers with any other layout are decoded and encoded instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def in_place(raw: bytes) -> bool:
 
 
 def visit(instance: str, at: int) -> bytes:
-    """Return the block that adds a visit to a path, made once per batch."""
+    """Return the block that adds a visit to a path, computed once per batch."""
     name = instance.encode("utf-8")
     return b"\x02" + base128(len(name) << 1) + name + base128(at << 1)
 
@@ -55,8 +55,8 @@ def first_copy(
     """Edit the header of a first transmission for the next instance, if simple.
 
     ``begun``: sent from this instance, so the first of its next hops must be the preferred one;
-    ``hide``: the path so far is left out. Does in one step what :class:`Hop` does in several for
-    any copy.
+    ``hide``: the path so far is omitted. This does in one step what :class:`Hop` does for any copy
+    in several.
     """
     if (
         not in_place(raw)
@@ -106,13 +106,13 @@ class Hop:
 
     @property
     def expires_at(self) -> int:
-        """Return the end of the time to live, epoch milliseconds."""
+        """Return the end of the time to live in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at
         return int.from_bytes(self.raw[EXPIRES:EXPIRES_END], "big")
 
     def expired(self, now: int) -> bool:
-        """Tell whether the copy's time to live has expired; ``now`` in epoch milliseconds."""
+        """Tell whether the copy's time to live has expired; ``now`` is in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
         return self.raw[EXPIRES:EXPIRES_END] <= instant(now)
@@ -127,7 +127,7 @@ class Hop:
         first_hop: int | None = None,
         hide: bool = False,
     ) -> bytes:
-        """Return the header for the next instance: visit added, one hop less, first hop set.
+        """Return the header for the next instance: visit added, one hop fewer, first hop set.
 
         ``hide``: the visit replaces the path.
         """

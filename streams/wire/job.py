@@ -1,9 +1,9 @@
-"""The replay that a statement or dialog belongs to, which separates it from live traffic.
+"""The replay to which a statement or dialog belongs, which separates it from live traffic.
 
-Every command of a replay has the header ``sb-job``, the job's name. A dialog with a new id has the
-job in that id, and so in every record and metric with the dialog, whichever process writes it. The
-id is a version-8 GUID (RFC 9562: "vendor-specific"), which is used for nothing else here, and its
-last eight digits are the job's tag.
+Every command of a replay has the header ``sb-job``, the job's name. If a dialog gets a new id, that
+id contains the job, and so does every record and metric of the dialog, whichever process writes it.
+The id is a version-8 GUID (RFC 9562: "vendor-specific"), which Hopline uses for no other purpose,
+and its last eight digits are the job's tag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def tag_of(job: str) -> str:
 
 
 def renewed(known: uuid.UUID, job: str, loop: int) -> uuid.UUID:
-    """Return the job's new id for an original id, in its ``loop``-th run, from 0."""
+    """Return the job's new id for an original id; ``loop`` counts its runs from 0."""
     said = f"{job}/{loop}/{known}".encode()
     raw = bytearray(hashlib.blake2b(said, digest_size=16 - _TAG).digest())
     raw[6] = raw[6] & 0x0F | _VERSION << 4

@@ -14,7 +14,7 @@ Value = str | int | float | None
 def encode_metric(
     table: str, key: str, query: str, batch: int, values: Mapping[str, Value]
 ) -> bytes:
-    """Encode a row of a table; values that are null are left out."""
+    """Encode a row of a table; null values are omitted."""
     numbers = [(name, float(v)) for name, v in values.items() if isinstance(v, (int, float))]
     texts = [(name, v) for name, v in values.items() if isinstance(v, str)]
     return METRIC.pack((table, key, query, batch, numbers, texts))

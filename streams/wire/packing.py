@@ -1,8 +1,8 @@
 """Encode Avro from values in schema order, for records written once per message.
 
 A schema becomes a tuple of functions, one per field, that return a value's bytes. Most values
-repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached:
-several times as fast as a general encoder, which takes records apart by field name and tries the
+repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
+is several times as fast as a general encoder, which takes records apart by field name and tries the
 branches of unions.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
-"""How many values are remembered: positions of what is in flight, names and ids, the rest."""
+"""Numbers of cached values: positions of messages in flight, names and ids, other values."""
 _SHORT = 256
-"""Maximum characters of a cached text; names are not longer."""
+"""Maximum characters of a cached text; no name is longer."""
 
 
 def base128(left: int) -> bytes:
@@ -72,9 +72,9 @@ _PRIMITIVES: dict[str, Pack] = {
 def packer(schema: Any, part: slice = slice(None)) -> Callable[[Iterable[Any]], bytes]:
     """Return a function that encodes a record's values, or ``part`` of them, in field order.
 
-    A record in an array is a tuple of its values too. Supports what the schemas of ``schemas/``
-    use: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError for a
-    value that does not fit.
+    A record in an array is also a tuple of its values. This supports the types that ``schemas/``
+    uses: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError for
+    a value that does not fit.
     """
     return _record(schema, {}, part)
 

@@ -16,7 +16,7 @@ _PARTS = {"queue": 3, "ingress": 2, "catalog": 0, "presence": 0, "event": 0, "me
 class TopicPlace:
     """The parts of a topic name; missing parts are ``None``.
 
-    ``cluster`` is the one that writes an ``ingress``.
+    ``cluster`` is the cluster that writes to an ``ingress``.
     """
 
     kind: str
@@ -27,9 +27,9 @@ class TopicPlace:
 
 
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
-    """Parse a topic name; ``None`` if it is not Hopline's under this prefix.
+    """Parse a topic name; ``None`` if it is not a Hopline name with this prefix.
 
-    For a name that was too long for Kafka the last part is its remainder.
+    If the name was too long for Kafka, the last part is its remainder.
     """
     if not topic.startswith(topics.prefix):
         return None
@@ -48,6 +48,6 @@ def _unescaped(part: str) -> str:
     try:
         name = unescape(part)
         name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
-    except UnicodeError:  # or truncated within a character, or not one of our names
+    except UnicodeError:  # or truncated within a character, or not a Hopline name
         return part
     return name

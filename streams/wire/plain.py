@@ -10,7 +10,7 @@ from typing import Any
 
 
 def body_of(value: bytes | None) -> dict[str, Any] | None:
-    """Return a body as text where it is UTF-8, else as hexadecimal digits; with its size."""
+    """Return a body as text if it is UTF-8, otherwise as hexadecimal digits, with its size."""
     if value is None:
         return None
     try:
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
 
 
 def text_of_bytes(raw: bytes | None) -> str | None:
-    """Return bytes as text where they are UTF-8, else as hexadecimal digits after ``0x``."""
+    """Return bytes as text if they are UTF-8, otherwise as hexadecimal digits after ``0x``."""
     if raw is None:
         return None
     try:

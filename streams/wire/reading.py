@@ -1,4 +1,4 @@
-"""Records of ``reading``: which consumer group has received from which queue partition.
+"""Records of ``reading``: the positions of consumer groups in queue partitions.
 
 The key is group and partition, so that compaction keeps the latest record of each.
 """
@@ -17,7 +17,7 @@ READING = Codec("Reading")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A group has committed all before ``position`` by ``at`` (epoch milliseconds)."""
+    """A group had committed everything before ``position`` at ``at`` (epoch milliseconds)."""
 
     group: str
     topic: str
@@ -44,7 +44,7 @@ def reading_record(reading: Reading) -> tuple[bytes, bytes]:
 
 
 def decode_reading(raw: bytes | None) -> Reading:
-    """Decode a value; raise MalformedError, also if position or time are invalid."""
+    """Decode a value; raise MalformedError, also for an invalid position or time."""
     record = READING.decode(raw)
     if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
         raise MalformedError("Reading: a negative position, or an invalid time")

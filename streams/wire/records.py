@@ -1,8 +1,8 @@
-"""Whole Kafka records: key, value and headers of every topic, to and from values.
+"""Convert whole Kafka records (key, value and headers) of every topic to values and back.
 
-The headers of a frame have a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then those of
-some topics only), so that a forwarder finds them by position; other readers look them up by name.
-Missing or malformed headers raise MalformedError.
+The headers of a frame have a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then headers
+that only some topics have), so that a forwarder finds them by position; other readers look them up
+by name. Missing or malformed headers raise MalformedError.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY, CAUSE = "sb-priority", "sb-cause"
 MOVED = "sb-moved"
-"""Last header of a record whose body was copied to the end of its topic, without change."""
+"""The last header of a record whose body was copied unchanged to the end of its topic."""
 INSIDE, OUTSIDE = b"inside", b"outside"
 _READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY, CAUSE})
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
-"""Bytes; a larger body does not fit into one record of a broker with defaults (8459)."""
+"""Maximum bytes of a body; a larger one does not fit into a record with Kafka's defaults (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Bytes of ``sb-command`` and body together: a client with defaults can rewrite the record."""
+"""Maximum bytes of ``sb-command`` and body that a client with defaults can write again."""
 
 REMEMBERED_IDS = 1 << 13
-"""Conversation ids cached with their keys, 300 bytes each: those of a transaction."""
+"""Number of conversation ids cached with their keys (300 bytes each): those of a transaction."""
 
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
@@ -61,9 +61,10 @@ Wire = tuple[bytes, bytes | None, Headers]
 
 @lru_cache(REMEMBERED_IDS)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
-    """Read a conversation id from a record's key (11271 if it has none).
+    """Read a conversation id from a record's key (11271 if the key is no id).
 
-    Only the form of 36 lower-case characters is valid: any other would be in another partition.
+    Only the form with 36 lower-case characters is valid, because any other form would be in another
+    partition.
     """
     if key is not None and len(key) == _KEY_BYTES:
         raw = key if isinstance(key, bytes) else key.encode("ascii", "replace")
@@ -83,7 +84,7 @@ def key_of(conversation: uuid.UUID) -> bytes:
 
 
 def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> bytes | None:
-    """Return the last header of a name, or ``None``."""
+    """Return the last header with a name, or ``None``."""
     for found, value in reversed(headers or ()):
         if found == name:
             return value
@@ -96,11 +97,11 @@ def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers of a body's copy: those that are read, and :data:`MOVED`.
+    """Return the headers of a body's copy: those that Hopline reads, and :data:`MOVED`.
 
-    With all foreign headers a copy could exceed Kafka's size limit.
+    With all foreign headers, a copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # the last one of a name, as for every reader
+    read = dict(headers)  # of several with one name the last, as for every reader
     return [*((name, raw) for name, raw in read.items() if name in _READ), (MOVED, None)]
 
 
@@ -150,7 +151,7 @@ def message_record(
 
 
 def ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey: Journey) -> Wire:
-    """Return the record of an acknowledgement frame: it has no ``sb-message``."""
+    """Return the record of an acknowledgement frame, which has no ``sb-message``."""
     return (
         key_of(conversation),
         encode_ack(ack),
@@ -167,7 +168,9 @@ def queue_record(
     body: bytes,
     priority: int = DEFAULT_PRIORITY,
 ) -> Wire:
-    """Return the record of a queue topic: keyed by group, so that a partition is a group lock.
+    """Return the record of a queue topic.
+
+    The key is the group, so that a partition is a group lock.
 
     ``sb-priority`` (1 to 10, as text) is the endpoint's priority, for receivers.
     """
@@ -197,7 +200,7 @@ def read_message(
 def _message(
     conversation: uuid.UUID, value: bytes | None, headers: Headers | None, appended_at: int = 0
 ) -> Message:
-    found = dict(headers or ()).get  # the last one of a name
+    found = dict(headers or ()).get  # of several with one name, the last
     return Message(
         conversation,
         decode_parties(found(ROUTE)),
@@ -213,9 +216,9 @@ _DIGITS, _HIGHEST = 2, 10
 
 
 def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """Return the priority of a queue message, 1 to 10; the default if it is missing or invalid.
+    """Return the priority of a queue message (1 to 10), or the default if missing or invalid.
 
-    Anyone with write access may write anything, and ``int`` raises on 5,000 digits.
+    Any client with write access may write any text, and ``int`` raises on 5,000 digits.
     """
     raw = header_of(headers, PRIORITY) or b""
     level = int(raw) if raw.isdigit() and len(raw) <= _DIGITS else 0
@@ -241,7 +244,7 @@ def read_ack(
     """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
 
     A forwarder writes its own status without headers. A status with headers was forwarded from
-    outside: a frame whose body is a status instead of an acknowledgement.
+    outside, as a frame whose body is a status instead of an acknowledgement.
     """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)

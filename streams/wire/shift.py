@@ -1,11 +1,12 @@
 """Convert the expiries of a copy to the clock of another Kafka cluster.
 
 Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so expiries
-must be converted for another one: the end of a copy's time to live, and of its dialog's lifetime.
-Past times (enqueued and sent times, the path) stay unchanged.
+must be converted for another cluster: the end of a copy's time to live, and the end of its dialog's
+lifetime. Past times (enqueued and sent times, the path) stay unchanged.
 
-Both are at a known place: one is a fixed field, the other the last number of its header. Any other
-form is decoded and encoded, and invalid headers are passed on: their reader reports them.
+Both are at a known place: one is a fixed field, the other is the last number of its header. Any
+other form is decoded and encoded, and invalid headers are passed on, because their reader reports
+them.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from streams.wire.single_object import MalformedError
 
 _REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
-"""Of ``sb-message``: prefix, message id, and at least one number behind it."""
+"""Minimum bytes of ``sb-message``: the prefix, the message id, and one number after it."""
 _SHORT = 1_024
-"""Bytes of a header that is shifted in place, or remembered."""
+"""Maximum bytes of a header that is shifted in place or cached."""
 
 
 def shifted(headers: Headers, by: int) -> Headers:
@@ -44,7 +45,7 @@ def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
         if name == HOP:
             return (_short_hop if len(raw) <= _SHORT else _hop)(raw, by)
         return _message(raw, by)
-    except (MalformedError, ValueError):  # saturate at the largest value
+    except (MalformedError, ValueError):  # limited to the largest value
         return raw
 
 

@@ -1,7 +1,7 @@
 """Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, the body.
 
-The only module that imports fastavro (except for container files of captures). A reader knows a
-schema by its fingerprint; unknown or undecodable records raise :class:`MalformedError` and never
+The only module that imports fastavro (except for container files of captures). A reader identifies
+a schema by its fingerprint. Unknown or undecodable records raise :class:`MalformedError` and never
 another exception, because all input is untrusted.
 """
 
@@ -39,7 +39,7 @@ class UnknownSchemaError(MalformedError):
 
 
 def canonical_form(schema: Any) -> str:
-    """Return a schema as canonical JSON: only what affects the encoding."""
+    """Return a schema as canonical JSON, which contains only what affects the encoding."""
     return str(fastavro.schema.to_parsing_canonical_form(schema))
 
 
@@ -50,7 +50,7 @@ def prefix_of(schema: Any) -> bytes:
 
 
 class Codec:
-    """Encode one schema; decode it and all announced versions of it.
+    """Encode records in one schema; decode records in this schema and all its announced versions.
 
     ``prefix`` begins all records of the current schema, ``names`` are its fields in order. Decoded
     strings are limited to ``longest`` characters, records to ``largest`` bytes.
@@ -82,15 +82,15 @@ class Codec:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Return the known schemas, our own first, as :func:`canonical_form`."""
+        """Return the known schemas, this version's first, as :func:`canonical_form`."""
         return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
-        """Tell whether the bytes are of a known schema of this record."""
+        """Tell whether the bytes are in a known schema of this record."""
         return raw is not None and raw[:PREFIX_LENGTH] in self._writers
 
     def encode(self, record: Record) -> bytes:
-        """Return a record's bytes; raise ValueError or TypeError if it does not fit."""
+        """Return a record's bytes; raise ValueError or TypeError if a value does not fit."""
         buffer = io.BytesIO()
         buffer.write(self.prefix)
         fastavro.schemaless_writer(buffer, self._schema, record)
@@ -119,7 +119,7 @@ class Codec:
             record = fastavro.schemaless_reader(
                 buffer, writer, None if writer is self._schema else self._schema
             )
-        except Exception as error:  # hostile bytes make the decoder raise anything
+        except Exception as error:  # on hostile bytes the decoder may raise any exception
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
             raise MalformedError(f"{self.name}: trailing bytes")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 LONGEST = 4_000
 _END = 2**63 - 1
-"""No log goes so far."""
+"""No log reaches this offset."""
 
 
 def spans_of(offsets: Iterable[int]) -> str:
@@ -27,9 +27,9 @@ def spans_of(offsets: Iterable[int]) -> str:
 
 
 def spans_in(text: str | None) -> tuple[range, ...]:
-    """Return the positions of a text; none if it is foreign.
+    """Return the positions in a text, or none if the text is foreign.
 
-    A valid one has offsets of a log in rising order: no offset is in two of its spans.
+    A valid text has offsets of a log in rising order, and no offset in two spans.
     """
     parts = [part.partition("-") for part in (text or "").split()]
     try:

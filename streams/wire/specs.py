@@ -20,9 +20,12 @@ _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
 _COMPRESSION = "compression.type"
 _READABLE = {_COMPRESSION: "lz4"}
-"""What our producers write anyway. Kafka's client reads no zstd batch that inflates far, and never
-gets past it: 3 kB would stop a partition for good. So the broker stores another codec as lz4, and
-refuses what is too large even then. lz4 inflates 255 times at most."""
+"""The codec that Hopline's producers use.
+
+Kafka's client cannot read a zstd batch that inflates far, and never gets past it, so 3 kB could
+stop a partition forever. Therefore the broker stores batches of other codecs as lz4, and rejects
+those that are still too large. lz4 inflates at most 255 times.
+"""
 
 KINDS: Mapping[str, Mapping[str, str]] = {
     "cmd": _FOREVER,
@@ -35,12 +38,12 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": _COMPACTED,
-    "catalog": {**_COMPACTED, **_SOON},  # a reader computes each version that it finds
+    "catalog": {**_COMPACTED, **_SOON},  # a reader processes each version that it finds
     "presence": {
         **_COMPACTED,
         **_SOON,
         "message.timestamp.type": "LogAppendTime",
-        _COMPRESSION: "uncompressed",  # as heartbeats are written: every process reads them
+        _COMPRESSION: "uncompressed",  # as for heartbeats, because every process reads them
     },
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
@@ -59,7 +62,7 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return the settings that prevent loss, without those for space and protection."""
+        """Return only the settings that prevent loss, without those for space and protection."""
         other = {*_SOON, _COMPRESSION}
         config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)
@@ -94,9 +97,9 @@ def instance_specs(
 ) -> tuple[TopicSpec, ...]:
     """Return an instance's topics.
 
-    ``partitions``: of the topics keyed by conversation id; the numbers are equal, because all
-    records of one dialog must have the same partition number. ``clusters``: the other clusters that
-    write to the instance, each into its own topic.
+    ``partitions``: the number of partitions of topics keyed by conversation id. It is the same for
+    all, because all records of one dialog must have the same partition number. ``clusters``: the
+    other clusters that write to the instance, each into its own topic.
     """
     cmd, out, *rest = home_specs(topics, instance, queues, partitions)
     return (
@@ -113,7 +116,7 @@ def home_specs(
 ) -> tuple[TopicSpec, ...]:
     """Return the topics of databases: an instance's, or a mirrored pair's.
 
-    A pair has no ``txq``: its messages arrive at one of the partners.
+    A pair has no ``txq``, because its messages arrive at one of the partners.
     """
     return (
         spec(topics.cmd(home), "cmd", partitions),

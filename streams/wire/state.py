@@ -56,9 +56,9 @@ _PLACES = {
     "suspect": ("suspect", "suspect_fragment"),
     "received": ("receive_sequence", "receive_sequence_frag"),
 }
-"""Attributes that are places in a direction: two fields each, sequence and fragment."""
+"""Attributes that are places in a direction, with two fields each: sequence and fragment."""
 
-# In schema order: the dialog's identity, its current state, and what is between.
+# In schema order: the dialog's identity, its current state, and the fields between them.
 _CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1
 _who: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[:_CREATED])
 _rest: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[_PARKED:])
@@ -70,7 +70,7 @@ _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 @lru_cache(4096)
 def _pack_who(who: tuple[Any, ...]) -> bytes:
-    """Return the bytes of a dialog's identity: the same as long as its state exists."""
+    """Return the bytes of a dialog's identity, which stay the same while its state exists."""
     values = list(who)
     values[_STATE] = values[_STATE].name
     values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])

@@ -1,4 +1,4 @@
-"""The keys of the ``dialog`` topic: what a state record is about.
+"""The keys of the ``dialog`` topic, which identify the subject of a state record.
 
 Keys are text, so that any Kafka tool shows them:
 
@@ -111,7 +111,7 @@ class SeenKey:
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
-    """Read a record's key, other than that of positions; raises MalformedError."""
+    """Read a record's key, except that of positions; raises MalformedError."""
     parts = raw.split(b"/")
     if len(parts) == 5 and parts[0] == _SEEN:
         return SeenKey.decode(raw)
@@ -125,9 +125,9 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
 
 
 def endpoint_of(raw: bytes) -> StateKey | None:
-    """Return the endpoint of a state record by its key; None if it is not an endpoint's.
+    """Return the endpoint of a state record by its key; None for other records.
 
-    Others are positions, chunks, requests and seen statements. Raises MalformedError.
+    Other records are positions, chunks, requests and seen statements. Raises MalformedError.
     """
     about = None if raw == POSITIONS_KEY else decode_key(raw)
     return about if isinstance(about, StateKey) and about.chunk is None else None

@@ -1,8 +1,8 @@
-"""Topic names: every part is escaped injectively, so no two objects share a topic.
+"""Topic names; every part is escaped injectively, so that no two objects share a topic.
 
-Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and rejects a topic whose name differs from
-another one's only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
-becomes ``-`` and two hex digits. Parts are joined by ``.``, which never occurs inside one, and
+Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and rejects a topic whose name differs from that
+of another topic only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
+becomes ``-`` and two hex digits. Parts are joined by ``.``, which never occurs inside a part, and
 ``_`` never occurs at all.
 """
 
@@ -37,13 +37,13 @@ class Topics:
     prefix: str = "ssb."
 
     def name(self, kind: str, *parts: str) -> str:
-        """Return ``<prefix><kind>.<part>...``; a name that is too long ends in its hash instead."""
+        """Return ``<prefix><kind>.<part>...``; a name that is too long ends in a hash instead."""
         return _name(self.prefix, kind, *parts)
 
     def home(self, kind: str, topic: str) -> str:
         """Return the instance or pair in a topic name of a kind.
 
-        For a name that was too long, its remainder.
+        If the name was too long, this is the remainder.
         """
         part = topic.removeprefix(f"{self.prefix}{kind}.")
         return part if "--" in part else unescape(part)

@@ -136,7 +136,7 @@ WRONG = {
     "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "dialog 'd' has not begun"),
     "steps:\n"
     "  - {at: 2s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: T}}\n"
-    "  - {at: 1s, end: {dialog: d}}": (4, "'d' begins only at 2 s"),
+    "  - {at: 1s, end: {dialog: d}}": (4, "'d' does not begin before 2 s"),
     f"steps:\n  - {BEGIN}\n  - {BEGIN}": (4, "'d' begins twice"),
     f"steps:\n  - {BEGIN}\n  - {{send: {{dialog: d, type: Ordr}}}}": (4, "no message type 'Ordr'"),
     "steps:\n  - {begin: {dialog: d, from: ServerX/D/S, to: T}}": (3, "no instance 'ServerX'"),

@@ -75,7 +75,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
         (
             "{runs: data-dependent-routing, classifier: {jmespath: a, namespaces: {a: b}}}",
             "2:77",
-            "namespaces is for xpath",
+            "namespaces is only for xpath",
         ),
         ("{runs: data-dependent-routing, classifier: {xpath: 1}}", "2:59", "a text"),
     ],
@@ -91,5 +91,5 @@ def test_errors_are_reported_with_their_place(
 
 def test_a_name_must_do_for_a_file(tmp_path: Path) -> None:
     write(tmp_path, "agents:\n  a/b: {runs: 'a:b'}\n")
-    with pytest.raises(InputError, match="It becomes a file name"):
+    with pytest.raises(InputError, match="It is also a file name"):
         load(tmp_path, NOW)

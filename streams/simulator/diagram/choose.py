@@ -16,7 +16,7 @@ _SHORTEST_ID = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to draw: a dialog by its name or conversation id, and a span in microseconds."""
+    """What to draw: a dialog, by its name or conversation id, and a time span in microseconds."""
 
     dialog: str | None = None
     first: int | None = None
@@ -35,7 +35,7 @@ def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
 def chosen(
     sights: Sequence[Sight], choice: Choice, names: dict[uuid.UUID, str]
 ) -> tuple[list[Sight], list[str]]:
-    """Return the steps to draw, and phrases with the number of omitted ones.
+    """Return the steps to draw, and phrases with the number of omitted steps.
 
     Raises UsageError for an unknown dialog.
     """
@@ -59,7 +59,7 @@ def chosen(
 
 
 def _near(sights: Sequence[Sight]) -> list[Sight]:
-    """Leave out events at instances that the dialog does not use."""
+    """Omit events at instances that the dialog does not use."""
     met = {end[0] for s in sights if s.dialog is not None for end in s.ends}
     return [s for s in sights if s.dialog is not None or any(e[0] in met for e in s.ends)]
 

@@ -1,4 +1,4 @@
-"""Draw a run as a diagram: selection, participants, order, and what is left out."""
+"""Draw a run as a diagram: the selection, the participants, their order, and the omissions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
 
 MOST_ROWS = 120
-"""Maximum rows of a diagram; a longer one is cut and states how many rows follow."""
+"""Maximum rows of a diagram; a longer diagram is cut and states how many rows follow."""
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:

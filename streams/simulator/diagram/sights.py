@@ -1,4 +1,4 @@
-"""Everything shown of a run: statements, copies, queues, events, faults."""
+"""Everything that is shown of a run: statements, copies, queues, events and faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sights_of(run: Simulation) -> list[Sight]:
         ends = ((broken.instance,),) if broken.instance else tuple((n,) for n in run.instances)
         text = f"BROKEN: invariant {broken.invariant}: {broken.why}"
         shown.append(Sight(broken.at, Shape.TROUBLE, ends, text, dialog=broken.conversation))
-    return sorted(shown, key=attrgetter("at"))  # stable: equal times keep the order from above
+    return sorted(shown, key=attrgetter("at"))  # stable, so equal times keep that order
 
 
 def _statements(run: Simulation) -> Iterator[Sight]:

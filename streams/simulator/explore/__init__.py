@@ -1,4 +1,4 @@
-"""Exploration: random topologies, scenarios and faults, each from one seed, checked by invariants.
+"""Explore random topologies, scenarios and faults, each from one seed, and check the invariants.
 
 ::
 

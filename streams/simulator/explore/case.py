@@ -17,7 +17,7 @@ from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scena
 from streams.topology import Topology
 
 FRESH = 0.05
-"""Share of a forwarder's decisions that are compared with those of a new one (6)."""
+"""Share of a forwarder's decisions that are compared with those of a new forwarder (6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def draw_case(seed: int) -> Case:
 
 
 def play(case: Case, fresh: float = FRESH) -> Tale:
-    """Run a case; a lost or duplicated message counts as a violation, too."""
+    """Run a case; a lost or duplicated message also counts as a violation."""
     run = Simulation(case.topology, case.scenario, case.seed, fresh=fresh)
     violation = run.play() or _unbalanced(run)
     steps = Counter(type(step.action) for step in case.scenario.steps)
@@ -72,7 +72,7 @@ def play(case: Case, fresh: float = FRESH) -> Tale:
 
 
 def _unbalanced(run: Simulation) -> Violation | None:
-    """Check the account of messages, which no single event shows to be wrong."""
+    """Check the account of messages, because no single event can show that it is wrong."""
     summary = account(run)
     if summary["lost"]:
         return Violation(2, f"{summary['lost']} messages are lost", run.clock.now)

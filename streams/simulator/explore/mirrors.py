@@ -1,7 +1,7 @@
 """A mirrored pair in an explored estate: a target gets a partner, and fails over.
 
-The partner is one database with it, in a separate instance; routes that name the target become
-mirrored ones. A last resort does not fail over. Return paths are those of both.
+The partner represents the same database in a separate instance; routes that name the target become
+mirrored routes. A catch-all route does not fail over. Return paths exist from both partners.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LIKELY = 0.25
 
 
 def draw_pair(estate: DrawnEstate, chance: Chance) -> DrawnEstate:
-    """Return the estate, perhaps with a mirrored target."""
+    """Return the estate, possibly with a mirrored target."""
     sources = {(flow.source.instance, flow.source.database) for flow in estate.flows}
     targets = [home for flow in estate.flows for home in flow.targets]
     able = [home for home in targets if (home.instance, home.database) not in sources]
@@ -66,7 +66,7 @@ def mirrored(estate: DrawnEstate, home: Home) -> DrawnEstate:
 
 
 def _leading(instance: Instance, home: Home) -> Instance:
-    """Return an instance whose routes to the home have its partner."""
+    """Return an instance whose routes to the home include its partner."""
     addresses = {"LOCAL"} if instance.name == home.instance else set[str]()
     addresses |= {f"tcp://{home.instance}:4022", f"tcp://Listener{home.instance}:4022"}
 
@@ -79,7 +79,7 @@ def _leading(instance: Instance, home: Home) -> Instance:
 
 
 def _to_pair(route: Route, home: Home) -> Route:
-    """Return a route to the home as a mirrored one, which has the broker id."""
+    """Return a route to the home as a mirrored route with the broker id."""
     if route.service != home.service or route.broker not in (None, home.broker):
         return route
     first, second = f"tcp://{home.instance}:4022", f"tcp://{PARTNER}:4022"

@@ -12,7 +12,7 @@ from streams.simulator.explore.shrink import TRIES, shrink
 from streams.simulator.invariants import Violation
 
 _SHARE = 20
-"""Seeds handed to a process at a time."""
+"""Number of seeds assigned to a process at a time."""
 
 
 def explore_seed(seed: int) -> Tale:
@@ -49,7 +49,7 @@ def reduce(tale: Tale, tries: int = TRIES) -> Failure:
     last = [tale.violation]
 
     def breaks(case: Case) -> bool:
-        found = play(case, fresh=1.0).violation  # like a replay
+        found = play(case, fresh=1.0).violation  # played in the same way as a replay
         if found is None or found.invariant != number:
             return False
         last[0] = found

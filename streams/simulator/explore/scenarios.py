@@ -1,6 +1,6 @@
 """Draw a random scenario for a topology: dialogs, changes and faults.
 
-All faults are over when the quiet tail begins, and that is as long as invariant 5 allows every
+All faults are over when the quiet tail begins. The tail is as long as invariant 5 allows for every
 dialog to finish.
 """
 
@@ -99,7 +99,8 @@ def _begin(name: str, number: int, flow: Flow, contract: str, chance: Chance) ->
         contract,
         lifetime=5 + chance.below(120) if chance.happens(0.15) else None,
         group=uuid.UUID(int=1 + chance.below(2)) if chance.happens(0.1) else None,
-        # If that one belongs to another database, BEGIN is rejected: that happens, too.
+        # If that dialog belongs to another database, BEGIN is rejected, which is also worth
+        # testing.
         related=f"d{chance.below(number) + 1}" if number and chance.happens(0.1) else None,
     )
 

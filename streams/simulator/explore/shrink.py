@@ -1,7 +1,7 @@
-"""Minimize a failing case: leave out and round off whatever its violation does not need.
+"""Minimize a failing case: remove or simplify everything that its violation does not need.
 
-Greedy: every proposal that still breaks the same invariant is accepted, and the round starts again,
-until no proposal is left or the tries are used up.
+The search is greedy: every proposal that still breaks the same invariant is accepted, and the round
+starts again, until no proposal is left or the limit of tries is reached.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def shrink(case: Case, breaks: Breaks, tries: int = TRIES) -> Case:
 
 
 def _fewer_steps(case: Case) -> Iterator[Case]:
-    """Leave out whole dialogs, then runs of steps, then pairs of a fault and its end."""
+    """Remove whole dialogs, then runs of steps, then pairs of a fault and its end."""
     steps = case.scenario.steps
     for name in [s.action.dialog for s in steps if isinstance(s.action, Begin)]:
         yield _with_steps(case, tuple(s for s in steps if _dialog(s) != name))
@@ -135,7 +135,7 @@ def _smaller(step: Step) -> Iterator[Send | Begin]:
 
 
 def _rounder(case: Case) -> Iterator[Case]:
-    """Round times, to seconds first, and let the run end earlier."""
+    """Round times (first to seconds), and let the run end earlier."""
     scenario = case.scenario
     for unit in (SECOND, 100 * MILLISECOND):
         rounded = tuple(replace(s, at=s.at // unit * unit) for s in scenario.steps)
@@ -187,7 +187,7 @@ def _calmer_networks(network: Network) -> Iterator[Network]:
 
 
 def _fewer_parts(case: Case) -> Iterator[Case]:
-    """Leave out instances, databases and routes that are not used any more."""
+    """Remove instances, databases and routes that are no longer used."""
     instances, used = case.topology.instances, _used(case.scenario)
 
     def having(rest: dict[str, Instance]) -> Case:
@@ -215,7 +215,7 @@ def _fewer_routes(instance: Instance) -> Iterator[Instance]:
 
 
 def _without_routes(database: Database) -> Iterator[Database]:
-    """Return the database with one route less; the others are renumbered, as in a file."""
+    """Return the database with one route fewer; the others are renumbered, as in a file."""
     for route in database.routes[1:]:
         rest = [r for r in database.routes if r is not route]
         numbered = tuple(replace(r, route_id=n) for n, r in enumerate(rest, 1))

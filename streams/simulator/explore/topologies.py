@@ -1,7 +1,7 @@
 """Draw a random topology: initiators, targets, and the paths between them.
 
-Most of it works, since messages that never arrive test nothing; some of it has typical errors of
-estates: a missing or stale return route, several targets, an address that leads nowhere.
+Most of it works, because messages that never arrive test nothing. Some of it has typical errors of
+real estates: a missing or stale return route, several targets, or an address that leads nowhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TRANSPORTS = (*[Transport.FAILOVER] * 3, Transport.ALL, Transport.SEEDED)
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A database with a service, on one end of dialogs."""
+    """A database with a service, at one end of dialogs."""
 
     instance: str
     database: str
@@ -47,7 +47,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """From an initiator service to one that may be in several databases."""
+    """A flow from an initiator service to a service that may be in several databases."""
 
     source: Home
     to: str
@@ -56,7 +56,7 @@ class Flow:
 
 @dataclass(slots=True)
 class DrawnEstate:
-    """The drawn estate; ``partners`` are the instances of a mirrored pair, if there is one."""
+    """The drawn estate; ``partners`` has the instances of a mirrored pair, if there is one."""
 
     topology: Topology
     flows: tuple[Flow, ...]
@@ -66,7 +66,7 @@ class DrawnEstate:
 
     @property
     def homes(self) -> tuple[Home, ...]:
-        """Return every database at an end of a dialog, each once for every service."""
+        """Return every database at an end of a dialog, once for each service."""
         return _homes(self.flows)
 
 
@@ -169,7 +169,7 @@ def _outbound_routes(draft: _Draft, flow: Flow) -> None:
         draft.add(*here, named, target.broker if broker and service else None, address)
 
     match chance.below(10):
-        case 0 | 1:  # by name alone
+        case 0 | 1:  # only by name
             add(chance.pick(flow.targets), False)
         case 2:  # last resort
             add(flow.targets[0], False, service=False)

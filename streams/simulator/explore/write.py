@@ -1,6 +1,6 @@
 """Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-It writes what explored topologies have; not bindings, schemas and clusters.
+It writes everything that explored topologies contain, but no bindings, schemas or clusters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.simulator.write import flow, scenario_text
 from streams.topology import FILE, Database, Endpoint, Instance, Route, Topology
 
 _DEEP = 5
-"""Down to what a database has (instances, NAME, databases, NAME, KEY) everything has its line."""
+"""Down to this depth (instances, NAME, databases, NAME, KEY), everything has a separate line."""
 
 
 def write_case(case: Case, folder: Path, comment: str) -> Path:

@@ -10,13 +10,13 @@ from streams.topology.model import Endpoint, Instance
 from streams.topology.objects import Database
 
 ENDPOINT = "ServiceBrokerEndpoint"
-"""Name of an endpoint that has none."""
+"""Name of an endpoint without a name."""
 
 
 def explicit_instance(instance: Instance) -> Instance:
     """Return an instance with a named endpoint and port, and all queues declared.
 
-    It is equivalent, and the result of exporting and importing an instance.
+    It is equivalent, and equal to the result of exporting and importing the instance.
     """
     return replace(
         instance,
@@ -27,7 +27,7 @@ def explicit_instance(instance: Instance) -> Instance:
 
 
 def explicit_database(database: Database) -> Database:
-    """Return a database with every queue declared, schemas left out where they are dbo."""
+    """Return a database with every queue declared, and without schemas that are dbo."""
     types = {
         name: replace(t, schema=t.schema and canonical(t.schema))
         for name, t in database.message_types.items()
@@ -49,7 +49,7 @@ def _endpoint(endpoint: Endpoint, port: int) -> Endpoint:
 
 
 def _authentication(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words in capitals, but for the certificate's name."""
+    """Return the words in capitals, except for the certificate's name."""
     return tuple(
         word if n and words[n - 1].upper() == "CERTIFICATE" else word.upper()
         for n, word in enumerate(words)

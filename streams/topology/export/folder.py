@@ -33,19 +33,19 @@ _NAMED: Mapping[type, str] = {
     Certificate: "certificates",
 }
 _LISTED: Mapping[type, str] = {Priority: "priorities", Binding: "bindings", Grant: "grants"}
-"""In which field of a database an object is kept: by its name, or in a list."""
+"""The field of a database that contains an object, by name or in a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The texts of the files by name, and what neither T-SQL nor YAML can express."""
+    """The texts of the files by name, and everything that neither T-SQL nor YAML can express."""
 
     files: Mapping[str, str]
     lost: tuple[LeftOut, ...]
 
 
 def export_folder(topology: Topology, now: float) -> Folder:
-    """Return a folder that loads as the topology; a LIFETIME is the rest at ``now``."""
+    """Return a folder that loads as the topology; LIFETIMEs are the remaining times at ``now``."""
     names = _file_names(topology.instances)
     scripts = {name: instance_script(i, now) for name, i in topology.instances.items()}
     beside = replace(
@@ -72,7 +72,7 @@ def _file_names(instances: Iterable[str]) -> dict[str, str]:
 
 
 def _beside(instance: Instance, script: Script) -> Instance:
-    """Return an instance without what its script contains."""
+    """Return an instance without the content of its script."""
     databases = {n: _remainder(instance, d, script) for n, d in instance.databases.items()}
     kept = {
         name: d
@@ -89,10 +89,10 @@ def _beside(instance: Instance, script: Script) -> Instance:
 
 
 def _remainder(instance: Instance, database: Database, script: Script) -> Database:
-    """Return a database as created, with what the script leaves out."""
+    """Return a database as created, plus everything that the script leaves out."""
     subject = f"{instance.name}/{database.name}"
     created = empty_database(instance.name, database.name)
-    # A consumer group and partitions are not clauses of a queue; CREATE QUEUE leaves them.
+    # A consumer group and partitions are not clauses of a queue; CREATE QUEUE keeps them.
     declared = explicit_database(database).queues.values()
     kafkas = (q for q in declared if q.group is not None or q.partitions != 1)
     fields: dict[str, Any] = {

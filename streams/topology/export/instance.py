@@ -16,7 +16,7 @@ SYSTEM = frozenset({MSDB, "master", "model", "tempdb"})
 
 
 def database_script(instance: Instance, database: Database, now: float) -> Script:
-    """Return the script for the content of an existing database; ``now`` in epoch seconds."""
+    """Return the script for the content of an existing database; ``now`` is in epoch seconds."""
     script = Script(f"{instance.name}/{database.name}")
     _about(script)
     _database(script, instance, explicit_database(database), now)

@@ -1,4 +1,4 @@
-"""Write message types, contracts, queues, services, priorities: in order of dependency.
+"""Write message types, contracts, queues, services and priorities in order of dependency.
 
 An object that T-SQL cannot express is left out, with the reason.
 """
@@ -132,7 +132,7 @@ def _service(script: Script, s: Service) -> None:
 
 
 def write_priorities(script: Script, database: Database) -> None:
-    """Write broker priorities; of two with the same criteria the engine accepts the first."""
+    """Write broker priorities; of two with the same criteria, the engine accepts the first."""
     seen: dict[tuple[str | None, ...], str] = {}
     for p in database.priorities:
         first = seen.setdefault((p.contract, p.local_service, p.remote_service), p.name)

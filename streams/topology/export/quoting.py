@@ -1,4 +1,4 @@
-"""Write names, strings and instants so that T-SQL reads exactly them."""
+"""Write names, strings and instants so that T-SQL reads them back exactly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def literal(text: str) -> str:
 
 
 def split_name(text: str) -> tuple[str, str] | None:
-    """Return schema and name of a schema-owned object; ``None`` if the text has other parts.
+    """Return the schema and name of a schema-owned object, or ``None`` if the text has other parts.
 
     The inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
     """
@@ -55,7 +55,7 @@ def owned(text: str) -> str:
 def day(seconds: float) -> str | None:
     """Return an instant as a date independent of server settings; ``None`` if impossible.
 
-    ``seconds`` since the epoch, UTC.
+    ``seconds`` count from the epoch, in UTC.
     """
     try:
         moment = datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""Write routes: AutoCreatedLocal first, then the others in order."""
+"""Write routes, beginning with AutoCreatedLocal, then the others in order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def write_routes(
 ) -> None:
     """Write every valid route that has not expired by ``now``.
 
-    ``present``: routes that a new database has. LIFETIME is the rest at ``now``, rounded up to
-    seconds.
+    ``present``: routes that a new database has. LIFETIME is the remaining time at ``now``, rounded
+    up to seconds.
     """
     routes = database.routes
     if present:

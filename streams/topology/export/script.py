@@ -1,4 +1,4 @@
-"""A script under construction: its lines, and what it leaves out."""
+"""A script under construction: its lines and omissions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Script:
         self._batch = True
 
     def comment(self, text: str) -> None:
-        """Add a comment: one line, whatever its names contain."""
+        """Add a comment of one line, whatever its names contain."""
         self.lines.append("-- " + " ".join(text.split()))
 
     def go(self) -> None:
@@ -76,6 +76,6 @@ class Script:
         self.left.append(LeftOut(self.subject, what, why, item, lost=item is None))
 
     def note(self, what: str, why: str, *, lost: bool = False) -> None:
-        """Add a comment for something that T-SQL cannot express."""
+        """Add a comment about a property that T-SQL cannot express."""
         self.comment(f"{what}: {why}")
         self.left.append(LeftOut(self.subject, what, why, lost=lost))

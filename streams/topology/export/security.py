@@ -70,7 +70,7 @@ def write_grant(script: Script, g: Grant) -> None:
 
 
 def write_endpoint(script: Script, instance: Instance) -> None:
-    """Write the endpoint and the permissions on it; logins must exist before."""
+    """Write the endpoint and the permissions on it; the logins must already exist."""
     e = instance.endpoint
     script.add(
         f"CREATE ENDPOINT {bracket(e.name or '')}",

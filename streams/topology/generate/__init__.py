@@ -1,4 +1,4 @@
-"""Generate estates from a seed: of any size, healthy or with planted defects."""
+"""Generate estates of any size from a seed, healthy or with planted defects."""
 
 from streams.topology.generate.defects import KINDS, Defect
 from streams.topology.generate.estate import GeneratedEstate, Wish, generate_estate

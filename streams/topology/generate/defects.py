@@ -1,7 +1,7 @@
 """Plant typical defects of real estates, and record them.
 
 Each kind is a row: the resulting finding, the flows that it fits, and the change. No two defects
-touch the same instance, so that none hides another.
+concern the same instance, so that none hides another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONG_AGO = 1_577_836_800.0  # 2020-01-01T00:00:00Z
 class Defect:
     """One planted defect: the finding's code, and its place.
 
-    ``subject`` is ``instance/database`` or an instance; ``routes`` are the wrong or removed ones.
+    ``subject`` is ``instance/database`` or an instance; ``routes`` are the wrong or removed routes.
     ``sender`` and ``to`` are an affected flow.
     """
 
@@ -70,7 +70,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
         found.append(_defect(kind, flow, subject, routes))
     if len(found) < number:
         raise UsageError(
-            f"The estate has room for {counted(len(found), 'defect')} only.",
+            f"The estate has room for only {counted(len(found), 'defect')}.",
             "Use fewer defects, or more instances and routes.",
         )
     return tuple(found)
@@ -95,7 +95,8 @@ def _touched(flow: Flow) -> set[str]:
     return {flow.sender.table[0], *homes, *(flow.tiers[-1] if flow.tiers else ())}
 
 
-# --- Which flows ---------------------------------------------------------------------------------
+# --- Flows that a defect fits
+# ---------------------------------------------------------------------------------
 
 
 def _direct(flow: Flow) -> bool:
@@ -114,7 +115,7 @@ def _guarded(flow: Flow) -> bool:
     return flow.path_kind in (PathKind.GATEWAYS, PathKind.HUBS) and len(flow.offer.homes) == 1
 
 
-# --- What happens to them ------------------------------------------------------------------------
+# --- Changes ------------------------------------------------------------------------
 
 
 def _outbound(flow: Flow) -> list[RouteDraft]:
@@ -194,7 +195,7 @@ def _missing_contract(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _restored_copy(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Attach a copy of the target's database beside it, with the same broker id."""
+    """Attach a copy of the target's database in the same instance, with the same broker id."""
     [home] = flow.offer.homes
     table: Table = (home.table[0], f"{home.table[1]}_restored")
     copy = draft.database(table)
@@ -231,4 +232,4 @@ KINDS = (
     DefectKind("TA-07", "stopped endpoint", _E, _direct, _stopped_endpoint),
     DefectKind("TA-08", "forwarding is off", _E, _guarded, _no_forwarding),
 )
-"""In the order in which they are planted."""
+"""All kinds of defects, in the order in which they are planted."""

@@ -1,7 +1,7 @@
 """Grow an estate flow by flow up to the requested number of routes.
 
-Applications send to services of their own region directly or through its gateways, to those of
-other regions over gateways and hubs. Every path has its return path, and planted defects are
+Applications send to services of their own region directly or through its gateways, and to services
+of other regions over gateways and hubs. Every path has its return path, and planted defects are
 recorded, so that a checker can be tested.
 """
 
@@ -29,14 +29,14 @@ from streams.topology.model import Topology, default_broker_id
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
 _NOUNS = ("Order", "Invoice", "Payment", "Shipment", "Account", "Quote", "Return", "Ledger")
 _PATIENCE = 30
-"""After this many flows in a row that need too many routes, the rest becomes LOCAL flows."""
+"""After this many consecutive flows that need too many routes, the rest become LOCAL flows."""
 _RECENT = 200
-"""Number of recent flows whose services a new flow may share; frequent ones are likelier."""
+"""Number of recent flows whose services a new flow may share; frequent services are more likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to generate. Raises UsageError if it is impossible."""
+    """The request. Raises UsageError if it is impossible."""
 
     instances: int = 500
     routes: int = 5_000
@@ -46,7 +46,7 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "An estate has at least one instance and no negative numbers.",
+                "An estate needs at least one instance, and its numbers must not be negative.",
                 "Give --instances of at least 1; --routes and --defects may be 0.",
             )
 
@@ -75,7 +75,7 @@ def generate_estate(wish: Wish) -> GeneratedEstate:
 
 
 class _Growth:
-    """Draw flows: applications in turn, services preferably used ones."""
+    """Draw flows: from applications in turn, preferably to services already in use."""
 
     def __init__(self, layout: Layout, chance: Chance, draft: Draft) -> None:
         self._layout = layout
@@ -125,10 +125,11 @@ class _Growth:
         self._known.add((flow.sender.table, flow.offer.service))
         self._offers = max(self._offers, flow.offer.number)
 
-    # --- What an application talks to ------------------------------------------------------------
+    # --- The services of an application
+    # ------------------------------------------------------------
 
     def _offer(self, region: int) -> Offer:
-        """Return a service: a popular one every other time, else a new one, mostly near."""
+        """Return a service: every other time a popular one, otherwise a new one, mostly near."""
         near = not self._chance.once_in(4)
         used = self._near[region] if near else self._flows
         if used and self._chance.once_in(2):
@@ -137,7 +138,7 @@ class _Growth:
         return self._new(number, self._homes(number))
 
     def _homes(self, region: int) -> tuple[Table, ...]:
-        """Return the databases of a new service: two or three of one region if balanced."""
+        """Return the databases of a new service: two or three of one region if it is balanced."""
         stores = self._stores[region]
         first = self._chance.below(len(stores))
         wanted = self._chance.pick((1, 1, 1, 2, 2, 3))
@@ -157,10 +158,10 @@ class _Growth:
         """Return a new service in the region's first server, which also has an application."""
         return self._new(region, (self._stores[region][0],))
 
-    # --- How its messages travel -----------------------------------------------------------------
+    # --- Paths of its messages -----------------------------------------------------------------
 
     def _flow(self, region: int, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return the flow, or nothing if it exists already or a home is too near."""
+        """Return the flow, or ``None`` if it already exists or a home is too near."""
         if (app.table, offer.service) in self._known:
             return None
         if any(home.table[0] == app.table[0] for home in offer.homes):

@@ -1,4 +1,4 @@
-"""The instances of an estate: hubs, and regions of servers behind two gateways each."""
+"""The instances of an estate: hubs, and regions whose servers are behind two gateways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLACES = ("North", "South", "East", "West", "Central", "Coast", "Lakes", "Hills
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Servers that reach each other directly, and others through their gateways."""
+    """Servers that reach each other directly, and all other servers through their gateways."""
 
     name: str
     gateways: tuple[str, ...]
@@ -27,7 +27,7 @@ class Layout:
 
 
 def lay_out(instances: int) -> Layout:
-    """Distribute instances over regions: two hubs for several regions, two gateways each."""
+    """Distribute instances over regions with two gateways each; several regions get two hubs."""
     if instances < SMALLEST:
         return Layout((), (_region("North", instances, 0),))
     if instances <= LARGEST:

@@ -1,4 +1,4 @@
-"""The routes that a dialog needs, there and back, tier by tier."""
+"""The routes that a dialog needs in both directions, tier by tier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tiers = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class RouteDraft:
-    """A route to be: the table that it is in, what it names, and the instance it leads to."""
+    """A planned route: its table, the names in it, and the instance to which it leads."""
 
     table: Table
     service: str
@@ -46,8 +46,8 @@ class Home:
 class Offer:
     """A target service: one home, or several that share its dialogs.
 
-    ``guarded``: also its own region comes through the gateways. ``by_name``: routes to it name no
-    broker id.
+    ``guarded``: even messages from its own region pass the gateways. ``by_name``: routes to it name
+    no broker id.
     """
 
     number: int
@@ -76,7 +76,7 @@ class Flow:
 
 
 def rows_between(sender: Home, offer: Offer, tiers: Tiers) -> tuple[RouteDraft, ...]:
-    """Return the routes there and back, without those that would be the same."""
+    """Return the routes of both directions without duplicates."""
     rows: dict[RouteDraft, None] = {}
     for home in offer.homes:
         broker = None if offer.by_name else home.broker

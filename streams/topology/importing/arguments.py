@@ -15,7 +15,7 @@ _FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's ho
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of one instance; ``name``: its relative path in the output folder."""
+    """A file of one instance; ``name`` is its relative path in the output folder."""
 
     path: Path
     name: Path
@@ -34,7 +34,7 @@ class Imported:
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
-    """Return the instances of the arguments; a repeated one gets more scripts.
+    """Return the instances of the arguments; a repeated instance gets more scripts.
 
     Raise UsageError for missing or unreadable files.
     """
@@ -55,7 +55,7 @@ def _both(known: Imported, more: Imported) -> Imported:
 
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
-    """Parse NAME=PATH, or a folder by itself; an existing path may contain an equals sign."""
+    """Parse NAME=PATH or just a folder; an existing path may contain an equals sign."""
     if _exists(Path(argument)):
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
@@ -113,7 +113,7 @@ def _of_file(path: Path) -> tuple[SourceFile, ...]:
 
 
 def _of_folder(path: Path) -> tuple[SourceFile, ...]:
-    """Return every script of a folder and its subfolders, by name."""
+    """Return all scripts of a folder and its subfolders, by name."""
     scripts = sorted(entry for entry in path.rglob("*") if _is_script(entry))
     return tuple(SourceFile(script, script.relative_to(path)) for script in scripts)
 

@@ -13,7 +13,7 @@ from streams.topology.importing.arguments import Imported
 from streams.topology.load import FILE
 from streams.topology.tsql import Reading
 
-_HEAD = "# Made by hopline import. The scripts are as they were found.\n"
+_HEAD = "# Written by hopline import. The scripts are unchanged.\n"
 _SNAPSHOT = "snapshot"
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 
@@ -44,7 +44,7 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
             instances[one.instance]["snapshot"] = (
                 next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
             )
-    # Everything is read before anything is written: the output may be the scripts' folder.
+    # All files are read before any is written, because the output may be the scripts' folder.
     for name, data in contents.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def _safe(name: str) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name, with a number if needed, that is unique without case."""
+    """Return a name that is unique regardless of case, with a number if needed."""
     stem, dot, suffix = name.rpartition(".")
     if not stem or "/" in suffix:
         stem, dot, suffix = name, "", ""

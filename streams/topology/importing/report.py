@@ -1,4 +1,4 @@
-"""The result of an import: understood, skipped, unresolved, not understood."""
+"""The result of an import: statements understood, skipped, unresolved, or not understood."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.topology.validate import NOT_UNDERSTOOD
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The report; places are those of the copies in ``output``.
+    """The report; places refer to the copies in ``output``.
 
     ``understood``: instance > kind > number. ``unresolved``: statements that may concern dialogs
     but depend on run-time values. ``findings``: as ``hopline check`` reports them later.
@@ -37,11 +37,11 @@ class ImportReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether there were statements about dialogs, and all were understood."""
+        """Tell whether there were statements about dialogs and all were understood."""
         return bool(self.total()) and not self.not_understood and not self.unresolved
 
     def total(self) -> Counter[str]:
-        """Return the total of each kind, over all instances."""
+        """Return the total of each kind over all instances."""
         total: Counter[str] = Counter()
         for kinds in self.understood.values():
             total.update(kinds)

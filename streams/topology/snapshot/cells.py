@@ -50,7 +50,7 @@ def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can contain and no output can."""
+    """Replace halves of surrogate pairs, which JSON can contain but no output can."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -16,7 +16,7 @@ _LONGEST_CELL = 1 << 24
 
 
 def view_of(path: Path) -> str | None:
-    """Return the view that a CSV file is named after: ``routes``, ``sys.routes``, ``DB.routes``."""
+    """Return the view of a CSV file by its name: ``routes``, ``sys.routes``, ``DB.routes``."""
     if path.suffix.casefold() != ".csv":
         return None
     name = path.stem.casefold().rpartition(".")[2]
@@ -34,7 +34,7 @@ def read_csv(path: Path, into: Rows) -> None:
     view = view_of(path)
     assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
-        return  # taken once more with the next database
+        return  # read again with the next database
     try:
         for raw in _rows(path, view, into):
             into.add(raw)
@@ -47,7 +47,7 @@ def read_csv(path: Path, into: Rows) -> None:
 
 def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
     lines = [line + "\n" for line in read_lines(path)]
-    first = 1 if lines[0].casefold().startswith("sep=") else 0  # Excel's own first line
+    first = 1 if lines[0].casefold().startswith("sep=") else 0  # for Excel
     if lines[0].startswith("Msg "):  # sqlcmd: this server does not have the view
         return
     if not any(line.strip() for line in lines[first:]):

@@ -219,7 +219,7 @@ def grant(
 
 
 def built_in(name: str) -> bool:
-    """Tell whether an object comes with the server: the model has it, or does not need it."""
+    """Tell whether an object comes with the server; the model has it or does not need it."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

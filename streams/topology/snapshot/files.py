@@ -1,4 +1,4 @@
-"""Find the files of a snapshot and read them: one document or one folder of CSVs per instance."""
+"""Find and read the files of a snapshot: one document or one folder of CSVs per instance."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def is_snapshot(path: Path) -> bool:
 def load_snapshot(path: Path) -> Snapshot:
     """Read a snapshot: a file, a folder of documents and CSVs, or a folder of such folders.
 
-    Raise UsageError where there is none, InputError for a document that does not parse.
+    Raise UsageError if there is no snapshot, InputError for a document that does not parse.
     """
     found = sources_at(path)
     if not found:
         raise UsageError(
             f"{path} is not a snapshot." if path.is_file() else f"There is no snapshot at {path}.",
-            "Give the output of the T-SQL of `hopline diagnose --script json`, or a folder of "
-            "it; a CSV file is named after its view.",
+            "Give the output of the T-SQL of `hopline diagnose --script json`, or a folder with "
+            "such files; a CSV file is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}
@@ -51,7 +51,7 @@ def load_snapshot(path: Path) -> Snapshot:
 
 
 def read_instance(path: Path, name: str | None = None) -> Snapshot:
-    """Read one instance's snapshot, under the name that its routes use, if given."""
+    """Read one instance's snapshot; ``name``, if given, is the name that routes use."""
     found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
@@ -68,7 +68,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def over(stated: Instance, seen: Instance) -> Instance:
-    """Return an instance from a snapshot, with what only a topology can define."""
+    """Return an instance from a snapshot, plus everything that only a topology can define."""
     return replace(
         seen,
         name=stated.name,
@@ -103,7 +103,7 @@ def _read_file(file: Path, rows: Rows) -> None:
 
 
 def _complete(rows: Rows, source: Path) -> None:
-    """Report missing views without which nothing can be concluded."""
+    """Report missing views that are required for any conclusion."""
     for view in NEEDED:
         if view not in rows.present:
             rows.note(
@@ -146,6 +146,6 @@ def _within(folder: Path) -> Iterator[Path]:
 
 
 def _csvs(folder: Path) -> list[Path]:
-    """Return a folder's CSVs, the server's clock first."""
+    """Return a folder's CSVs, beginning with the one that has the server's clock."""
     found = (f for f in folder.iterdir() if f.is_file() and view_of(f) is not None)
     return sorted(found, key=lambda f: (view_of(f) != "server", f.name))

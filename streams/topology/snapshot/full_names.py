@@ -48,7 +48,7 @@ def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]
 
 
 def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
-    """Return the servers with a host's first label; of several instances, those with the port."""
+    """Return the servers with a host's first label; if a server has several instances, by port."""
     label = host.split(".")[0]
     found = [i for i in topology.instances.values() if label in _labels(i)]
     return found if len(found) < 2 else [i for i in found if i.address.port == port]

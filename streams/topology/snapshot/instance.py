@@ -39,7 +39,7 @@ _NOT_READ = frozenset({"master", "model", "tempdb"})
 
 
 def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
-    """Return an instance; ``at`` is the file or folder that it comes from."""
+    """Return an instance; ``at`` is the file or folder of its snapshot."""
     described = {str(r["name"]).casefold(): r for r in rows.of("databases")}
     mirrors = _mirrors(rows)
     databases: dict[str, Database] = {}
@@ -62,13 +62,13 @@ def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
 
 
 def name_of(rows: Rows, fallback: str) -> str:
-    """Return an instance's name from the server, else from its file or folder."""
+    """Return an instance's name from the server, otherwise from its file or folder."""
     names = (row["server_name"] for row in rows.of("server"))
     return next((str(name) for name in names if name), fallback)
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the databases: of sys.databases, and those with rows in any view."""
+    """Return the databases in sys.databases and those with rows in any view."""
     found: dict[str, str] = {}
     for row in rows.of("databases"):
         if str(row["name"]).casefold() not in _NOT_READ:
@@ -92,7 +92,7 @@ def _endpoint(rows: Rows) -> Endpoint:
     if "service_broker_endpoints" not in rows.present:
         return Endpoint()
     found = rows.of("service_broker_endpoints")
-    if not found:  # without one nothing can enter or leave an instance (9666, 9748)
+    if not found:  # without an endpoint, no message can enter or leave an instance (9666, 9748)
         return Endpoint(EndpointState.STOPPED)
     row = found[0]
     ports = {r["endpoint_id"]: r["port"] for r in rows.of("tcp_endpoints")}

@@ -28,7 +28,7 @@ _INSIDE = "in_database"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _REMEDY = (
-    "If the file is truncated: run sqlcmd with -y 0, or save the single result cell from SSMS."
+    "If the file is truncated, run sqlcmd with -y 0, or save the single result cell from SSMS."
 )
 
 
@@ -41,7 +41,7 @@ def is_json_snapshot(path: Path) -> bool:
 
 
 def read_json(path: Path, into: Rows) -> None:
-    """Read a document into an instance's rows; raise InputError for one that does not parse."""
+    """Read a document into an instance's rows; raise InputError if it does not parse."""
     document = _Document(path)
     for key, value in document.members(document.start):
         if key == _INSIDE:
@@ -78,8 +78,8 @@ class _Document:
 
     def __init__(self, path: Path) -> None:
         self._file = str(path)
-        # FOR JSON escapes every line break of a name: a literal one was inserted by the tool that
-        # wrote the file, between tokens or within one.
+        # FOR JSON escapes every line break in a name, so a literal line break was inserted by the
+        # tool that wrote the file, between tokens or within one.
         lines = read_lines(path)
         self._text = "".join(lines)
         self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]
@@ -99,7 +99,7 @@ class _Document:
             self._next = self._after(value)
 
     def elements(self, at: int) -> Iterator[int]:
-        """Yield the position of each element of the array at a position; null is an empty one."""
+        """Yield the position of each element of the array at a position; null is an empty array."""
         if self._text.startswith("null", at):
             return
         for element in self._items(at, "[", "]"):

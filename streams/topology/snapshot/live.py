@@ -51,7 +51,7 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
 
 
 def _taken_at(rows: Rows) -> float | None:
-    """Return the time that the server reports, else the latest of any row."""
+    """Return the time that the server reports, otherwise the latest time of any row."""
     reported = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
     seen = [row[column] for view, column in _TIMES for row in rows.of(view)]
     times = reported or [time for time in seen if time is not None]
@@ -126,7 +126,7 @@ def _texts(rows: Rows) -> dict[int, tuple[str, ...]]:
 
 
 def _closed(rows: Rows) -> Iterator[tuple[str, str]]:
-    """Yield databases whose broker cannot work although it is enabled (28012 to 28018)."""
+    """Yield databases whose broker is enabled but cannot work (28012 to 28018)."""
     for row in rows.of("databases"):
         if row["state"] not in (None, _ONLINE):
             yield str(row["name"]), "not online"

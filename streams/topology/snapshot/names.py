@@ -8,12 +8,12 @@ from streams.topology.objects import queue_name
 from streams.topology.snapshot.rows import Rows
 
 DEFAULT_SCHEMA = "dbo"
-"""Schema that names omit; also the schema of all objects if the snapshot has no sys.schemas."""
+"""The schema that names omit, and that of all objects if the snapshot has no sys.schemas."""
 
 
 @dataclass(slots=True)
 class Names:
-    """Names by id, a table for each kind of object."""
+    """Names by id, with a table for each kind of object."""
 
     queues: dict[int, str] = field(default_factory=dict)
     services: dict[int, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Names:
         return None if number is None else self.contracts.get(number)
 
     def service(self, number: int | None) -> str | None:
-        """Return a service's name, likewise."""
+        """Return a service's name; ``None`` for NULL and unknown ids."""
         return None if number is None else self.services.get(number)
 
 

@@ -12,7 +12,7 @@ from streams.topology.snapshot.views import VIEWS, CellType, Scope, View
 
 DATABASE = "database_name"
 """The column that names the database of a row."""
-_FARTHEST = 16 * 60  # the largest UTC offset of the world, in minutes
+_FARTHEST = 16 * 60  # the largest UTC offset in the world, in minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RawRow:
     columns: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, column: str) -> Source:
-        """Return where a column's cell is."""
+        """Return the place of a column's cell."""
         return Source(self.source.file, self.source.line, self.columns.get(column, 1))
 
 
@@ -41,7 +41,7 @@ class ViewRow:
 
     @property
     def database(self) -> str | None:
-        """Return the database that the row is of."""
+        """Return the database of the row."""
         name = self.cells.get(DATABASE)
         return None if name is None else str(name)
 
@@ -63,7 +63,7 @@ class Rows:
         return self.views.get(view, [])
 
     def in_database(self, view: str, database: str) -> Iterator[ViewRow]:
-        """Yield a view's rows of one database; names compare without case."""
+        """Yield a view's rows of one database; names are compared without case."""
         folded = database.casefold()
         return (row for row in self.of(view) if (row.database or "").casefold() == folded)
 
@@ -72,7 +72,7 @@ class Rows:
         self.findings.append(finding_at("TA-20", severity, message, remedy, self.subject, at))
 
     def add(self, raw: RawRow) -> None:
-        """Convert a row's cells and keep it; errors become findings."""
+        """Convert a row's cells and keep the row; errors become findings."""
         view = VIEWS[raw.view]
         cells = dict(self._read(view, raw))
         lost = [name for name in view.key if cells.get(name) is None]

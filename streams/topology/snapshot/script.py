@@ -1,4 +1,4 @@
-"""Generate the T-SQL that takes a snapshot, read-only, from the table of views."""
+"""Generate the read-only T-SQL that takes a snapshot, from the table of views."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _select(view: View) -> str:
 
 
 def _plain(view: View) -> str:
-    """Return a query for older servers as well: they lack columns, so it selects all."""
+    """Return a query that also suits older servers, which lack columns, so it selects all."""
     database = "" if view.scope is Scope.INSTANCE else f"DB_NAME() AS {DATABASE}, "
     explicit = view.expressions or _distinct(view)
     columns = ", ".join(_column(view, name) for name in view.columns) if explicit else "*"

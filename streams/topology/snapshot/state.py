@@ -84,7 +84,7 @@ class ForwardedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A row of ``sys.dm_broker_connections``, which does not have the other side."""
+    """A row of ``sys.dm_broker_connections``, which does not name the other side."""
 
     state: int
     login_state: int | None = None
@@ -112,8 +112,8 @@ class LiveInstance:
 
     ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
     ``texts``: the server's own message texts, by number, in its languages. ``cut``: the real row
-    count of truncated views, by database and view. ``closed``: why a database cannot have dialogs,
-    by name: read-only, single-user, offline. ``rows``: the number of rows read per view.
+    count of truncated views, by database and view. ``closed``: by name, why a database cannot have
+    dialogs (read-only, single-user, offline). ``rows``: the number of rows read per view.
     """
 
     name: str
@@ -144,6 +144,6 @@ class Snapshot:
 
     @property
     def taken_at(self) -> float | None:
-        """Return the latest instant of its instances, or ``None`` where no row has a time."""
+        """Return the latest instant of its instances, or ``None`` if no row has a time."""
         times = [i.taken_at for i in self.live.values() if i.taken_at is not None]
         return max(times, default=None)

@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class CellType(Enum):
-    """The type of a cell; times are read as UTC, ``LOCAL`` ones in the server's time zone."""
+    """The type of a cell; times are read as UTC, but ``LOCAL`` times in the server's time zone."""
 
     TEXT = "text"
     INT = "number"
@@ -24,7 +24,7 @@ class CellType(Enum):
 
 
 class Scope(Enum):
-    """Whether a view has rows per instance, or per database."""
+    """Whether a view has rows per instance or per database."""
 
     INSTANCE = "instance"
     DATABASE = "database"
@@ -34,8 +34,8 @@ class Scope(Enum):
 class View:
     """One view; a row without its ``key`` columns is a finding.
 
-    ``source`` is what to select from, ``where`` and ``expressions`` how, if the view's name and
-    columns are not sufficient.
+    ``source``, ``where`` and ``expressions`` state what to select, if the view's name and columns
+    are not sufficient.
     """
 
     name: str
@@ -54,7 +54,7 @@ _KINDS = {
 
 
 def _view(scope: Scope, name: str, key: str, columns: str, where: str = "", **more: object) -> View:
-    """Build a view of ``name:kind`` words."""
+    """Build a view from ``name:kind`` words."""
     kinds = {n: _KINDS[k] for n, k in (word.split(":") for word in columns.split())}
     source = str(more.pop("source", f"sys.{name}"))
     expressions = {str(n): str(e) for n, e in more.items()}
@@ -229,7 +229,7 @@ _ROWS = (
 )  # fmt: skip
 
 VIEWS: Mapping[str, View] = {view.name: view for view in _ROWS}
-"""By name without ``sys.``; those of the instance first."""
+"""All views by name without ``sys.``, beginning with those of the instance."""
 
 NEEDED = ("databases", "routes", "services")
 """Views without which a snapshot cannot tell where a message goes."""

@@ -1,4 +1,4 @@
-"""Apply statements. What the engine would reject is left out and becomes a finding."""
+"""Apply statements. Statements that the engine would reject are omitted and become findings."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def apply_script(
     notes: Notes,
     reading: Reading = Reading.STRICT,
 ) -> None:
-    """Apply a script to an instance, starting in ``database``; ``now`` starts every LIFETIME.
+    """Apply a script to an instance, starting in ``database``; LIFETIMEs start at ``now``.
 
     Strict reading raises InputError if a supported statement is invalid or no database is selected;
-    as-found reading raises nothing and notes it.
+    as-found reading notes the error instead.
     """
     script = Script(instance, database, file, now, notes)
     lexer = Lexer(text, file, reading)

@@ -1,4 +1,4 @@
-"""Record what code does with dialogs, as evidence; it declares nothing."""
+"""Record what code does with dialogs, as evidence; code declares no objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.topology.tsql.statements import (
 
 
 def _loose(script: Script, s: Evidence) -> None:
-    """Keep what a script does outside of procedures, under the script's name."""
+    """Keep what a script does outside of procedures under the script's name."""
     body = script.body(s.source)
     if body is None:
         _nowhere(script, s, "code")
@@ -30,7 +30,7 @@ def _loose(script: Script, s: Evidence) -> None:
 
 
 def _call(script: Script, s: Calls) -> None:
-    # A call concerns dialogs only in a database that has some.
+    # A call concerns dialogs only in a database that has dialogs.
     body = script.body(s.source)
     if body is not None:
         body.add(s)

@@ -1,4 +1,4 @@
-"""Apply statements about objects of dialogs: from message types to priorities."""
+"""Apply statements about objects of dialogs, from message types to priorities."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
     database = script.database(s.source)
     name = schema_name(s.name)
     if s.create:
-        # Except for the Kafka settings, T-SQL defines a queue completely.
+        # T-SQL defines a queue completely, except for the Kafka settings.
         stated = database.queues.get(name) or Queue(name)
         created = Queue(name, group=stated.group, partitions=stated.partitions, source=s.source)
         made = replace(created, **s.changes)
@@ -84,7 +84,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
 
 
 def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the changes of ALTER QUEUE: an added procedure does not turn activation on."""
+    """Return the changes of ALTER QUEUE; adding a procedure does not turn activation on."""
     added = old.activation is None and changes.get("activation") is not None
     return {"activation_status": False, **changes} if added else changes
 
@@ -114,7 +114,7 @@ def _set_priority(script: Script, s: SetPriority) -> None:
 
 
 def _unique(script: Script, database: DatabaseDraft, made: Priority) -> bool:
-    """Tell whether no other priority has these criteria; warn if one has."""
+    """Tell whether no other priority has these criteria; warn if one does."""
     for other in database.priorities.values():
         if other.name != made.name and _criteria(other) == _criteria(made):
             message = f"broker priority {other.name} has the criteria of {made.name}"
@@ -216,7 +216,7 @@ _DROPPED: Mapping[str, _Dropped] = {
     "procedure": _kept_in("procedures", in_schema=True),
     "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
 }
-"""What DROP removes, by its keywords."""
+"""The kinds of objects that DROP removes, by keywords."""
 
 OBJECT_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     SetMessageType: _set_message_type,

@@ -34,7 +34,7 @@ def _alter_route(script: Script, s: AlterRoute) -> None:
 
 
 def _with_clauses(route: Route, clauses: RouteClauses, now: float) -> Route:
-    """Return a route with the given clauses; the others stay unchanged."""
+    """Return a route with the given clauses; other clauses stay unchanged."""
     lifetime = clauses.lifetime
     usable = lifetime is not None and 1 <= lifetime <= LIFETIME_MAX
     return replace(
@@ -48,9 +48,9 @@ def _with_clauses(route: Route, clauses: RouteClauses, now: float) -> Route:
 
 
 def _allowed(script: Script, database: DatabaseDraft, proposal: Proposal) -> bool:
-    """Tell whether no rule is broken; report broken ones.
+    """Tell whether no rule is broken; report broken rules.
 
-    Under a condition, V14 is not reported.
+    V14 is not reported under a condition.
     """
     found = breaches(proposal)
     route, subject = proposal.route, script.subject(database)

@@ -1,4 +1,4 @@
-"""Apply statements about an instance: its databases, their options, its endpoint."""
+"""Apply statements about an instance: its databases, their options, and its endpoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _use(script: Script, s: Use) -> None:
 
 def _create_database(script: Script, s: CreateDatabase) -> None:
     if script.instance.database(s.database) is not None:
-        script.effect = False  # whatever it is: USE and YAML make databases too
+        script.effect = False  # even if it exists: USE and YAML also create databases
     database = script.instance.ensure(s.database, s.source)
     for option in s.options:
         database.base = _OPTIONS[option](database.base)
@@ -65,7 +65,7 @@ _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
 def _set_endpoint(script: Script, s: SetEndpoint) -> None:
     old = script.instance.base.endpoint
     if s.create:
-        # CREATE ENDPOINT without STATE leaves it stopped: the engine's default (reference 1.1).
+        # CREATE ENDPOINT without STATE leaves it stopped, the engine's default (reference 1.1).
         blank = bare_endpoint(old, state=EndpointState.STOPPED, source=s.source)
         made = replace(blank, name=s.name, **s.changes)
         if _is_taken(script, old, made):
@@ -76,7 +76,7 @@ def _set_endpoint(script: Script, s: SetEndpoint) -> None:
 
 
 def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
-    """Tell whether an endpoint already exists: an instance has one (reference 1.1)."""
+    """Tell whether an endpoint already exists; an instance has only one (reference 1.1)."""
     if old.name is None:
         return False
     if old == made:

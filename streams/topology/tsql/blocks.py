@@ -1,4 +1,4 @@
-"""Track blocks and branches: which statements certainly run, and which variables stay known.
+"""Track blocks and branches to know which statements certainly run and which variables stay known.
 
 Conditions are not evaluated. Statements under IF are applied if possible: CREATE if the object does
 not exist, ALTER and DROP if it does, without a warning otherwise. Of IF and ELSE, the first branch
@@ -17,7 +17,7 @@ from streams.topology.tsql.values import Known, Variables
 
 
 class Form(Enum):
-    """The kind of a frame: blocks end with END, branches with their single statement."""
+    """The kind of a frame; blocks end with END, branches with their single statement."""
 
     BLOCK = auto()
     TRY = auto()
@@ -96,7 +96,7 @@ class Blocks:
         return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
 
     def dead(self) -> str:
-        """Return why statements here are not applied: CATCH, or ELSE of a branch that counted."""
+        """Return why statements here are not applied: CATCH, or the ELSE of an applied branch."""
         for frame in self.all_frames():
             if frame.form is Form.CATCH:
                 return "CATCH"
@@ -113,7 +113,7 @@ class Blocks:
         return sources
 
     def under(self) -> tuple[tuple[Choice, ...], bool]:
-        """Return the choices that an effect here decides, and whether there is a condition."""
+        """Return the choices that depend on an effect here, and whether there is a condition."""
         frames = self.all_frames()
         guarded = any(frame.form is not Form.BLOCK for frame in frames)
         return tuple(f.choice for f in frames if f.form is Form.THEN), guarded

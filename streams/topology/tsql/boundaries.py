@@ -1,6 +1,6 @@
 """Find the end of a statement:
 
-T-SQL does not require semicolons, so it is the next one's first word.
+T-SQL does not require semicolons, so a statement ends before the first word of the next.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def statement_ends(cursor: Cursor) -> bool:
 
 
 def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
-    """Take the words up to the end of a statement whose details are ignored."""
+    """Take all words up to the end of a statement whose details are ignored."""
     words: list[str] = []
     depth = 0
     while not batch_ends(cursor):
@@ -104,7 +104,7 @@ def read_over(
             elif text == ";" and depth <= 0:
                 break
         elif kind in (TokenType.END, TokenType.DIRECTIVE):
-            if depth > 0 and not broken:  # a parenthesis that never closes hides nothing
+            if depth > 0 and not broken:  # an unclosed parenthesis hides no statement
                 read_over(cursor, start, understood, broken=True, since=since)
                 return
             break
@@ -130,12 +130,12 @@ def _begins(cursor: Cursor, first: Token) -> bool:
         return False
     if word == "SET":
         return behind.startswith("@")
-    # WITH EXECUTE AS OWNER is a clause; EXECUTE AS begins a line of its own.
+    # WITH EXECUTE AS OWNER is a clause; the statement EXECUTE AS begins a separate line.
     return word not in ("EXEC", "EXECUTE") or behind != "AS"
 
 
 def _is_known(cursor: Cursor, first: Token, understood: Understands) -> bool:
-    # GRANT CREATE ROUTE TO somebody creates no route.
+    # GRANT CREATE ROUTE TO a user creates no route.
     return first.upper not in _PERMISSIONS and bool(understood(cursor))
 
 
@@ -155,7 +155,7 @@ def end_of_condition(cursor: Cursor) -> int:
             if token.text == ";" and depth <= 0:
                 break
         elif word in STARTS and (depth <= 0 or (word in _OBJECTS and token.first)):
-            asks = word == "UPDATE" and tokens[at + 1].text == "("  # a trigger, what has changed
+            asks = word == "UPDATE" and tokens[at + 1].text == "("  # a trigger's IF UPDATE
             if not asks:
                 break
         at += 1

@@ -10,10 +10,10 @@ _CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
 
 
 def asks_the_catalog(condition: Sequence[Token]) -> bool:
-    """Tell whether a condition queries the catalog: then it prevents double execution.
+    """Tell whether a condition queries the catalog, and so only prevents double execution.
 
     ``IF EXISTS (SELECT * FROM sys.routes ...)``, ``IF OBJECT_ID('Q') IS NULL``, and the views of
-    SQL Server 2000. Any other condition may be about anything.
+    SQL Server 2000. Any other condition may depend on anything.
     """
     for token in condition:
         word = token.upper or token.text.upper()

@@ -1,4 +1,4 @@
-"""Walk through tokens, with exact errors about what was expected."""
+"""Walk through tokens; errors state exactly what was expected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGITS = 38
 
 
 class Cursor:
-    """A position in the tokens of one batch. ``syntax`` is the remedy of every error here.
+    """A position in the tokens of one batch. ``syntax`` is the remedy of all errors here.
 
     ``variables``: the known values at this place (:mod:`streams.topology.tsql.values`).
     """
@@ -38,7 +38,7 @@ class Cursor:
         return self.tokens[self.at]
 
     def peek(self, ahead: int) -> Token:
-        """Return a later token; beyond the last one, the last."""
+        """Return a later token, but at most the last."""
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
     def source(self) -> Source:
@@ -53,7 +53,7 @@ class Cursor:
         return token
 
     def fail(self, expected: str, at: Token | None = None) -> NoReturn:
-        """Raise the error that something else was expected."""
+        """Raise an error that states what was expected."""
         token = at or self.token
         found = "the end of the batch" if token.first and token.kind is TokenType.END else token
         raise InputError(
@@ -73,7 +73,7 @@ class Cursor:
         return found
 
     def expect(self, *words: str) -> None:
-        """Take these words, one after the other."""
+        """Take these words, which must be next."""
         for word in words:
             if not self.accept(word):
                 self.fail(word)
@@ -144,7 +144,7 @@ class Cursor:
         token = self.token
         is_whole = token.kind is TokenType.NUMBER and token.text.isdecimal()
         if not is_whole or len(token.text) > _DIGITS:
-            self.fail(f"{what}: a whole number" + " of 38 digits at most" * is_whole, start)
+            self.fail(f"{what}: a whole number" + " of at most 38 digits" * is_whole, start)
         return int(self.next().text) * (-1 if negative else 1)
 
     def on_off(self) -> bool:
@@ -152,5 +152,5 @@ class Cursor:
         return self.choice(("ON", "OFF")) == "ON"
 
     def authorization(self) -> str | None:
-        """Take AUTHORIZATION and its owner, which matters for certificates only."""
+        """Take AUTHORIZATION and its owner, which matters only for certificates."""
         return self.dotted("the owner")[-1] if self.accept("AUTHORIZATION") else None

@@ -1,4 +1,4 @@
-"""A mutable instance while statements are applied to it, built into frozen values at the end."""
+"""A mutable instance to which statements are applied, and which finally becomes frozen values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _D = TypeVar("_D")
 class Notes:
     """Notes about scripts, in order.
 
-    ``understood`` counts (instance, kind); ``encodings``: of each script read as found.
+    ``understood`` counts (instance, kind); ``encodings`` has that of each script read as found.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Notes:
 
 
 class Sysnames(dict[str, _D]):
-    """Objects with case-insensitive names, like every sysname (U-01)."""
+    """Objects with case-insensitive names, like all of type sysname (U-01)."""
 
     def __init__(self, objects: Mapping[str, _D]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Sysnames(dict[str, _D]):
             del self._keys[name.casefold()]
 
     def find(self, name: str) -> _D | None:
-        """Return the object of a name."""
+        """Return the object with a name."""
         key = self._keys.get(name.casefold())
         return None if key is None else self.get(key)
 
@@ -89,7 +89,7 @@ class DatabaseDraft:
             self._ids.setdefault(route.name.casefold(), []).append(route.route_id)
 
     def queue(self, name: str) -> Queue | None:
-        """Return a queue by its name; one that only a service uses has default settings."""
+        """Return a queue by its name; a queue that only a service uses has default settings."""
         declared = self.queues.find(name)
         if declared is not None:
             return declared
@@ -97,12 +97,12 @@ class DatabaseDraft:
         return next((Queue(n) for n in named if n.casefold() == name.casefold()), None)
 
     def route(self, name: str) -> Route | None:
-        """Return the route of a name."""
+        """Return the route with a name."""
         ids = self._ids.get(name.casefold())
         return self._routes[ids[0]] if ids else None
 
     def add_route(self, route: Route) -> None:
-        """Add a route behind all others."""
+        """Add a route after all others."""
         added = replace(route, route_id=self._next_id)
         self._next_id += 1
         self._routes[added.route_id] = added
@@ -172,7 +172,7 @@ class InstanceDraft:
         return found
 
     def drop(self, name: str) -> bool:
-        """Remove a user database; tell whether there was one."""
+        """Remove a user database; tell whether it existed."""
         key = name.casefold()
         return key != MSDB and self._databases.pop(key, None) is not None
 

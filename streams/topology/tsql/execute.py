@@ -1,4 +1,4 @@
-"""Parse EXECUTE: of a procedure, of a string, of ``sp_executesql`` with a string."""
+"""Parse EXECUTE of a procedure, of a string, or of ``sp_executesql`` with a string."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TEXT_PARAMETERS = frozenset({"@STMT", "@STATEMENT"})
 class Execution:
     """The effect of an EXECUTE, as far as its text shows.
 
-    ``text``: statements to be read, in ``database`` if given; ``place``: of their string. ``call``:
-    the procedure. ``why``: the unknown part.
+    ``text``: statements to be read, in ``database`` if given; ``place``: the place of their string.
+    ``call``: the procedure. ``why``: the unknown part.
     """
 
     text: str | None = None
@@ -31,7 +31,7 @@ class Execution:
 def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
     """Parse EXECUTE after its keyword; ``None`` for EXECUTE AS.
 
-    ``tokens`` are those of the statement after the keyword; the cursor is at their beginning.
+    ``tokens`` has the statement's tokens after the keyword; the cursor is at the first of them.
     """
     if not tokens or tokens[0].upper == "AS":
         return None
@@ -82,7 +82,7 @@ def _text(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Exec
 
 
 def _name(tokens: Sequence[Token]) -> tuple[Name, int]:
-    """Return a dotted name and how many tokens it takes."""
+    """Return a dotted name, and the number of its tokens."""
     parts: list[str] = []
     at = 0
     while at < len(tokens):

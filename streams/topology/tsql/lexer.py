@@ -1,7 +1,7 @@
 """Split a T-SQL script into batches of tokens with places.
 
-One batch at a time, and a very long one in parts, so that the tokens of a script of 50 MB are never
-in memory together.
+This reads one batch at a time, and a very long batch in parts, so that the tokens of a script of 50
+MB are never all in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TEXTS = frozenset({"string", "curved", "half"})
 
 @dataclass(slots=True)
 class Remark:
-    """Something odd that was accepted, how often, and where first."""
+    """Unusual text that was accepted: what, how often, and where first."""
 
     message: str
     file: str
@@ -47,7 +47,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The tokens of a batch, END last; ``goes_on``: a part, and the next one follows."""
+    """The tokens of a batch, with END last; ``goes_on``: this is a part, and another follows."""
 
     tokens: tuple[Token, ...]
     goes_on: bool = False
@@ -56,8 +56,8 @@ class Batch:
 class Lexer:
     """The batches of one script.
 
-    ``place``: its place, if the text is itself a string; GO separates nothing there. ``unset``
-    collects uses of unset sqlcmd variables, ``remarks`` what was odd.
+    ``place``: the place of the text, if it is a string in a script; there, GO does not separate
+    batches. ``unset`` collects uses of unset sqlcmd variables, ``remarks`` unusual text.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Lexer:
         self._part = _PART
 
     def batches(self) -> Iterator[Batch | InputError]:
-        """Yield each batch; in as-found reading, the error instead of an invalid one.
+        """Yield each batch, or in as-found reading the error instead of an invalid batch.
 
-        Strict reading raises it.
+        Strict reading raises the error.
         """
         while True:
             tokens: list[Token] = []
@@ -103,7 +103,8 @@ class Lexer:
     def _batch(self, tokens: list[Token]) -> TokenType:
         """Read up to the next GO, the end, or the word that starts another part.
 
-        It is long because every line runs ten million times: frequent steps are not calls.
+        This function is long because every line runs ten million times, so frequent steps are
+        inlined.
         """
         text, match_at, add = self.text, self._match, tokens.append
         uppers, place, substitutes = self._upper, self.place, self._substitutes
@@ -154,15 +155,13 @@ class Lexer:
                 first = False
 
     def _part_ends(self, upper: str, tokens: list[Token]) -> bool:
-        """Tell whether a long batch may be split before a word: a statement's start,
-        unbracketed.
-        """
+        """Tell whether a long batch may be split before a word that begins a statement."""
         if upper not in _PART_STARTS:
             return False
         marks = [token.text for token in tokens if token.kind is TokenType.MARK]
         level = marks.count("(") <= marks.count(")")
         if not level:
-            self._part *= 2  # look again much later, so that looking stays cheap
+            self._part *= 2  # check again much later, so that checks stay cheap
         return level
 
     def _token(self, tokens: list[Token], match: re.Match[str], start: int, first: bool) -> None:
@@ -212,7 +211,7 @@ class Lexer:
         return put
 
     def _substituted(self, tokens: list[Token], raw: str, start: int, first: bool) -> None:
-        """Add the tokens of a word after the replacement of its variables, all at its place."""
+        """Add the tokens of a word after replacing its variables, all at the word's place."""
         line, column = self.place or (self._line, start - self._start + 1)
         text = self._put_variables(raw, line, column)
         if text == raw:
@@ -225,7 +224,7 @@ class Lexer:
                 tokens.append(token._replace(first=first))
                 first = False
 
-    # --- Places, and what never ends -------------------------------------------------------------
+    # --- Places, and unclosed tokens -------------------------------------------------------------
 
     def _count_lines(self, raw: str, start: int) -> None:
         """Advance the line past a token that may span lines, unless it cannot be one token."""
@@ -238,10 +237,10 @@ class Lexer:
             self._start = start + end.end()
 
     def _is_doubtful(self) -> bool:
-        """Tell whether some string of this script is not closed.
+        """Tell whether any string in this script is not closed.
 
-        Then one that spans a GO is the likely culprit: a missing quote inverts all later ones, and
-        otherwise only the last would be reported.
+        If so, a string that spans a GO is the likely cause: a missing quote inverts all later
+        quotes, and otherwise only the last would be reported.
         """
         if self._doubtful is None:
             rest = Lexer(self.text[self._at :], self.file, self.reading)
@@ -250,7 +249,7 @@ class Lexer:
         return self._doubtful
 
     def _comment(self, start: int) -> None:
-        """Read over a block comment; T-SQL nests them."""
+        """Skip a block comment; T-SQL nests them."""
         depth, at = 1, start + 2
         while depth:
             edge = COMMENT_EDGE.search(self.text, at)

@@ -1,4 +1,4 @@
-"""Procedures, functions, triggers and views: a head, and a body that is code."""
+"""Procedures, functions, triggers and views, which have a head and a body of code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def schema_name(name: Name) -> str:
-    """Return the stored name of a schema-owned object; other databases first."""
+    """Return the stored name of a schema-owned object, preceded by any other database."""
     schema = name[-2] if len(name) > 1 and name[-2] else "dbo"
     local = queue_name(schema, name[-1])
     return ".".join([*(part for part in name[:-2] if part), local]) if len(name) > 2 else local
@@ -54,7 +54,7 @@ class Body:
                 self.calls[schema_name(evidence.name)] = None
 
     def build(self, name: str, source: Source) -> Procedure:
-        """Return all of it under a name."""
+        """Return the whole code under a name."""
         return Procedure(
             name, tuple(self.begins), tuple(self.ends), tuple(self.receives), tuple(self.calls),
             source,
@@ -73,7 +73,7 @@ class Module:
     body: Body = field(default_factory=Body)
 
     def define(self) -> DefineModule:
-        """Return the whole as one statement."""
+        """Return the module as one statement."""
         made = self.body.build(schema_name(self.name), self.source)
         return DefineModule(self.source, self.name, self.create, self.alter, made)
 
@@ -87,7 +87,7 @@ def module_begins(cursor: Cursor) -> bool:
 
 
 def module_head(cursor: Cursor) -> Module:
-    """Read a module's head, up to its body: parameters, columns and options are ignored."""
+    """Read a module's head up to its body; parameters, columns and options are ignored."""
     source = cursor.source()
     either = cursor.accept("CREATE", "OR", "ALTER")
     create = either or cursor.token.upper == "CREATE"
@@ -101,7 +101,7 @@ def module_head(cursor: Cursor) -> Module:
 
 
 def _body(cursor: Cursor) -> None:
-    """Move behind the AS before the body; without it, the body begins here."""
+    """Move past the AS before the body; without an AS, the body begins here."""
     start, depth = cursor.at, 0
     before = ""
     while not batch_ends(cursor):

@@ -1,6 +1,6 @@
-"""BEGIN DIALOG, END CONVERSATION, RECEIVE, GET CONVERSATION GROUP in code.
+"""BEGIN DIALOG, END CONVERSATION, RECEIVE and GET CONVERSATION GROUP in code.
 
-A value is a literal, a known variable, or unknown; unknown ones are listed in ``unresolved``.
+A value is a literal, a known variable, or unknown; unknown values are listed in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
 
 
 def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
-    """Parse WITH ...; tell whether the dialog joins a group, and which ENCRYPTION is written."""
+    """Parse WITH ...; tell whether the dialog joins a group, and return the written ENCRYPTION."""
     related: bool = False
     encryption: bool | None = None
     if not cursor.accept("WITH"):
@@ -98,7 +98,7 @@ def _expression(cursor: Cursor) -> None:
 
 
 def receive(cursor: Cursor, source: Source) -> Statement:
-    """Parse RECEIVE after its keyword: the queue is behind FROM."""
+    """Parse RECEIVE after its keyword; the queue follows FROM."""
     depth = 0
     while not batch_ends(cursor):
         depth += nesting(cursor)

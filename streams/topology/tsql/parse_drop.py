@@ -1,4 +1,4 @@
-"""DROP of everything supported; the effects are in the handlers' table."""
+"""DROP of all supported objects; the effects are in the handlers' table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DROPPED = (
     "REMOTE SERVICE BINDING", "XML SCHEMA COLLECTION", "PROCEDURE", "PROC", "FUNCTION", "TRIGGER",
     "VIEW",
 )  # fmt: skip
-"""Object types of DROP that are parsed, besides databases and endpoints."""
+"""Parsed object types of DROP, besides databases and endpoints."""
 _MODULES = frozenset({"proc", "procedure", "function", "trigger", "view"})
 
 

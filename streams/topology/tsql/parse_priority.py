@@ -30,7 +30,7 @@ def alter_priority(cursor: Cursor, source: Source) -> Statement:
 def _set_priority(cursor: Cursor, source: Source, *, create: bool) -> Statement:
     name = cursor.dotted("the priority's name")
     cursor.expect("FOR", "CONVERSATION")
-    # SET also begins a statement of its own; only the parenthesis makes it a clause.
+    # SET is also a statement; only the parenthesis makes it a clause.
     clause = cursor.is_words("SET") and cursor.peek(1).text == "("
     if not clause and create:
         return SetPriority(source, name, create, {})
@@ -41,7 +41,7 @@ def _set_priority(cursor: Cursor, source: Source, *, create: bool) -> Statement:
         at = cursor.token
         field = _FIELDS[cursor.choice(_FIELDS)]
         if field in changes:
-            cursor.fail(f"{at.upper} once only", at)
+            cursor.fail(f"{at.upper} only once", at)
         cursor.expect_mark("=")
         changes[field] = _value(cursor, field)
         cursor.accept_mark(",")
@@ -50,7 +50,7 @@ def _set_priority(cursor: Cursor, source: Source, *, create: bool) -> Statement:
 
 
 def _value(cursor: Cursor, field: str) -> str | int | None:
-    """Read a criterion, ``None`` for ANY, or a level."""
+    """Read a criterion (``None`` for ANY) or a level."""
     if field == "level":
         if cursor.accept("DEFAULT"):
             return DEFAULT_LEVEL

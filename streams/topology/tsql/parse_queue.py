@@ -1,4 +1,4 @@
-"""CREATE and ALTER QUEUE: the same settings; ALTER leaves what it does not give unchanged."""
+"""CREATE and ALTER QUEUE have the same settings; ALTER leaves other settings unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def create_queue(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_queue(cursor: Cursor, source: Source) -> Statement | None:
-    """Read ALTER QUEUE ... WITH; how its table is stored (REBUILD, MOVE TO) is read over."""
+    """Read ALTER QUEUE ...
+
+    WITH; clauses about its table's storage (REBUILD, MOVE TO) are skipped.
+    """
     name = cursor.dotted("the queue's name")
     if cursor.token.upper in ("REBUILD", "REORGANIZE", "MOVE"):
         cursor.next()
@@ -32,7 +35,7 @@ def alter_queue(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def _settings(cursor: Cursor) -> dict[str, Any]:
-    """Read settings, by the names of a queue's fields; commas may be missing."""
+    """Read settings by the names of a queue's fields; commas may be missing."""
     changes: dict[str, Any] = {}
     while True:
         word = cursor.choice(_SETTINGS)

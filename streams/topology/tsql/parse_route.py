@@ -59,7 +59,7 @@ def _clause(cursor: Cursor, clauses: RouteClauses) -> RouteClauses:
         cursor.fail(" or ".join(_CLAUSES))
     field = _CLAUSES[word.upper]
     if getattr(clauses, field) is not None:
-        cursor.fail(f"{word.upper} once only")
+        cursor.fail(f"{word.upper} only once")
     cursor.next()
     cursor.expect_mark("=")
     if field == "lifetime":

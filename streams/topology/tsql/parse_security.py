@@ -29,7 +29,7 @@ _PERMISSIONS = {
 
 
 def create_certificate(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE CERTIFICATE; of its clauses, owner, subject and dates are kept."""
+    """Read CREATE CERTIFICATE; of its clauses, only owner, subject and dates are kept."""
     name = cursor.dotted("the certificate's name")
     fields: dict[str, Any] = {"user": cursor.authorization()}
     depth = 0
@@ -52,7 +52,7 @@ def _certificate_clause(cursor: Cursor, word: str) -> str | float:
 
 
 def instant_of(text: str) -> float | None:
-    """Return a date of SQL Server's forms in epoch seconds, as UTC; ``None`` if invalid.
+    """Return a date in one of SQL Server's forms as epoch seconds in UTC; ``None`` if invalid.
 
     If day and month are ambiguous, the month comes first, as in the engine's default.
     """

@@ -1,7 +1,7 @@
 """USE, CREATE and ALTER DATABASE, CREATE and ALTER ENDPOINT.
 
-A parser here returns ``None`` if the statement does not concern Service Broker: a database's files,
-an endpoint for mirroring. It is then skipped like any other statement.
+A parser here returns ``None`` if the statement does not concern Service Broker, such as a
+database's files or an endpoint for mirroring. The statement is then skipped like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HONOR_PRIORITY = "HONOR_BROKER_PRIORITY"
 
 
 def use(cursor: Cursor, source: Source) -> Statement:
-    """Parse USE after its word."""
+    """Parse USE after its keyword."""
     return Use(source, cursor.name("a database's name"))
 
 
@@ -57,7 +57,7 @@ def alter_database(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple[str, ...]:
-    """Return the broker's options among the words that began at ``start``."""
+    """Return the broker's options among the words from ``start`` on."""
     options: list[str] = []
     for n, word in enumerate(words, start + 1):
         if word in BROKER_OPTIONS:
@@ -137,7 +137,7 @@ def _ip(cursor: Cursor) -> None:
 
 
 def _options(cursor: Cursor) -> dict[str, Any]:
-    """Read the options FOR SERVICE_BROKER, by the names of an endpoint's fields."""
+    """Read the options FOR SERVICE_BROKER by the names of an endpoint's fields."""
     changes: dict[str, Any] = {}
     if not cursor.accept_mark("("):
         return changes
@@ -179,7 +179,7 @@ _OPTIONS: Mapping[str, Callable[[Cursor], dict[str, Any]]] = {
 
 
 def _words(cursor: Cursor) -> tuple[str, ...]:
-    """Take the words up to the next option, a certificate's name as written."""
+    """Take the words up to the next option; a certificate's name is taken as written."""
     words: list[str] = []
     while not batch_ends(cursor) and not cursor.is_mark(",") and not cursor.is_mark(")"):
         token = cursor.next()

@@ -56,7 +56,7 @@ def create_contract(cursor: Cursor, source: Source) -> Statement:
 
 
 def create_schema(cursor: Cursor, source: Source) -> Statement | None:
-    """Parse CREATE XML SCHEMA COLLECTION; one with its text in a variable is skipped."""
+    """Parse CREATE XML SCHEMA COLLECTION, unless its text is in a variable."""
     name = cursor.dotted("the schema collection's name")
     cursor.expect("AS")
     if cursor.token.text.startswith("@") and cursor.token.kind is TokenType.WORD:

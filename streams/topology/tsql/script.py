@@ -19,8 +19,8 @@ SYSTEM_DATABASES = frozenset({"master", "model", "tempdb"})
 class Script:
     """The state of the script: its instance, its current database, and the time.
 
-    ``guarded``: the statement is under a condition, so that having no effect is not reported.
-    ``effect``: whether it has had one.
+    ``guarded``: the statement is under a condition, so that a missing effect is not reported.
+    ``effect``: whether it has had an effect.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Script:
         self.left: list[str | None] = []
 
     def selected(self, source: Source) -> DatabaseDraft | None:
-        """Return the current database, the selected or only one, if there is any."""
+        """Return the current database (the selected or only one), if any."""
         if self.current is not None:
             return self.instance.ensure(self.current, source)
         only = [
@@ -70,7 +70,7 @@ class Script:
     def warn(
         self, database: DatabaseDraft | None, source: Source, message: str, remedy: str
     ) -> None:
-        """Report that a statement has no effect, as in the engine; not under a condition."""
+        """Report that a statement has no effect (as in the engine), unless under a condition."""
         self.effect = False
         if self.guarded:
             return
@@ -80,7 +80,7 @@ class Script:
         self.notes.findings.append(finding)
 
     def one_part(self, name: Name, what: str, database: DatabaseDraft, source: Source) -> bool:
-        """Tell whether a name has no prefix; report one (V13)."""
+        """Tell whether a name has no prefix; report a prefix (V13)."""
         if len(name) == 1:
             return True
         self.effect = False
@@ -101,7 +101,7 @@ class Script:
         self.warn(database, source, message, remedy)
 
     def add(self, database: DatabaseDraft, objects: dict[str, Any], what: str, made: Any) -> None:
-        """Add an object; a second one of its name has no effect, as in the engine."""
+        """Add an object; a second object with its name has no effect, as in the engine."""
         old = objects.find(made.name) if isinstance(objects, Sysnames) else objects.get(made.name)
         if old is None:
             objects[made.name] = made

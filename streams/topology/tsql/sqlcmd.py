@@ -19,9 +19,9 @@ class SqlcmdVariables:
         self._values: dict[str, str] = {}
 
     def set(self, directive: str) -> bool:
-        """Process a ``:setvar``; without a value it removes the variable.
+        """Process a ``:setvar``, which removes the variable if it has no value.
 
-        Tell whether it is one.
+        Tell whether the line is a ``:setvar``.
         """
         found = _SETVAR.match(directive)
         if found is None:
@@ -35,7 +35,7 @@ class SqlcmdVariables:
         return True
 
     def put_into(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return a text with its variables replaced, and the names of unset ones."""
+        """Return a text with its variables replaced, and the names of unset variables."""
         unknown: list[str] = []
 
         def value(match: re.Match[str]) -> str:
@@ -49,5 +49,5 @@ class SqlcmdVariables:
 
 
 def leads_elsewhere(directive: str) -> str:
-    """Return why a directive's effect cannot be known from the script; empty if it can."""
+    """Return why the script does not show a directive's effect; empty if it does."""
     return _ELSEWHERE.get(directive.split(maxsplit=1)[0].casefold(), "")

@@ -12,7 +12,7 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Securable
 
 Name = tuple[str, ...]
-"""A name with its prefixes, the name itself last; an empty prefix means the default."""
+"""A name with its prefixes; the last part is the name, an empty prefix means the default."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Statement):
-    """What code does with dialogs: it declares nothing."""
+    """A use of dialogs in code, which declares no object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class DropDatabase(Statement):
 
 @dataclass(frozen=True, slots=True)
 class RouteClauses:
-    """The clauses of CREATE and ALTER ROUTE; ``None`` for missing ones."""
+    """The clauses of CREATE and ALTER ROUTE; ``None`` for missing clauses."""
 
     service: str | None = None
     broker: str | None = None
@@ -108,7 +108,7 @@ class CreateRoute(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterRoute(Statement):
-    """ALTER ROUTE: missing clauses stay unchanged."""
+    """ALTER ROUTE; missing clauses stay unchanged."""
 
     name: Name
     clauses: RouteClauses
@@ -125,7 +125,7 @@ class DropObject(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetMessageType(Statement):
-    """CREATE or ALTER MESSAGE TYPE: each has the whole validation."""
+    """CREATE or ALTER MESSAGE TYPE; both state the whole validation."""
 
     name: Name
     create: bool
@@ -178,7 +178,7 @@ class CreateService(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterService(Statement):
-    """ALTER SERVICE: another queue, added and dropped contracts."""
+    """ALTER SERVICE: another queue, and added or dropped contracts."""
 
     name: Name
     queue: Name | None
@@ -213,7 +213,7 @@ class SetBinding(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateCertificate(Statement):
-    """CREATE CERTIFICATE; ``fields`` holds what is given."""
+    """CREATE CERTIFICATE; ``fields`` holds the given values."""
 
     name: Name
     fields: Mapping[str, Any]
@@ -230,7 +230,7 @@ class SetPermission(Statement):
     principals: tuple[str, ...]
 
 
-# --- What code does ------------------------------------------------------------------------------
+# --- Dialogs in code ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

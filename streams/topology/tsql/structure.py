@@ -22,7 +22,7 @@ def structures(cursor: Cursor, blocks: Blocks) -> bool:
     if word in ("IF", "WHILE"):
         _condition(cursor, blocks, word)
         return True
-    if word == "ELSE":  # of no IF
+    if word == "ELSE":  # an ELSE without IF
         cursor.next()
         return True
     return False
@@ -65,7 +65,7 @@ def _condition(cursor: Cursor, blocks: Blocks, word: str) -> None:
     start = cursor.at
     cursor.at = end_of_condition(cursor)
     if word == "WHILE":
-        # Assignments from here on may have happened in an earlier round.
+        # Assignments from here on may already have happened in an earlier iteration.
         forget(cursor.variables, cursor.tokens[cursor.at :])
         blocks.open(Form.LOOP)
     else:

@@ -1,6 +1,6 @@
 """The supported statements: first words, parser and syntax of each.
 
-A new statement is a parser, a row here, and a row among the handlers.
+A new statement needs a parser, a row here, and a row among the handlers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class StatementSyntax:
-    """A supported statement: its parser and its syntax, for errors.
+    """A supported statement: its parser, and its syntax for errors.
 
     A parser returns ``None`` if the statement is not about Service Broker after all.
     """
@@ -136,7 +136,7 @@ TABLE: Mapping[Words, StatementSyntax] = {
         for what in parse_drop.DROPPED
     },
 }
-"""Statements that declare objects; inside a procedure they are not executed."""
+"""Statements that declare objects; inside a procedure, they are not executed."""
 
 _BEGIN = (
     "BEGIN DIALOG [CONVERSATION] @handle FROM SERVICE name TO SERVICE '...' "

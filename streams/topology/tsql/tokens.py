@@ -1,8 +1,8 @@
 """The tokens of T-SQL, and the patterns that recognize them.
 
-Strings, bracketed and quoted names, GO lines and sqlcmd's ``:`` lines are each one token, comments
-none, so that no later code has to look into text. As-found reading also accepts what word
-processors and web pages do to a script; each such thing is reported in a remark.
+Strings, bracketed and quoted names, GO lines and sqlcmd's ``:`` lines are one token each, and
+comments are no tokens, so that no later code has to look into text. As-found reading also accepts
+the changes that word processors and web pages make to a script, and reports each in a remark.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """A token; ``text`` is without quotes, ``upper`` is set for words only.
+    """A token; ``text`` is without quotes, ``upper`` is set only for words.
 
-    A tuple and not a frozen dataclass: a script has millions, and a tuple is created four times as
-    fast.
+    This is a tuple, not a frozen dataclass, because a script has millions of tokens, and a tuple is
+    created four times as fast.
     """
 
     kind: TokenType
@@ -37,10 +37,10 @@ class Token(NamedTuple):
     line: int
     column: int
     upper: str = ""
-    first: bool = False  # of its line
+    first: bool = False  # the offset of its line
 
     def is_mark(self, mark: str) -> bool:
-        """Tell whether it is this mark, and not a name or string with the same text."""
+        """Tell whether the token is this mark, not a name or string with the same text."""
         return self.kind is TokenType.MARK and self.text == mark
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ _PLAIN = r"""
     | (?P<number>0[xX][0-9A-Fa-f]*|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
     | (?P<mark>.)
 """
-# In this order. The second matches '...’ if the line has no other quote.
+# The order matters. The second alternative matches '...’ if the line has no other quote.
 _TYPOGRAPHIC = r"""
       (?P<curved>[nN]?[‘’‚‛][^‘’‛'\r\n]*+[‘’‛'])
     | (?P<half>[nN]?'[^'‘’\r\n]*+’(?=[^\S\r\n]*(?:[,;)\r\n]|\Z))(?![^\r\n]*'))
@@ -91,7 +91,7 @@ REMARKS = {
     "dash": "a typographic dash is read as the start of a comment",
     "invisible": "invisible characters are ignored",
 }
-"""Notes for text that as-found reading accepts and the engine would refuse."""
+"""Notes for text that as-found reading accepts but the engine would reject."""
 
 LINE = re.compile(
     r"(?P<go>go(?:[^\S\r\n]+\d+)?)[^\S\r\n]*;?[^\S\r\n]*(?:--[^\r\n]*)?(?=\r|\n|\Z)"

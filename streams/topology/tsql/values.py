@@ -1,7 +1,7 @@
-"""Evaluate expressions that the text determines: literals, known variables, ``+``.
+"""Evaluate expressions that the text alone determines: literals, known variables and ``+``.
 
-Nothing is executed. A parameter, a column, a function that is not in the table is unknown, and so
-is every expression with one.
+Nothing is executed. Parameters, columns, and functions that are not in the table are unknown, and
+so is every expression that contains one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A known value; ``origin``: its first literal."""
+    """A known value; ``origin`` is its first literal."""
 
     value: Value
     origin: Token = field(compare=False)
@@ -25,12 +25,12 @@ class Known:
 Variables = MutableMapping[str, Known]
 """The variables with a known value, by case-folded name."""
 
-_LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must terminate
+_LONGEST = 4_000_000  # characters; without it, a loop that doubles a string would not end
 _DEEPEST = 32
 
 
 class _UnknownError(Exception):
-    """The value depends on run time."""
+    """The value is known only at run time."""
 
 
 class _Reader:
@@ -51,12 +51,12 @@ class _Reader:
         return found
 
     def need(self, found: bool) -> None:
-        """Give up if something else is next."""
+        """Give up unless this mark is next."""
         if not found:
             raise _UnknownError
 
     def expression(self) -> Value:
-        """Read terms between plus signs: several must all be strings."""
+        """Read terms between plus signs; if there are several, all must be strings."""
         self.depth += 1
         self.need(self.depth <= _DEEPEST)
         value = self.term()
@@ -72,7 +72,7 @@ class _Reader:
         return "".join([*parts, str(value)]) if parts else value
 
     def term(self) -> Value:
-        """Read a literal, a variable, something in parentheses, or a function of the table."""
+        """Read a literal, a variable, an expression in parentheses, or a function of the table."""
         if self.mark("("):
             value = self.expression()
             self.need(self.mark(")"))

@@ -36,14 +36,14 @@ from streams.topology.tsql.tokens import Reading, Token, TokenType
 
 Item = Step | Skipped | Misread
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})
-_DEEPEST_TEXT = 32  # as the engine's limit of nesting
+_DEEPEST_TEXT = 32  # the engine's limit of nesting
 
 
 def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
     """Yield a script's statements, in order; ``outer``: the walker of the enclosing EXECUTE.
 
-    Unsupported statements are skipped and reported. An invalid supported statement, or an unclosed
-    token, raises InputError; in as-found reading nothing is raised.
+    Unsupported statements are skipped and reported. An invalid supported statement or an unclosed
+    token raises InputError, except in as-found reading.
     """
     walker: Walker | None = None
     for batch in lexer.batches():
@@ -65,7 +65,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
 
 
 class Walker:
-    """Read one batch; ``outer`` is the walker whose EXECUTE has its text."""
+    """Read one batch; ``outer`` is the walker whose EXECUTE contains its text."""
 
     def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
         self.cursor = cursor
@@ -164,7 +164,7 @@ class Walker:
         yield from self._found(" ".join(words), statement)
 
     def _idle(self) -> str:
-        """Return why declarations here are not applied; empty if they are."""
+        """Return why declarations here are not applied, or an empty text if they are."""
         return self.blocks.dead() if self.module is None else f"a {self.module.kind.lower()}"
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:
@@ -208,7 +208,7 @@ class Walker:
         assign(cursor.variables, cursor.tokens[start:end])
 
     def _text(self, found: Execution) -> Iterator[Item]:
-        """Read the statements of a string, as if they were in its place."""
+        """Read the statements of a string as if they were in its place."""
         assert found.text is not None and found.place is not None
         place = found.place
         source = Source(self.cursor.file, place.line, place.column)
@@ -221,7 +221,7 @@ class Walker:
         if not inside:
             yield Step("", LeaveText(source))
 
-    # --- What is said of the rest ----------------------------------------------------------------
+    # --- Notes ----------------------------------------------------------------
 
     def _misread(self, error: InputError, start: int) -> Misread:
         cursor = self.cursor

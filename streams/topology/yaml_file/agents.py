@@ -14,7 +14,7 @@ SETTINGS: Mapping[ShippedService | None, tuple[str, ...]] = {
     ShippedService.CONFIGURATION_NOTICE: ("directory",),
     None: (),
 }
-"""The settings of each kind that are texts; ``None`` is a custom application."""
+"""The text settings of each kind; ``None`` is a custom application."""
 CLASSIFIED = frozenset({ShippedService.DATA_DEPENDENT_ROUTING})
 """The kinds that take a classifier."""
 CLASSIFIER_KEYS = (
@@ -34,7 +34,7 @@ def read_agents(node: Node) -> dict[str, Agent]:
 def _agent(name: str, key: Node, node: Node) -> Agent:
     if not _NAME.fullmatch(name):
         key.fail(
-            "an agent's name", "It becomes a file name: up to 64 letters, digits, '-', '_' and '.'."
+            "an agent's name", "It is also a file name: up to 64 letters, digits, '-', '_' and '.'."
         )
     every = {word for words in SETTINGS.values() for word in words}
     given = node.fields("an agent", ("runs", *sorted(every), "classifier"))
@@ -76,7 +76,7 @@ def _classification(node: Node) -> Classification:
     [language] = languages
     for key, only in _ONLY_FOR.items():
         if key in given and language is not only:
-            raise given[key].error(f"{key} is for {only.value}", "Leave it out.")
+            raise given[key].error(f"{key} is only for {only.value}", "Leave it out.")
     if "otherwise" in given and "services" not in given:
         raise given["otherwise"].error("otherwise without services", "Add services: {text: NAME}.")
     schema = _stated(given["schema"], "the file of an Avro schema") if "schema" in given else None

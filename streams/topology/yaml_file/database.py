@@ -46,7 +46,7 @@ ROUTE_KEYS = (
 def read_database(
     node: Node, instance: str, name: str, now: float, findings: list[Finding], read: ReadFile
 ) -> Database:
-    """Read a database, ``msdb`` included; routes that break a rule are kept and reported (C-06).
+    """Read a database, also ``msdb``; routes that break a rule are kept and reported (C-06).
 
     ``read`` reads the files of schemas that are not inline.
     """
@@ -64,7 +64,7 @@ def read_database(
     routes = _routes(given["routes"], now, 2) if "routes" in given else ()
     _check(routes, f"{instance}/{name}", findings)
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1, source=node.source)
-    # An explicit one replaces the automatically created one.
+    # An explicit route replaces the automatically created one.
     stated = any(r.name.casefold() == AUTO_CREATED_LOCAL.casefold() for r, _ in routes)
     own = (created,) if local and not stated else ()
     return replace(
@@ -215,8 +215,8 @@ def _group(node: Node) -> str | None:
     if name is not None and not is_group(name):
         node.fail(
             "the name of a consumer group",
-            "It has 1 to 255 characters without control characters, and is not '*', which means "
-            "every group.",
+            "Use 1 to 255 characters without control characters, and not '*', which means every "
+            "group.",
         )
     return name
 

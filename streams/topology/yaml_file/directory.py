@@ -1,4 +1,4 @@
-"""A directory of services in a file: ``lifetime``, and routes as a topology writes them."""
+"""A directory of services in a file: ``lifetime``, and routes as in a topology."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ _ROUTE_KEYS = ("service_name", "broker_instance", "address", "mirror_address", "
 
 
 def load_offers(path: Path) -> tuple[Offer, ...]:
-    """Read a directory; raise InputError where it does not have this shape, OSError where it is not
-    to be read.
-    """
+    """Read a directory; raise InputError if its structure is wrong, OSError if unreadable."""
     root = parse_file(path)
     if root is None:
         return ()

@@ -1,4 +1,4 @@
-"""The top of ``topology.yaml``: instances, clusters, agents, expectations."""
+"""The top level of ``topology.yaml``: instances, clusters, agents and expectations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INSTANCE_KEYS = (
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 CLUSTER_KEYS = ("prefix", "credentials")
-"""Keys of a cluster besides librdkafka's properties, as texts; ``claims`` are lists."""
+"""Text keys of a cluster besides librdkafka's properties; ``claims`` has lists."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 
@@ -55,7 +55,7 @@ class ScriptName:
 class Document:
     """The content of the file; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: how those of an instance are read. ``snapshots``: what precedes them.
+    ``readings``: how the scripts of an instance are read. ``snapshots``: the snapshots before them.
     """
 
     instances: Mapping[str, Instance]
@@ -79,7 +79,7 @@ def _no_file(name: str, source: Source) -> str:
 def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -> Document:
     """Parse the file's text; raise InputError if its structure is wrong.
 
-    ``read`` reads the files that it names, except for its scripts; by default there are none.
+    ``read`` reads the files that the text names, except for scripts; by default there are no files.
     """
     root = parse_yaml(text, file)
     given = root.fields("a topology", TOPOLOGY_KEYS) if root else {}
@@ -200,7 +200,7 @@ def _clusters(node: Node) -> dict[str, Cluster]:
 
 
 def _claims(node: Node) -> Claims:
-    """Read the senders that a cluster may name; omitted ones follow from the topology."""
+    """Read the senders that a cluster may name; omitted senders follow from the topology."""
     given = node.fields("claims", ("services", "broker_ids"))
     services, brokers = (
         given[key].texts(key) if key in given and not given[key].is_null else None
@@ -210,7 +210,7 @@ def _claims(node: Node) -> Claims:
 
 
 def _property(node: Node) -> str:
-    """Return a librdkafka property: all of them may be given as text."""
+    """Return a librdkafka property, any of which may be given as text."""
     value = node.raw.value
     return str(value) if isinstance(value, str) and not node.is_null else node.fail("a value")
 

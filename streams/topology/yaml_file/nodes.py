@@ -1,4 +1,4 @@
-"""Read YAML nodes strictly: every wrong type and unknown key is an error with line and column."""
+"""Read YAML nodes strictly: each wrong type or unknown key is an error with line and column."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _refuse_depth(text: str, file: str) -> None:
 
 
 def _refuse_size(root: yaml.Node, file: str) -> None:
-    """Raise InputError if aliases expand to an absurd size.
+    """Raise InputError if aliases expand to an excessive size.
 
     A few lines of nested aliases can expand beyond any memory.
     """
@@ -95,7 +95,7 @@ def _refuse_size(root: yaml.Node, file: str) -> None:
 
 
 def _place(mark: Any) -> tuple[int, int]:
-    """Return line and column of a mark of either loader, 1-based."""
+    """Return the line and column (from 1) of a mark of either loader."""
     return (mark.line + 1, mark.column + 1) if mark else (0, 0)
 
 
@@ -131,7 +131,7 @@ class Node:
         return isinstance(self.raw, yaml.SequenceNode)
 
     def fail(self, expected: str, remedy: str = "") -> NoReturn:
-        """Raise the error that something else was expected here."""
+        """Raise an error that states what was expected here."""
         raise self.error(f"expected {expected}, found {self._raw_text()}", remedy)
 
     def error(self, message: str, remedy: str = "") -> InputError:
@@ -147,7 +147,7 @@ class Node:
         return "nothing" if self.is_null else f"'{clipped(self.raw.value)}'"
 
     def mapping(self, what: str) -> dict[str, tuple[Node, Node]]:
-        """Return key text > (key node, value node); a null counts as an empty mapping."""
+        """Return key text > (key node, value node); null counts as an empty mapping."""
         if self.is_null:
             return {}
         if not isinstance(self.raw, yaml.MappingNode):
@@ -195,7 +195,7 @@ class Node:
         return {name: value for name, (_, value) in found.items()}
 
     def items(self, what: str) -> tuple[Node, ...]:
-        """Return the members of a list; a null counts as an empty list."""
+        """Return the members of a list; null counts as an empty list."""
         if self.is_null:
             return ()
         if not isinstance(self.raw, yaml.SequenceNode):
@@ -203,7 +203,7 @@ class Node:
         return tuple(Node(item, self.file, self.loader) for item in self.raw.value)
 
     def text(self, what: str) -> str:
-        """Return a text; a number or a truth value must be quoted to be one."""
+        """Return a text; numbers and truth values must be quoted."""
         if not isinstance(self.raw, yaml.ScalarNode) or self.is_null:
             self.fail(what)
         if self.raw.tag != _TAG + "str":
@@ -229,7 +229,7 @@ class Node:
         return value
 
     def switch(self, what: str) -> bool:
-        """Return on or off, by any of YAML's words for it."""
+        """Return on or off for any of YAML's words for them."""
         if isinstance(self.raw, yaml.ScalarNode):
             value = _SWITCH.get(self.raw.value.casefold())
             if value is not None:
@@ -245,7 +245,7 @@ class Node:
         return self.fail(f"{what}: {', '.join(words)}", meant(text, words))
 
     def instant(self, what: str) -> float:
-        """Return epoch seconds from a number or an ISO 8601 text; without a zone it is UTC."""
+        """Return epoch seconds from a number or an ISO 8601 text, which is UTC without a zone."""
         value = str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else ""
         try:
             if self.raw.tag in (_TAG + "int", _TAG + "float"):

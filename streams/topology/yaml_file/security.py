@@ -56,7 +56,7 @@ def read_encryption(given: Mapping[str, Node]) -> Encryption:
 
 
 def read_words(given: Mapping[str, Node], key: str) -> tuple[str, ...]:
-    """Read the words of a clause, one or several, in order."""
+    """Read the words of a clause in order."""
     if key not in given or given[key].is_null:
         return ()
     node = given[key]

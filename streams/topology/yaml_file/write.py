@@ -1,7 +1,7 @@
 """Write a topology as ``topology.yaml``, without default values.
 
-Reading it gives the same topology, except for what the file cannot express: where procedures end
-conversations, the epochs of a live system, and gaps between the ids of routes.
+Reading the file gives the same topology, except for details that it cannot express: where
+procedures end conversations, the epochs of a live system, and gaps between the ids of routes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
 
 
 def _claims(cluster: Cluster) -> dict[str, Any]:
-    """Return the senders that it may name; an empty list is written: it allows none."""
+    """Return the senders that a cluster may name; an empty list is kept, as it allows none."""
     if cluster.claims is None:
         return {}
     stated = {"services": cluster.claims.services, "broker_ids": cluster.claims.broker_ids}
@@ -171,7 +171,7 @@ def _queue(q: Queue) -> dict[str, Any]:
 
 def _service(s: Service) -> dict[str, Any]:
     queue = {} if s.queue == default_queue(s.name) else {"queue": s.queue}
-    # Nothing means DEFAULT, and an empty list that the service can only initiate.
+    # An omitted list means DEFAULT, an empty one that the service can only initiate.
     contracts = {} if s.contracts == (DEFAULT,) else {"contracts": list(s.contracts)}
     return {**queue, **contracts}
 
@@ -189,14 +189,14 @@ def _priority(p: Priority) -> dict[str, Any]:
 
 
 def _routes(routes: tuple[Route, ...]) -> dict[str, Any]:
-    """Return the routes, without AutoCreatedLocal if it is the default one."""
+    """Return the routes, without AutoCreatedLocal if it is unchanged."""
     if _is_created(routes):
         return {"routes": [_route(r) for r in routes[1:]]}
     return {"auto_created_local": False, "routes": [_route(r) for r in routes]}
 
 
 def _is_created(routes: tuple[Route, ...]) -> bool:
-    """Tell whether only the first route is AutoCreatedLocal as in a new database."""
+    """Tell whether the first route, and no other, is AutoCreatedLocal as in a new database."""
     named = [r for r in routes if r.name.casefold() == AUTO_CREATED_LOCAL.casefold()]
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
     return len(named) == 1 and routes[0] == created

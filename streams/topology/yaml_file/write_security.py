@@ -1,4 +1,4 @@
-"""Write the security and code of ``topology.yaml``; the inverse of its readers."""
+"""Write the security and code of ``topology.yaml``; the inverse of reading."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
 
 
 def instant(seconds: float) -> datetime | float:
-    """Return an instant as an ISO text, if that is exact."""
+    """Return an instant as an ISO text if that is exact."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Rights on Kafka: ``grants`` is the table, ``roles`` applies it to a topology."""
+"""Access rights in Kafka: ``grants`` is the table, ``roles`` applies it to a topology."""
 
 from streams.wire.acl.fill_in import Granted, Role
 from streams.wire.acl.grant import Operation, Resource

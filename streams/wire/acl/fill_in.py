@@ -1,4 +1,4 @@
-"""Fill in the table of roles: the names of the resources of a role at a place."""
+"""Fill in the table of roles with the names of a role's resources at a place."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Role:
 class Place:
     """The kind of a role, and its place. ``name`` is ``None`` if it works for the whole cluster.
 
-    ``own``: the prefix of its groups and transactional ids. ``ingress``: the topics by which other
-    clusters enter there, or by which it enters itself. ``extra`` rows are added to those of its
-    kind; ``of`` replaces the kind.
+    ``own``: the prefix of its groups and transactional ids. ``ingress``: the topics through which
+    other clusters enter there, or through which the role itself enters. ``extra`` rows are added to
+    the rows of its kind; ``of`` replaces the kind.
     """
 
     kind: str
@@ -104,7 +104,7 @@ def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[s
 
 
 def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
-    """Yield a name, and the prefix of all names that have a dot behind it."""
+    """Yield a name, and the prefix of all names in which a dot follows it."""
     yield name, False
     yield f"{name}.", True
 

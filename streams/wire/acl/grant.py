@@ -28,15 +28,15 @@ class Operation(Enum):
 
 
 class On(Enum):
-    """Which resources of a kind a row applies to.
+    """The resources of a kind to which a row applies.
 
-    ``HOME``: the instance, and each mirrored pair that it may be the principal of. ``EVERY``: all
+    ``HOME``: the instance, and each mirrored pair of which it may be the principal. ``EVERY``: all
     homes, existing and future.
     """
 
-    CLUSTER = "the cluster's one"
+    CLUSTER = "the one of the cluster"
     HOME = "its home's"
-    NEXT = "of the instances that its routes lead to"
+    NEXT = "of the instances to which its routes lead"
     PLACE = "those of its queues"
     EVERY = "of every home"
     OWN = "which have its own name, or begin with that and a dot"
@@ -44,9 +44,9 @@ class On(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """A role's operations on a resource; ``name`` is a kind of topic, or a name prefix.
+    """A role's operations on a resource; ``name`` is a kind of topic or a name prefix.
 
-    For a topic with ``On.OWN`` it is the part after the role's own name.
+    For a topic with ``On.OWN``, it is the part after the role's own name.
     """
 
     resource: Resource

@@ -1,11 +1,12 @@
-"""The table of roles and rights on Kafka; no other code decides a grant.
+"""The table of roles and their rights in Kafka; no other code decides about grants.
 
-A row has what one role needs of one resource, and why. Each operation was verified by removing it:
-``tests/security/test_least.py`` has the failure. Workers check the topics of their rows before the
-first use, so they check exactly what they may describe.
+A row states what one role needs of one resource, and why. Each operation was verified by removing
+it; ``tests/security/test_least.py`` contains the resulting failure. Workers check the topics of
+their rows before the first use, so they check exactly what they may describe.
 
 Read, Write, Delete and Alter imply Describe; AlterConfigs implies DescribeConfigs. An idempotent
-producer does not need IdempotentWrite on the cluster: since Kafka 2.8 Write on any topic is enough.
+producer does not need IdempotentWrite on the cluster, because since Kafka 2.8 Write on any topic is
+enough.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _WORKS = (
 _NAMED = _group("reader", On.CLUSTER, "Describe", "the name under which topics are read")
 _BROKERS = RoleGrant(
     Resource.CLUSTER,
-    "kafka-cluster",  # as Kafka calls it
+    "kafka-cluster",  # Kafka's name for it
     On.CLUSTER,
     (Operation.DESCRIBE_CONFIGS,),
     "for how long brokers leave a transaction open",
@@ -229,7 +230,7 @@ ROLES: Mapping[str, RoleKind] = {
 
 
 def _for_one(kind: str, says: str) -> RoleKind:
-    """Return a role kind with the topics of its home, where the given kind has those of all."""
+    """Return a role kind restricted to the topics of its home."""
     rows = (
         replace(row, on=On.HOME)
         if row.resource is Resource.TOPIC and Operation.WRITE in row.operations

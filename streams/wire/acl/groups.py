@@ -1,6 +1,6 @@
 """A queue's reading group (``group:``) must not be a group of another role.
 
-Kafka lets the application of the queue join the group that the queue names, and a member of a group
+Kafka allows the queue's application to join the group that the queue names, and a member of a group
 can stop its other members.
 """
 
@@ -25,7 +25,7 @@ _WORKERS = sorted(
         if row.on in (On.HOME, On.EVERY)
     }
 )
-"""Prefixes of workers' group names, after the topic prefix: of every home, known or not."""
+"""Prefixes of workers' group names after the topic prefix, for every home, known or not."""
 
 
 def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:
@@ -55,7 +55,7 @@ def _error(queue: Queue, whose: str) -> InputError:
 
 
 def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Place]]) -> str:
-    """Return the group's role; "" without one, or if that role reads the queue."""
+    """Return the group's role; "" if there is none, or if that role reads the queue."""
     if group.startswith(tuple(f"{topics.prefix}{kind}." for kind in _WORKERS)):
         return "one of Hopline's own"
     owners = [place for name in _names_above(group) for place in own.get(name, ())]
@@ -65,6 +65,6 @@ def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Pl
 
 
 def _names_above(group: str) -> Iterator[str]:
-    """Yield a group, and its prefixes that end before a dot."""
+    """Yield a group and those of its prefixes that end before a dot."""
     parts = group.split(".")
     yield from (name for name in accumulate(parts, "{}.{}".format) if name)

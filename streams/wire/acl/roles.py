@@ -1,8 +1,8 @@
 """The roles of a topology with their grants: :mod:`streams.wire.acl.grants` applied to names.
 
-A resource is given by its name, or by a prefix (``prefixed``): an instance's endpoint worker may
-write any queue of that instance, including later ones. Such a prefix ends in a dot, which escaped
-parts of names never contain: ``Order`` must not cover ``OrderAudit``.
+A resource is given by its name or by a prefix (``prefixed``): for example, an instance's endpoint
+worker may write to any queue of that instance, including later ones. Such a prefix ends in a dot,
+which escaped parts of names never contain, because ``Order`` must not cover ``OrderAudit``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "tra
 def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
     """Yield the roles of a topology, or of one cluster's share of it.
 
-    Raises what :func:`refuse_conflicts` raises.
+    Raises the errors of :func:`refuse_conflicts`.
     """
     for place in _distinct_places(topology, topics):
         yield role_at(topics, place)
@@ -46,9 +46,9 @@ def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
 def refuse_conflicts(topology: Topology, topics: Topics) -> None:
     """Raise an error if two roles of a topology would have the same user or the same group.
 
-    UsageError if two objects result in the same role name, because a role's name is its user's
-    name, and that user would have the rights of both. InputError if a queue's reading group is
-    another role's.
+    Raises UsageError if two objects result in the same role name, because a role's name is its
+    user's name, and that user would have the rights of both. Raises InputError if a queue's reading
+    group belongs to another role.
     """
     _distinct_places(topology, topics)
 
@@ -105,7 +105,7 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
-    """Yield every database with its home; of a mirrored one the definition of one partner."""
+    """Yield every database with its home; for a mirrored database, one partner's definition."""
     found: dict[tuple[str, str], Database] = {}
     for instance in topology.instances.values():
         for database in instance.databases.values():
@@ -159,7 +159,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
-    """Return what the agent's kind needs; one that only redirects keeps no table."""
+    """Return what the agent's kind needs; an agent that only redirects keeps no table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 

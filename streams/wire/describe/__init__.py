@@ -1,9 +1,9 @@
-"""Describe any record of any Hopline topic as plain data, whatever its content.
+"""Describe any record of any Hopline topic as plain data, regardless of its content.
 
-Decodable parts are decoded; others are in ``malformed`` with the reason. Nothing raises, because a
-tool that looks for errors must not fail on them. ``describe`` chooses by the record's topic:
-``messages`` has the records on a message's path, ``endpoint_state`` the state of endpoint workers,
-``cluster_topics`` the rest; each fills a ``builder``.
+Decodable parts are decoded; others are in ``malformed`` with the reason. No function raises an
+exception, because a tool that looks for errors must not fail on them. ``describe`` selects a module
+by the record's topic: ``messages`` for records on a message's path, ``endpoint_state`` for the
+state of endpoint workers, ``cluster_topics`` for the rest; each fills a ``builder``.
 """
 
 from streams.wire.describe.builder import Description

@@ -37,7 +37,7 @@ def describe_event(found: DescriptionBuilder) -> None:
             described["subclass_name"] = subclass
     if event["error"]:
         described["text"] = text_of(event["error"])
-    # A record that could not be read may still be known by its key.
+    # A record that could not be read may still be identified by its key.
     found.out["conversation"] = event["conversation"] or _guid(found.record.key)
 
 

@@ -37,6 +37,6 @@ def describe_state(found: DescriptionBuilder) -> None:
     if about.chunk is not None:
         found.take("chunk", lambda: list(decode_chunk(stored)))
     elif found.take("dialog", lambda: decode_dialog(stored, about.conversation)) is not None:
-        # separate records; not stored in this one
+        # stored in separate records
         for name in ("chunks", "last_copy", "in_flight"):
             del found.out["dialog"][name]

@@ -34,7 +34,7 @@ def describe_command(found: DescriptionBuilder) -> None:
 def describe_frame(found: DescriptionBuilder) -> None:
     """Describe a frame of ``out``, ``txq``, ``ingress`` or ``in``.
 
-    Without ``sb-message`` it is an acknowledgement.
+    A frame without ``sb-message`` is an acknowledgement.
     """
     frame, conversation = FrameRecord(found.record), found.conversation_key()
     _envelope(found, frame)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """A record as stored in Kafka; ``timestamp`` in epoch milliseconds.
+    """A record as stored in Kafka; ``timestamp`` is in epoch milliseconds.
 
-    ``unreadable`` is the reason if the client library could not return all of it.
+    ``unreadable`` is the reason if the client library could not return the whole record.
     """
 
     topic: str
