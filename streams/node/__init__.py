@@ -1,6 +1,7 @@
 """The logic of forwarders and endpoint workers, without Kafka; shared by workers and simulator.
 
-``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
+``Forwarder`` decides about records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run
+dialogs.
 """
 
 from streams.node.catalog_view import CatalogView, Contract, MessageType, Service, catalog_of

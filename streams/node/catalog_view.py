@@ -1,6 +1,6 @@
-"""One version of the catalog, in the form that workers need.
+"""One version of the catalog in the form that workers need.
 
-A worker replaces the whole value when a new version is complete; it is immutable.
+The value is immutable; a worker replaces it when a new version is complete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from streams.topology import (
 class Service:
     """A service: its queue, and the contracts that it accepts as target.
 
-    ``queue_on``: whether the queue accepts messages; ``partitions`` is that of its topic.
+    ``queue_on``: whether the queue accepts messages; ``partitions`` is the number of its topic's
+    partitions.
     """
 
     queue: str
@@ -63,7 +64,7 @@ class Contract:
 
 
 SYSTEM_QUEUE = "ServiceBrokerQueue"
-"""The queue of a database's system service; the database itself reads it, at once."""
+"""The queue of a database's system service, which the database itself reads immediately."""
 Key = tuple[str, str, str]
 """(instance, database, name)"""
 
@@ -79,7 +80,7 @@ _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""Whether contract, local and remote service are given, the best match first (4.12)."""
+"""Whether contract, local and remote service are given, from the best match down (4.12)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,13 @@ class Senders:
 class CatalogView:
     """All instances of a cluster at one version of its catalog.
 
-    ``addresses`` maps (host in lower case, port) to an instance, also one of another cluster's
-    ``neighbours``; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE, ``partitions`` the
-    number of its topics; ``mirrors`` maps (instance, database) to its part in a mirrored pair.
-    ``reading_groups`` are the groups behind which a queue may be trimmed. ``hides`` has, for each
-    instance, the next hops that do not get the path so far. ``ingress`` has for each gateway the
-    other clusters that write to it, with their allowed senders; ``cluster`` is the name of this one
-    for them.
+    ``addresses`` maps (host in lower case, port) to an instance, which may be one of the
+    ``neighbours`` in another cluster; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE,
+    ``partitions`` the number of partitions of its topics; ``mirrors`` maps (instance, database) to
+    its role in a mirrored pair. ``reading_groups`` has the groups up to whose positions a queue may
+    be trimmed. ``hides`` has, for each instance, the next hops that do not get the path so far.
+    ``ingress`` has for each gateway the other clusters that write to it, with their allowed
+    senders; ``cluster`` is the name by which they know this cluster.
     """
 
     version: int
@@ -129,13 +130,13 @@ class CatalogView:
     cluster: str
 
     def instance_at(self, address: Address) -> str | None:
-        """Return the instance at an address; ``None`` if there is none."""
+        """Return the instance at an address, or ``None`` if there is none."""
         return self.addresses.get((address.host.casefold(), address.port))
 
     def priority(
         self, instance: str, database: str, contract: str, service: str, far_service: str
     ) -> int:
-        """Return the priority of a new conversation endpoint: the best match's (4.12)."""
+        """Return the priority of a new conversation endpoint, that of the best match (4.12)."""
         levels = self.priorities.get((instance, database))
         if levels is None:
             return DEFAULT_PRIORITY
@@ -148,7 +149,7 @@ class CatalogView:
 
 
 def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
-    """Return what a priority states that matches these names."""
+    """Return the names that a priority must state to match these."""
     contract, local, remote = match
     return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
 
@@ -193,7 +194,7 @@ def catalog_of(topology: Topology, version: int) -> CatalogView:
 
 
 _Databases = Sequence[tuple[str, Database]]
-"""Databases, each with the name of its instance; ``every`` has msdb's too."""
+"""Databases, each with the name of its instance; ``every`` also has the msdb databases."""
 
 
 def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
@@ -268,6 +269,6 @@ def _ingress(topology: Topology) -> dict[str, dict[str, Senders]]:
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
-    """Return the neighbours' addresses; a moved one may still be in the catalog."""
+    """Return the neighbours' addresses; a moved neighbour may still be in the catalog."""
     stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
     return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}

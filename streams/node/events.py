@@ -1,4 +1,4 @@
-"""Trace events of the workers: field names of ``schemas/Event.avsc``."""
+"""Trace events of the workers, with the field names of ``schemas/Event.avsc``."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """A service queue for applications: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`ReadyQueue` has the messages of a queue whose reception is not committed. Each transaction
-of an application is a *holder*: its received messages and locks are exclusive until it commits or
-rolls back.
+A :class:`ReadyQueue` has the messages of a queue that have not been received in a committed
+transaction. Each transaction of an application is a *holder*; its received messages and locks are
+exclusive until it commits or rolls back.
 
-The topic has the order of arrival; this is the order of reception, which differs: by priority of
-groups and conversations, a DialogTimer and an Error before the rest of their conversation. So
-received messages are not a prefix of the topic; :class:`Progress` describes them, in a few bytes
-that fit beside a committed offset.
+The topic has the order of arrival. The order of reception differs: it depends on the priority of
+groups and conversations, and a DialogTimer and an Error precede the other messages of their
+conversation. So received messages are not a prefix of the topic; :class:`Progress` describes them
+in a few bytes that fit beside a committed offset.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from streams.errors import Number
 from streams.protocol import DEFAULT_PRIORITY, DIALOG_TIMER, ERROR
 
 POISON = 5
-"""Rollbacks in a row, of receiving transactions, that disable a queue (4.11)."""
+"""Number of consecutive rollbacks of receiving transactions that disable a queue (4.11)."""
 
 Holder = Hashable
 Side = tuple[uuid.UUID, bool]
-"""(conversation id, is initiator): one endpoint whose service has this queue."""
+"""(conversation id, is initiator) of an endpoint whose service has this queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,16 @@ class ReadyRow:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return its place within its conversation: timer, Error, then by arrival (4.8)."""
+        """Return the message's place in its conversation: timer, Error, then by arrival (4.8)."""
         return {DIALOG_TIMER: 0, ERROR: 1}.get(self.type, 2), self.order
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Committed progress: all messages below ``next`` and the runs ``beyond`` it were received.
+    """Committed progress: messages below ``next`` and in the runs ``beyond`` it were received.
 
-    ``rollbacks`` counts those since the last commit, so that poison messages survive a restart.
+    ``rollbacks`` counts rollbacks since the last commit, so that a restart does not reset the
+    detection of poison messages.
     """
 
     next: int = 0
@@ -67,9 +68,9 @@ class Progress:
     def encode(self) -> str:
         """Return the text beside the offset ``next``: ``r2 5+2 9``.
 
-        That is two rollbacks, and runs that begin 5 behind ``next`` and 9 behind the end of the one
-        before, the first one 2 longer than a single message: small numbers, because Kafka limits
-        the text to 4096 characters.
+        The example means two rollbacks, and two runs: one begins 5 after ``next`` and is 2 longer
+        than a single message, the other begins 9 after the end of the first. The numbers are small
+        because Kafka limits the text to 4096 characters.
         """
         said, at = [f"r{self.rollbacks}"], self.next
         for first, last in self.beyond:
@@ -79,7 +80,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Decode it; foreign text counts as nothing beyond the offset."""
+        """Decode such a text; a foreign text counts as no messages beyond the offset."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
@@ -97,7 +98,7 @@ class Progress:
 class ReadyQueue:
     """The ready messages of one queue, or of one partition of its topic.
 
-    ``on``: whether it may be received from. ``poison_handling`` is its POISON_MESSAGE_HANDLING.
+    ``on``: whether RECEIVE is possible. ``poison_handling`` is its POISON_MESSAGE_HANDLING.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -109,13 +110,13 @@ class ReadyQueue:
     _seen: int = 0
 
     def put(self, row: ReadyRow) -> None:
-        """Add a message of the topic, in order; one received before is skipped."""
+        """Add a message of the topic, in order; a message that was already received is skipped."""
         self._seen = max(self._seen, row.order + 1)
         if not self.progress.has(row.order):
             self._add(row)
 
     def skip(self, order: int) -> None:
-        """Count a record of the topic as received: it cannot be read."""
+        """Count an unreadable record of the topic as received."""
         self._seen = max(self._seen, order + 1)
         self._finish([order])
 
@@ -129,10 +130,10 @@ class ReadyQueue:
         conversation: Side | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[ReadyRow, ...] | Number:
-        """RECEIVE TOP (``top``): messages of one conversation group, which gets locked.
+        """RECEIVE TOP (``top``): return messages of one conversation group and lock the group.
 
-        Without WHERE it is the unlocked group with the highest priority. 9617 if the queue is off;
-        nothing if there are no messages.
+        Without WHERE, this is the unlocked group with the highest priority. Returns 9617 if the
+        queue is off, and nothing if there are no messages.
         """
         if not self.on:
             return Number.QUEUE_DISABLED
@@ -152,7 +153,7 @@ class ReadyQueue:
         return tuple(found)
 
     def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock the next group with messages; several calls, several."""
+        """GET CONVERSATION GROUP: lock the next group with messages, another one with each call."""
         group = self._next_group(holder, new=True)
         if group is not None:
             self._locks[group] = holder
@@ -161,17 +162,20 @@ class ReadyQueue:
     # --- transactions ----------------------------------------------------------------------------
 
     def commit(self, holder: Holder) -> Progress:
-        """End a transaction: its messages are finally received; return what to store."""
+        """Commit a transaction: its messages are received for good.
+
+        Return the progress to store.
+        """
         rows = self._received.pop(holder, [])
         self._unlock(holder)
         self._finish([row.order for row in rows], rollbacks=0 if rows else None)
         return self.progress
 
     def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
-        """Undo a transaction: return its messages to their places.
+        """Roll back a transaction: return its messages to their places.
 
-        The fifth rollback in a row that has received, and ``counts``, disables the queue (event
-        143).
+        The fifth consecutive rollback of a receiving transaction, if it ``counts``, disables the
+        queue (event 143).
         """
         rows = self._received.pop(holder, [])
         self._unlock(holder)
@@ -184,7 +188,7 @@ class ReadyQueue:
         return self.progress
 
     def copy(self) -> ReadyQueue:
-        """Return a queue of its own with the same in it."""
+        """Return an independent copy of the queue."""
         ready = {
             group: {side: dict(rows) for side, rows in sides.items()}
             for group, sides in self._ready.items()
@@ -210,7 +214,7 @@ class ReadyQueue:
     def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:
         """Return the urgency of the next RECEIVE, lowest first; ``None``: no messages.
 
-        With ``new`` that of an unlocked group.
+        With ``new``, this is the urgency of an unlocked group.
         """
         group = self._next_group(holder, new=new) if self.on else None
         return None if group is None else self._urgency(group)
@@ -221,7 +225,7 @@ class ReadyQueue:
     # --- order -----------------------------------------------------------------------------------
 
     def _next_group(self, holder: Holder, *, new: bool = False) -> uuid.UUID | None:
-        """Return the next group: by its highest priority, then by its oldest message."""
+        """Return the next group, by its highest priority, then by its oldest message."""
         free = [
             group
             for group in self._ready
@@ -249,7 +253,7 @@ class ReadyQueue:
     def _unlock(self, holder: Holder) -> None:
         self._locks = {g: owner for g, owner in self._locks.items() if owner != holder}
 
-    # --- what is there ---------------------------------------------------------------------------
+    # --- content ---------------------------------------------------------------------------
 
     def _add(self, row: ReadyRow) -> None:
         self._ready.setdefault(row.group, {}).setdefault(row.side, {})[row.order] = row
@@ -263,10 +267,10 @@ class ReadyQueue:
             del self._ready[row.group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
-        """Count messages as finally received.
+        """Count messages as received for good.
 
-        Runs are merged if no message waits between them: other offsets are transaction markers. So
-        there are never more runs than waiting messages.
+        Runs are merged if no message waits between them, because other offsets are transaction
+        markers. So there are never more runs than waiting messages.
         """
         old, waiting = self.progress, sorted(self._waiting())
         end = max(old.next, waiting[0] if waiting else self._seen)

@@ -2,7 +2,7 @@
 
 A row has every documented column; those without a counterpart in Hopline (keys, principals,
 internal numbers) are ``None``. Additional columns in front have the row's place, and
-``service_name`` and ``contract_name`` accompany ids that nothing can be joined with. Times are
+``service_name`` and ``contract_name`` accompany ids that cannot be joined with any view. Times are
 epoch milliseconds.
 """
 
@@ -29,7 +29,7 @@ from streams.topology import Database
 Row = dict[str, Any]
 
 CLOSED_FOR = 1_800_000
-"""How long a closed target endpoint is shown; an initiator's disappears at once (U-29)."""
+"""Milliseconds for which a closed target endpoint is shown; an initiator's is not (U-29)."""
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
@@ -101,7 +101,7 @@ def transmission_queue(
             "is_conversation_error": fails,
             "is_end_of_dialog": ends and not fails,
             "message_body": None if said is None else said.body,
-            # Only the first one is retried while nothing is acknowledged; SQL Server shows its
+            # Only the first message is retried while none is acknowledged; SQL Server shows its
             # status for all.
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
@@ -115,8 +115,8 @@ def parked_messages(
 ) -> Iterator[Row]:
     """Yield a dialog's other rows of ``sys.transmission_queue``: messages for a queue that is off.
 
-    They arrived and are acknowledged (U-31). ``frame`` returns the record at a position of ``in``.
-    Messages created by the broker have no row.
+    These messages have arrived and are acknowledged (U-31). ``frame`` returns the record at a
+    position of ``in``. Messages created by the broker have no row.
     """
     fragments: list[Message] = []
     for sequence, position in dialog.parked:
@@ -147,7 +147,7 @@ def parked_messages(
 
 
 def routes(instance: str, database: Database) -> Iterator[Row]:
-    """Yield the rows of a database's ``sys.routes``; expired ones stay, as they do there."""
+    """Yield the rows of a database's ``sys.routes``, with expired routes as in SQL Server."""
     for number, route in enumerate(database.routes, 1):
         yield {
             "instance": instance,

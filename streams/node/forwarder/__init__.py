@@ -1,1 +1,1 @@
-"""A forwarder without Kafka: ``decide`` takes a record, and returns its outcome."""
+"""A forwarder without Kafka: ``decide`` takes a record and returns its outcome."""

@@ -1,4 +1,4 @@
-"""Decide a record: route it, decrement its hop count, and forward or drop it.
+"""Decide about a record: route it, decrement its hop count, and forward or drop it.
 
 Pure and without dialog state: the same record under the same catalog has the same outcome, and
 losing a forwarder loses only copies. The route is in the record's plan (``plan_cache``); the report
@@ -30,8 +30,8 @@ _ANY = uuid.UUID(int=0)
 class Forwarder:
     """One instance's routing decision, applied to records.
 
-    ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes,
-    without it none is known. ``now`` is epoch milliseconds everywhere.
+    ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes;
+    without it, no principal is known. ``now`` is epoch milliseconds everywhere.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Forwarder:
         self.switch(catalog)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog: plans are made again."""
+        """Switch to a new version of the catalog; plans are made again."""
         self.catalog = catalog
         self._here = catalog.instances[self.instance]
         self._mirrored = any(instance == self.instance for instance, _ in catalog.mirrors)
@@ -65,7 +65,7 @@ class Forwarder:
         return self._cache.instance_at(address)
 
     def handle(self, record: Record, now: int) -> Outcome:
-        """Decide one record; raise MalformedError (of the codec) if its envelope is invalid."""
+        """Decide about one record; raise the codec's MalformedError if its envelope is invalid."""
         cached = self._plan(record, now)
         if cached.forged:
             return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
@@ -79,7 +79,7 @@ class Forwarder:
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
         if verdict is Verdict.DELIVER:
-            # A closed endpoint's key is kept no longer than a copy of its dialog may arrive.
+            # A closed endpoint's key is kept only for as long as copies of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
@@ -88,13 +88,13 @@ class Forwarder:
             owner = self._owner(cached, prepared, record.key, inside=inside)
             return Outcome((Copy(place, self.instance, prepared.route, edited, inside, owner),))
         reason = prepared.decision.error
-        assert reason is not None, "what is neither sent nor delivered has one"
+        assert reason is not None, "a copy that is neither sent nor delivered has a number"
         return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
-        """Return the common decision for all first copies with a record's route, if there is one.
+        """Return the decision that all first copies with a record's route share, if there is one.
 
-        :meth:`handle` would have the same outcome for each; raises MalformedError likewise.
+        :meth:`handle` would have the same outcome for each; this also raises MalformedError.
         """
         cached = self._plan(record, now)
         if cached.forged or cached.only is None:
@@ -104,7 +104,7 @@ class Forwarder:
         if verdict is Verdict.DELIVER:
             place = Place.ACK if record.is_ack else Place.IN
             if self._mirrored and self._known_broker(cached, prepared) is None:
-                return None  # its topic depends on the conversation (U-13)
+                return None  # the topic depends on the conversation (U-13)
             inside = inside and not looped
             owner = self._owner(cached, prepared, None, inside=inside)
             return Lane(place, self.instance, prepared.route, inside=inside, database=owner)
@@ -140,7 +140,7 @@ class Forwarder:
         return prepared.decision.broker if known is None else known
 
     def block(self, now: int) -> bytes:
-        """Return the bytes that add a visit here to ``sb-hop``, made once per instant."""
+        """Return the bytes that add a visit here to ``sb-hop``, computed once per instant."""
         if self._visit[0] != now:
             self._visit = (now, self._codec.visit(self.instance, now))
         return self._visit[1]
@@ -148,7 +148,7 @@ class Forwarder:
     def reject(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
-        """Return the report of a dropped copy, to its sender if that is here."""
+        """Return the report of a dropped copy, addressed to its sender if that is here."""
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
@@ -157,9 +157,10 @@ class Forwarder:
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return the key that identifies equal buffered copies (U-36); raise MalformedError.
 
-        Copies from another cluster have separate keys: it may know any dialog's id.
+        Copies from another cluster have separate keys, because that cluster may know any dialog's
+        id.
         """
-        self._codec.conversation(record.key)  # invalid ones are found now, not at the release
+        self._codec.conversation(record.key)  # raise now, not on release
         if record.message is None:
             return (record.source, record.key, record.hop)
         header = self._codec.header(record.message)
@@ -170,7 +171,7 @@ class Forwarder:
         return (record.source, record.key, side, number)
 
     def release(self, record: Record, now: int) -> Outcome:
-        """Decide a buffered record again; its time to live may have expired (11290)."""
+        """Decide again about a buffered record, whose time to live may have expired (11290)."""
         hop = self._codec.hop(record.hop)
         if hop.expired(now):
             return self.reject(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
@@ -190,7 +191,7 @@ class Forwarder:
             return self.reject(record, Number.TARGET_UNREACHABLE, now, hop)
         block, copies = self.block(now), []
         for i in chosen:
-            used = (i - seed) % len(prepared.targets)  # the index that leads back here
+            used = (i - seed) % len(prepared.targets)  # the index that leads back to this instance
             target = prepared.targets[i] or ""
             hide = target in self._strangers
             edited = hop.edited(self.instance, now, block, spend=False, first_hop=used, hide=hide)
@@ -218,7 +219,7 @@ class Forwarder:
         known = None
         if self._roles is not None:
             decision = prepared.decision
-            broker = decision.broker and broker_key(decision.broker)  # not as its sender writes it
+            broker = decision.broker and broker_key(decision.broker)  # in comparable form
             pair = Pair(cached.parties.to_service, broker, decision.addresses)
 
             def reachable(partner: int) -> bool:
@@ -234,7 +235,7 @@ class Forwarder:
         return self._forward(record, only, hop, now)
 
     def _failover(self, prepared: Prepared, start: int) -> list[int]:
-        """Return the first reachable address, starting with the one whose turn it is."""
+        """Return the first reachable address, starting with the one that has its turn."""
         count = len(prepared.targets)
         for step in range(count):
             at = (start + step) % count

@@ -1,7 +1,7 @@
 """Buffer messages with an unreachable next hop in memory, within a budget and their time to live.
 
-A forwarder stores nothing durably (reference 5.1): a buffered message is a copy, and losing it
-costs the sender a retry.
+A forwarder stores nothing durably (reference 5.1): a buffered message is a copy, and losing it only
+causes a retry of the sender.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from streams.errors import Number
 Item = TypeVar("Item")
 HoldKey = tuple[object, ...]
 LEAST = 256
-"""The minimum size of a body; with the record around it a copy takes 1 to 2 KB."""
+"""Minimum size that counts for a body; with its record, a copy takes 1 to 2 KB."""
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that are free, and the overhead of each header besides its name and value."""
+"""Bytes of headers that do not count, and the overhead of each header besides name and value."""
 
 
 def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
-    """Return how many bytes of a copy count towards MESSAGE_FORWARD_SIZE.
+    """Return the number of bytes of a copy that count towards MESSAGE_FORWARD_SIZE.
 
-    Only bodies count, with a minimum: an EndDialog has none, and many of those must not fill the
-    memory. Headers, which anyone may add, count as far as they exceed an envelope.
+    Only bodies count, with a minimum, because an EndDialog has no body, and many of them must not
+    fill the memory. Headers, which any client may add, count as far as they exceed an envelope.
     """
     envelope = sum(HEADER + len(name) + len(value or b"") for name, value in headers)
     return max(body, LEAST) + max(0, envelope - ENVELOPE)

@@ -1,4 +1,4 @@
-"""The common decision for all first copies of one route, made once per batch."""
+"""The decision that all first copies of one route share, made once per batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from streams.node.forwarder.outcome import Place
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The destination of every first copy with this ``sb-route``: messages, or their answers.
+    """The destination of every first copy with this ``sb-route``, for messages or their answers.
 
-    Only the copy's ``sb-hop`` remains to be checked: a first transmission with time and hops left.
-    ``begun``: sent from this instance, and must prefer the first address; ``spend``: it uses a hop;
-    ``inside`` and ``database``: as in :class:`streams.node.Copy`; ``hide``: the path so far is left
-    out.
+    Only the copy's ``sb-hop`` remains to be checked: it must be a first transmission with time and
+    hops left. ``begun``: the copy was sent from this instance, and must prefer the first address;
+    ``spend``: it uses a hop; ``inside`` and ``database``: as in :class:`streams.node.Copy`;
+    ``hide``: the path so far is omitted.
     """
 
     place: Place

@@ -22,8 +22,9 @@ class Place(Enum):
 class Record:
     """A record of ``out`` (inside), or of ``txq`` or ``ingress`` (outside).
 
-    ``is_ack``: without sb-message. ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE counts no
-    headers (EX-47). ``writer`` is the other cluster that wrote it, if any.
+    ``is_ack``: the record has no sb-message. ``size`` is that of the body in bytes, because
+    MESSAGE_FORWARD_SIZE does not count headers (EX-47). ``writer`` is the other cluster that wrote
+    the record, if any.
     """
 
     origin: Origin
@@ -37,7 +38,7 @@ class Record:
 
     @property
     def source(self) -> Origin | str:
-        """Return its source, as far as that affects the outcome."""
+        """Return the record's source, as far as it affects the outcome."""
         return self.origin if self.writer is None else self.writer
 
 
@@ -45,8 +46,8 @@ class Record:
 class Copy:
     """Write the record to this place, with these two headers replaced.
 
-    ``inside`` matters in ``in`` only: the message counts as sent from here. ``database`` is the
-    mirrored one whose pair's ``in`` or ``ack`` it is for, if any.
+    ``inside`` matters only in ``in``: the message counts as sent from here. ``database`` is the
+    mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is written.
     """
 
     place: Place
@@ -59,9 +60,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one record. An empty one means: buffered in memory.
+    """The outcome of one record. An empty outcome means that the record is buffered in memory.
 
-    ``ask`` is a Status too: it requests a route (R11), and has its own key.
+    ``ask`` is also a Status: it requests a route (R11), and has its own key.
     """
 
     copies: tuple[Copy, ...] = ()

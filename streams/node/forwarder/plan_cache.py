@@ -1,8 +1,8 @@
-"""The plans of a forwarder: made for the first record of a route, and cached.
+"""The plans of a forwarder, made for the first record of a route and cached.
 
 The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
 the origin, or the other cluster that wrote the record. Another cluster's records must name an
-allowed sender; that is checked once per plan.
+allowed sender, which is checked once per plan.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, plan
 
 CACHE_BYTES = 64 << 20
-"""Memory for a forwarder's plans; thousands of pairs of services fit."""
+"""Bytes for a forwarder's plans, enough for thousands of pairs of services."""
 PLAN_BYTES = 3_072
-"""The overhead of one besides the bytes of its route, which count twice."""
+"""The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
 DECISION_BYTES = 512
-"""Each further decision of a plan, prepared: one for each broker id of a balanced service."""
+"""Bytes of each further prepared decision of a plan: one per broker id of a balanced service."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A decision with its instance (``None``: an address of no instance) and its header.
+    """A decision with its instance (``None`` if the address belongs to none) and its header.
 
-    ``returning``: towards the initiator.
+    ``returning``: the copy is sent towards the initiator.
     """
 
     decision: Decision
@@ -40,11 +40,11 @@ class Prepared:
 
 @dataclass(slots=True)
 class CachedPlan:
-    """A plan with its prepared decisions; ``only`` if all dialogs have the same one.
+    """A plan with its prepared decisions; ``only`` is set if all dialogs have the same decision.
 
-    It is valid from ``since`` until before ``until``. A clock may go back: then an expired route
-    exists again, as for a restarted forwarder (5.1-4). ``forged``: another cluster wrote it with a
-    sender that is not allowed.
+    It is valid from ``since`` until just before ``until``. If a clock goes back, an expired route
+    exists again, as for a restarted forwarder (5.1-4). ``forged``: another cluster wrote the record
+    with a sender that is not allowed.
     """
 
     since: int

@@ -11,7 +11,7 @@ from streams.protocol import Header, Parties
 
 
 class HopView(Protocol):
-    """``sb-hop`` of one copy, read and edited without decoding it."""
+    """The header ``sb-hop`` of one copy, which is read and edited without decoding it."""
 
     @property
     def raw(self) -> bytes:
@@ -23,7 +23,7 @@ class HopView(Protocol):
 
     @property
     def attempt(self) -> int:
-        """Return the number of the retry, 0 for the first transmission."""
+        """Return the number of the retry, or 0 for the first transmission."""
 
     @property
     def first_hop(self) -> int:
@@ -34,7 +34,7 @@ class HopView(Protocol):
         """Return the number of instances on the path before this one."""
 
     def expired(self, now: int) -> bool:
-        """Tell whether the time to live has expired at ``now``, epoch milliseconds."""
+        """Tell whether the time to live has expired at ``now`` (epoch milliseconds)."""
 
     def edited(
         self,
@@ -55,7 +55,7 @@ class Roles(Protocol):
     def principal(
         self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
     ) -> int | None:
-        """Return the partner for a copy, 0 or 1; ``None``: neither for the time being."""
+        """Return the partner for a copy (0 or 1), or ``None`` if there is none at present."""
 
 
 class EnvelopeCodec(Protocol):

@@ -1,7 +1,7 @@
-"""Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), 141 else.
+"""Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), otherwise 141.
 
-A sender's endpoint in this instance is notified; one outside is not (reference 5.1). If a route is
-missing that an application could provide, its database requests it (R11).
+A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). If a
+route is missing that an application could provide, its database requests it (R11).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""Text added to an error; a disabled broker is the only reason here (reference 2.2)."""
+"""Text added to an error, because a disabled broker is the only reason here (reference 2.2)."""
 
 
 def report_drop(
@@ -74,7 +74,7 @@ class _Refusal:
         if record.origin is Origin.OUTSIDE or record.message is None or database is None:
             return None
         if not self.codec.header(record.message).sequenced:
-            return None  # a broker's Error: no message of the dialog waits for it
+            return None  # a broker's Error, for which no message of the dialog waits
         return Status(
             self.codec.conversation(record.key),
             database.name,
@@ -85,7 +85,7 @@ class _Refusal:
         )
 
     def ask(self) -> Status | None:
-        """Make the database whose routes were used request one; from outside it is msdb (U-43)."""
+        """Make the database whose routes were used request a route; msdb if from outside (U-43)."""
         parties, databases = self.parties, self.here.databases
         outside = self.record.origin is Origin.OUTSIDE
         home = databases.get(MSDB) if outside else self.here.with_broker_id(parties.from_broker)

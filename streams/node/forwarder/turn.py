@@ -1,28 +1,30 @@
-"""Choose among several addresses by turns, at each instance on a path.
+"""Choose among several addresses in turn, at each instance on a path.
 
-A retry tries the next address, in both directions. If the attempt's number alone decided, all
-choices on a round trip would move in step, and some paths would never be tried: with two addresses
-at either end, attempts 1, 3, 5 ... would use the second address, and their answers would always use
-the same one back. So each place on the path counts its rounds differently; every combination has
-its turn, if counts are equal as soon as possible.
+A retry tries the next address, in both directions. If only the attempt's number decided, all
+choices on a round trip would change together, and some paths would never be tried: with two
+addresses at each end, attempts 1, 3, 5 and so on would use the second address, and their answers
+would always return over the same address. So each place on the path counts its rounds differently,
+and every combination has its turn (as soon as possible, if the numbers of addresses are equal).
 """
 
 from __future__ import annotations
 
 
 def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
-    """Return which of ``count`` addresses a frame sent from here takes first.
+    """Return which of ``count`` addresses a frame sent from here tries first.
 
-    ``returning``: to the initiator. Every other round then begins one address later.
+    ``returning``: the frame is sent to the initiator; every other round then begins one address
+    later.
     """
     return attempt + attempt // (2 * count) if returning else attempt
 
 
 def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
-    """Return which of ``count`` addresses a copy from outside tries first: attempt 0 the first one.
+    """Return which of ``count`` addresses a copy from outside tries first; attempt 0 tries 0.
 
-    The n-th instance on the path (``visits``) adds a step with every round, round of rounds, ...:
-    with equal counts every combination has its turn once, else soon.
+    The n-th instance on the path (``visits``) adds a step with every round, with every round of
+    rounds, and so on. With equal counts, every combination has its turn exactly once, otherwise
+    soon.
     """
     rounds = turn = attempt
     if count < 2 or not attempt:

@@ -1,10 +1,10 @@
 """The reachable next hops in another Kafka cluster.
 
 The predicate is that of :mod:`streams.node.liveness.presence`: five seconds of silence by the
-reader's own clock, which advances only with its own presence. That is in its own cluster, so the
-other cluster's topic does not show how far it was read. Instead, every name there gets five more
-seconds whenever the reader may have been suspended or disconnected from its own cluster. A cluster
-that is unreachable is silent, too.
+reader's own clock, which advances only with its own presence. The reader's presence is in its own
+cluster, so the other cluster's topic does not show how far it was read. Instead, every name there
+gets five more seconds whenever the reader may have been suspended or disconnected from its own
+cluster. An unreachable cluster is silent, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FarPresence:
     _periods: dict[str, float] = field(default_factory=dict)
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Note that the reader's own presence has advanced; ``period`` s to the next heartbeat."""
+        """Note that the reader's own presence has advanced; the next is due in ``period`` s."""
         gap = 0.0 if self._own_at is None else at - self._own_at
         step = min(gap, STEP * self._own_period)
         if self._own_at is None or gap >= SILENCE * self._own_period:
@@ -36,7 +36,7 @@ class FarPresence:
         self._own_at, self._own_period = at, period
 
     def seen(self, instance: str, replica: str, count: int, period: float = 1.0) -> None:
-        """Note a heartbeat of the other cluster; one with an old count changes nothing."""
+        """Note a heartbeat of the other cluster, unless its count is old."""
         if self._count.get(instance) != (replica, count):
             self._count[instance] = (replica, count)
             self._changed[instance] = self._clock

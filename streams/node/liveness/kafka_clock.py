@@ -1,12 +1,12 @@
-"""Kafka's clock, as known to a process: messages have timestamps, and machines' clocks differ.
+"""Kafka's clock as a process knows it. Messages have timestamps, but machines' clocks differ.
 
 The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
-broker's clock relative to its own monotonic one, late by the transfer time: a fraction of a second,
-and the best of ten seconds counts. All workers of a cluster use this clock. A machine's own clock
-may be wrong or be changed: it is used only until this one is known.
+broker's clock relative to its own monotonic clock, late by the transfer time. That is a fraction of
+a second, and the best record of ten seconds counts. All workers of a cluster use this clock. A
+machine's own clock may be wrong or may be changed, so it is used only until Kafka's clock is known.
 
-The clock is not set back if the best record is old and later ones took longer, because a message
-would then be in its queue before it was sent. It runs slower until it is right.
+The clock is not set back if the best record is old and later records took longer, because a message
+could then be in its queue before it was sent. Instead, the clock runs slower until it is right.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""The number of seconds with records whose best one counts."""
+"""Number of seconds of which the best record counts."""
 FRESH = 2.0
-"""Seconds since the topic's end was last read, up to which a record counts as new."""
+"""Maximum seconds since the topic's end was last read for which a record counts as new."""
 STEP = 1.0
-"""Seconds ahead from which a clock is set back at once."""
+"""Seconds by which a clock must be ahead to be set back at once."""
 SLEW = 0.5
-"""The fraction by which it runs slower while it is ahead by less."""
+"""The fraction by which the clock runs slower while it is ahead by less."""
 
 
 class KafkaClock:
     """The broker's clock; ``at`` is always the process's monotonic clock in seconds.
 
-    ``own``: how many seconds the machine's clock is ahead of the monotonic one at the start. One
-    thread updates it; any may read.
+    ``own``: how many seconds the machine's clock is ahead of the monotonic clock at the start. One
+    thread updates the clock; any thread may read it.
     """
 
     def __init__(self, own: float = 0.0) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
-        # by how much Kafka's is ahead of the monotonic one, by how much ours was ahead at that
-        # time, and when: in one tuple, because other threads read it
+        # By how much Kafka's clock is ahead of the monotonic clock, by how much this machine's
+        # clock was ahead at that time, and when. In one tuple, because other threads read it.
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
-        """Note that the topic was read to its end: later records were appended after that."""
+        """Note that the topic was read to its end, so that later records are new."""
         self._end_read = at
 
     def seen(self, appended: int, at: float) -> None:
@@ -56,11 +56,11 @@ class KafkaClock:
         self._course = best, ours if ours - best < STEP else best, at
 
     def now(self, at: float) -> int:
-        """Return Kafka's time in epoch milliseconds; the machine's while it is unknown."""
+        """Return Kafka's time in epoch milliseconds, or the machine's while Kafka's is unknown."""
         return int((at + self._ahead(at)) * 1000)
 
     def ahead_of(self, other: KafkaClock) -> int:
-        """Return the milliseconds by which it is ahead of another clock; 0 while either is unknown.
+        """Return the milliseconds by which this clock is ahead of another; 0 if either is unknown.
 
         Both are relative to the same monotonic clock.
         """

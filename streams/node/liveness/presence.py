@@ -1,17 +1,17 @@
-"""Reachable next hops: the single predicate behind failover, 9753 and 11290.
+"""Reachable next hops: the only predicate that failover, 9753 and 11290 depend on.
 
 A durable topic never rejects a record, so "unreachable" is defined by heartbeats: a forwarder
 writes its ``presence`` once a second, and an instance is unreachable when its presence has not
-changed for five seconds by the *reader's* own clock. That clock advances only when the reader's own
-presence is seen to advance, because the others' records are between its own in the topic; and by
-little more than a second at a time, however long the reader was suspended. Nothing is judged while
-the reader may have been suspended or disconnected: its own presence must have advanced within five
-seconds, and the topic must have been read to its end since then.
+changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
+its own presence advance, because the others' records are between its own in the topic. It advances
+by little more than a second at a time, however long the reader was suspended. No instance is judged
+while the reader may have been suspended or disconnected: its own presence must have advanced within
+five seconds, and the topic must have been read to its end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`): every process reads all of them, so their cost would grow with the square
-of the number of processes. A heartbeat has the time to the next one, and all limits are multiples
-of that period.
+of the number of processes. A heartbeat states the time to the next one, and all limits are
+multiples of that period.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STEP = 2.0
 """Maximum advance of the reader's clock by one of its own heartbeats, in periods of one second."""
 
 EACH_SECOND = 200
-"""Maximum number of names with one heartbeat a second; more names share this rate."""
+"""Maximum number of names with one heartbeat per second; more names share this rate."""
 
 
 def period_of(names: int) -> float:
@@ -39,9 +39,9 @@ def period_of(names: int) -> float:
 
 @dataclass(slots=True)
 class Presence:
-    """Heartbeats as one reader saw them; every ``at`` is its monotonic clock in seconds.
+    """Heartbeats as one reader saw them; every ``at`` is the reader's monotonic clock in seconds.
 
-    ``own`` is the name in which the reader itself writes; ``since`` its start.
+    ``own`` is the name under which the reader itself writes; ``since`` is its start.
     """
 
     own: str
@@ -71,10 +71,10 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Note a heartbeat, and tell whether it is our own; the next is due in ``period`` s.
+        """Note a heartbeat and tell whether it is the reader's; the next is due in ``period`` s.
 
-        One with an old count is ignored. ``clock``: the value of :attr:`clock` when it was read, if
-        it is noted later.
+        A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
+        heartbeat was read, if it is noted later.
         """
         if self._count.get(instance) == (replica, count):
             return False
@@ -84,7 +84,7 @@ class Presence:
         if instance == self.own:
             gap = at - (self.since if self._own_at is None else self._own_at)
             if self._own_at is None or gap >= SILENCE * self._own_period:
-                self._awake = at  # the others' records of this time are still to be read
+                self._awake = at  # the others' records from this time have not been read yet
             self._clock += min(gap, STEP * self._own_period)
             self._own_period = period
             self._own_at = at
@@ -94,11 +94,11 @@ class Presence:
         return instance == self.own
 
     def knows(self, instance: str) -> bool:
-        """Tell whether an instance has sent a heartbeat, not too long ago."""
+        """Tell whether an instance has sent a heartbeat recently."""
         return instance in self._changed
 
     def _forget(self) -> None:
-        """Remove names unreachable for twice the limit: they are like names that never existed."""
+        """Remove names unreachable for twice the limit, as if they had never existed."""
         for instance, at in list(self._changed.items()):
             silence = SILENCE * self._periods.get(instance, 1.0)
             if instance != self.own and self._clock - at >= 2 * silence:

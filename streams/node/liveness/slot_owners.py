@@ -1,8 +1,8 @@
-"""The owners of slots, by their heartbeats.
+"""The owners of slots, as their heartbeats show.
 
 A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
-checks it here first. A killed predecessor must not be waited for longer than needed to detect that;
-a living one must not be fenced: it would restart, and fence in turn.
+first checks here that its slot is free. It must not wait for a killed predecessor longer than
+needed to detect that, and must not fence a living one, which would restart and fence it in turn.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from enum import Enum
 from typing import NamedTuple
 
 FRESH = 3_000
-"""Milliseconds for which a heartbeat stands for a living owner: three periods of at least a
-second.
+"""Milliseconds for which a heartbeat shows a living owner: three periods of at least a second.
 """
 LEFT = 0
-"""The count of a final heartbeat: its worker has finished in order, and need not be waited for."""
+"""The count of a final heartbeat: its worker has stopped properly, so no wait is needed."""
 MANY = 1_000
-"""The number of names from which on those without a fresh heartbeat are removed.
+"""Number of names above which names without a recent heartbeat are removed.
 
-Anyone with write access to ``presence`` may write any number of names.
+Any client with write access to ``presence`` may write any number of names.
 """
 
 
 class SlotState(Enum):
-    """Whether a slot may be taken; ``OPEN``: it is too early to decide."""
+    """Whether a slot may be taken; ``OPEN`` means that it is too early to decide."""
 
     FREE = "free"
     OPEN = "open"
@@ -38,15 +37,16 @@ class _Heartbeat(NamedTuple):
     number: int
     appended: int
     came: bool  # since the end of the topic was read for the first time
-    fresh: float  # milliseconds for which it may stand for a living owner
+    fresh: float  # milliseconds for which it may show a living owner
 
 
 @dataclass(slots=True)
 class SlotOwners:
-    """The last heartbeat in the name of each slot; ``own`` is the reader's own replica.
+    """The last heartbeat of each slot; ``own`` is the reader's own replica.
 
-    One thread updates it; any may read. Times are epoch milliseconds by Kafka's clock, taken from
-    the newest heartbeat of any name: no other clock may decide who is alive.
+    One thread updates this object; any thread may read it. Times are epoch milliseconds by Kafka's
+    clock, taken from the newest heartbeat of any name, because no other clock may decide which
+    processes are alive.
     """
 
     own: str
@@ -69,7 +69,8 @@ class SlotOwners:
     ) -> None:
         """Note a heartbeat; the next one is due in ``period`` seconds.
 
-        ``came``: the value of :attr:`is_end_read` when it was read, if it is noted later.
+        ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is noted
+        later.
         """
         self.time(appended)
         fresh, came = FRESH * period, self._end_read if came is None else came
@@ -79,7 +80,7 @@ class SlotOwners:
             self._forget()
 
     def _forget(self) -> None:
-        """Remove silent names; an unknown slot is as free as theirs."""
+        """Remove silent names; an unknown slot counts as free, like theirs."""
         for slot, heartbeat in list(self._last.items()):
             if slot not in self._mine and self._newest - heartbeat.appended >= heartbeat.fresh:
                 del self._last[slot]
@@ -87,7 +88,7 @@ class SlotOwners:
         self._forget_from = max(MANY, 2 * len(self._last))
 
     def time(self, appended: int) -> None:
-        """Note when any heartbeat was appended."""
+        """Note when a heartbeat of any name was appended."""
         self._newest = max(self._newest, appended)
 
     @property
@@ -100,21 +101,21 @@ class SlotOwners:
         return len(self._last)
 
     def end_read(self) -> None:
-        """Note that the topic was read to its end: later heartbeats are of living processes."""
+        """Note that the topic was read to its end; later heartbeats are from living processes."""
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
-        """Tell whether the last owner has left in order."""
+        """Tell whether the last owner has stopped properly."""
         last = self._last.get(slot)
         return last is not None and last.number == LEFT
 
     def last_heartbeat(self, slot: str) -> int:
-        """Return the count of our own last heartbeat that was read back; 0 if none."""
+        """Return the count of the last own heartbeat that was read back, or 0."""
         mine = self._mine.get(slot)
         return 0 if mine is None else mine.number
 
     def has_rival(self, slot: str) -> bool:
-        """Tell whether another process sends heartbeats beside ours, by Kafka's timestamps."""
+        """Tell by Kafka's timestamps whether another process also sends heartbeats of this slot."""
         mine, other = self._mine.get(slot), self._other.get(slot)
         if mine is None or other is None or other.number == LEFT:
             return False
@@ -123,7 +124,7 @@ class SlotOwners:
     def state(self, slot: str) -> SlotState:
         """Tell whether another process uses the slot.
 
-        Call it after the topic was read to its end.
+        To be called after the topic was read to its end.
         """
         last = self._last.get(slot)
         if last is None or last.replica == self.own or last.number == LEFT:
@@ -134,13 +135,13 @@ class SlotOwners:
 
     @property
     def living(self) -> int:
-        """Return the number of living names: of instances and slots."""
+        """Return the number of living names of instances and slots."""
         return sum(
             self._newest - heartbeat.appended < heartbeat.fresh and heartbeat.number != LEFT
             for heartbeat in self._last.values()
         )
 
     def patience(self, slots: Iterable[str]) -> float:
-        """Return the maximum silence in seconds of a living owner of one of these."""
+        """Return the maximum silence in seconds of a living owner of one of these slots."""
         signs = (self._last[slot] for slot in slots if slot in self._last)
         return max((heartbeat.fresh for heartbeat in signs), default=0) / 1000

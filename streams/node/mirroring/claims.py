@@ -1,7 +1,7 @@
-"""Partners' claims in their heartbeats, and the answers that follow (reference 2.4).
+"""Partners' claims in their heartbeats, and the resulting answers (reference 2.4).
 
-A heartbeat has a claim for each mirrored database of its instance, by its writer's catalog. The
-user of a mirrored route evaluates the last claims of both partners.
+A heartbeat has a claim for each mirrored database of its instance, based on its writer's catalog.
+The user of a mirrored route evaluates the last claims of both partners.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streams.topology import Mirror, Role
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
-    """Return an instance's claims, by a version of the catalog; none without one."""
+    """Return an instance's claims by a version of the catalog, or none without a catalog."""
     here = catalog.instances.get(instance) if catalog is not None else None
     if catalog is None or here is None:
         return ()
@@ -38,9 +38,9 @@ def answer_in(
 
     If the catalog has the mirrored database, a contradicting claim is ignored, so that a writer of
     heartbeats cannot take the role from a partner: a claim above the catalog's epoch (which may not
-    have been read yet), or with the other role in that epoch. A database without a claim may be one
-    that is not mirrored, if the catalog has its instance: it is its own principal. A route without
-    broker id (C-06) needs the catalog, too.
+    have been read yet), or with the other role in that epoch. A database without a claim may be
+    unmirrored if the catalog has its instance; it is then its own principal. A route without broker
+    id (C-06) needs the catalog, too.
     """
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)
@@ -64,7 +64,7 @@ def _is_borne_out(claim: Claim, mirror: Mirror) -> bool:
 
 
 def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
-    """Return the database in question: by its broker id, else by its service."""
+    """Return the database in question by its broker id, otherwise by its service."""
     if broker is not None:
         return here.with_broker_id(broker)
     hosts = [d for d in here.databases.values() if service in d.services]

@@ -1,18 +1,19 @@
-"""Choose the principal of a mirrored route: the rules of reference 2.4, for one route.
+"""Choose the principal of a mirrored route, by the rules of reference 2.4.
 
 An instance that uses a mirrored route asks **both** partners which one is the principal and sends
-to neither before one claims to be. It stays with that one until a failure (U-15): the principal is
-unreachable, reports that it is no longer the principal, or does not answer although copies to it
-remain unacknowledged. Then both are asked again, at once and by the back-off of a retry (U-27); the
-other partner is used only if **it claims the role**. Otherwise messages stay where they are (9794):
-that this instance cannot reach the principal does not show whether the partners can reach each
-other.
+to neither before one claims to be. It stays with that principal until a failure (U-15): the
+principal is unreachable, reports that it is no longer the principal, or does not answer although
+copies to it remain unacknowledged. Then both are asked again, at once and then with the back-off of
+a retry (U-27); the other partner is used only if **it claims the role**. Otherwise messages stay
+where they are (9794), because if this instance cannot reach the principal, the partners may still
+be able to reach each other.
 
-*Epochs* prevent trust in a deposed principal. Every failover creates a higher one, and every answer
-has the newest one that its partner knows. A claim counts only for the newest epoch known to this
-instance, and an epoch has one holder.
+*Epochs* prevent trust in a deposed principal. Every failover creates a higher epoch, and every
+answer states the newest epoch that the partner knows. A claim counts only for the newest epoch
+known to this instance, and an epoch has only one holder.
 
-No question is actually sent: a partner's last claim is the answer (``claims``, and ``principals``).
+No question is actually sent, because a partner's last claim is the answer (``claims`` and
+``principals``).
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ class RoleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one input: whom to ask, and event 144 if the route's state has changed.
+    """The result of one input: the partners to ask, and event 144 if the route's state has changed.
 
-    ``as_of`` identifies the question: no two of a route have the same.
+    ``as_of`` identifies the question; no two questions of a route have the same value.
     """
 
     ask: tuple[int, ...] = ()
@@ -72,7 +73,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Partner:
-    """State of one partner: a ``silent`` one has not answered for a whole round."""
+    """State of one partner; a ``silent`` partner has not answered for a whole round."""
 
     heard: tuple[int, int, bool] = _NEVER
     owes: bool = False
@@ -81,10 +82,11 @@ class _Partner:
 
 @dataclass(slots=True)
 class MirroredRoute:
-    """One mirrored route as one instance sees it. Times are epoch milliseconds.
+    """The view that one instance has of a mirrored route. Times are epoch milliseconds.
 
-    ``principal`` is the only partner that may be sent to, ``epoch`` the newest known, ``holder``
-    the partner that claimed it. All of it may be lost: then both are asked as on first use.
+    ``principal`` is the only partner to which messages may be sent, ``epoch`` the newest known
+    epoch, ``holder`` the partner that claimed it. All of this may be lost; then both partners are
+    asked as on first use.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -109,7 +111,7 @@ class MirroredRoute:
     def failed(self, partner: int, sent_at: int, now: int) -> Step:
         """Doubt the principal: a copy sent to it at ``sent_at`` was not acknowledged in time.
 
-        It keeps the role while it is asked again; if it does not answer, it loses it.
+        The principal keeps the role while it is asked again, and loses it if it does not answer.
         """
         asked = self._partners[partner]
         if partner == self.principal and not asked.owes and asked.heard[1] <= sent_at:
@@ -118,10 +120,10 @@ class MirroredRoute:
         return self._round(now)
 
     def answer(self, said: RoleAnswer, now: int) -> Step:
-        """Process a partner's answer; one older than another of the same partner is ignored."""
+        """Process a partner's answer, unless it is older than another of the same partner."""
         partner = self._partners[said.partner]
-        # A partner's epoch only grows, so a higher one is a later answer, whenever it was
-        # requested. Of two answers to one question the one without a claim counts.
+        # A partner's epoch only grows, so an answer with a higher epoch is later, whenever it was
+        # requested. Of two answers to one question, the one without a claim counts.
         heard = (said.epoch, said.as_of, said.role is Role.MIRROR)
         if self._asked_at is None or said.as_of < self._since or heard < partner.heard:
             return Step()
@@ -137,7 +139,7 @@ class MirroredRoute:
         return self._round(now)
 
     def tick(self, now: int) -> Step:
-        """Process timeouts: partners that have not answered are asked again when due."""
+        """Process timeouts; partners that have not answered are asked again when due."""
         return Step() if self._asked_at is None else self._round(now)
 
     @property
@@ -149,7 +151,7 @@ class MirroredRoute:
         return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
 
     def _lose(self) -> None:
-        """Forget the principal; both are asked at once, unless the last claim was useless."""
+        """Forget the principal; ask both partners at once, unless the last claim was useless."""
         self.principal = None
         if self._used:
             self._rounds = 0
@@ -159,7 +161,7 @@ class MirroredRoute:
         if due is None or now < due:
             return Step(changed=self._change())
         if self._asked_at is None:
-            self._since = now  # earlier answers are void
+            self._since = now  # earlier answers no longer count
         if self._rounds:
             for partner in self._partners:
                 partner.silent = partner.owes

@@ -2,8 +2,7 @@
 
 A mirrored database has its own ``cmd``, ``out``, ``in``, ``ack`` and ``dialog``, named after the
 pair. Only the principal's worker consumes them, so a failover changes the consumer and copies
-nothing. Such a worker sees the pair's databases only; the instance's other worker sees all the
-rest.
+nothing. Such a worker sees only the pair's databases; the instance's other worker sees all others.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ def owner_of(
 
 
 def home_of(catalog: CatalogView, instance: str, database: str | None) -> str:
-    """Return the instance or pair that a database's topics are named after."""
+    """Return the instance or pair after which a database's topics are named."""
     mirror = catalog.mirrors.get((instance, database or ""))
     return instance if mirror is None else mirror.pair
 
 
 def pairs_at(catalog: CatalogView, instance: str) -> tuple[str, ...]:
-    """Return the pairs of an instance, whatever its role."""
+    """Return the pairs of an instance, regardless of its role."""
     return tuple(sorted({m.pair for (at, _), m in catalog.mirrors.items() if at == instance}))
 
 
 def held_epoch(catalog: CatalogView, instance: str, pair: str) -> int | None:
-    """Return the epoch in which an instance is the principal of a pair; ``None``: it is not."""
+    """Return the epoch in which an instance is a pair's principal, or ``None`` if it is not."""
     ours = [m for (at, _), m in catalog.mirrors.items() if at == instance and m.pair == pair]
     held = [m.epoch for m in ours if m.role is Role.PRINCIPAL]
     return max(held, default=None)
 
 
 def narrowed(catalog: CatalogView, instance: str, pair: str | None) -> CatalogView:
-    """Return the catalog of an instance's worker of one pair, or (``None``) of all the rest."""
+    """Return the catalog of an instance's worker for one pair, or (``None``) for the others."""
     here = catalog.instances[instance]
 
     def pair_of(database: str) -> str | None:

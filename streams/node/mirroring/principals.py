@@ -1,8 +1,9 @@
-"""The principal of each mirrored pair, by the claims in the partners' heartbeats.
+"""The principal of each mirrored pair, as the claims in the partners' heartbeats show.
 
-A forwarder that uses a mirrored route asks both partners (``mirror``). Nothing is sent: the answer
-is a partner's last claim, as long as it is reachable. A partner without a claim, or a silent one,
-has not answered. All of it is in memory: after a restart both are asked again.
+A forwarder that uses a mirrored route asks both partners (``mirror``). No question is sent, because
+the answer is a partner's last claim, as long as the partner is reachable. A silent partner, or one
+without a claim, has not answered. All state is in memory, so after a restart both partners are
+asked again.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""Beyond this the oldest is removed: messages from outside may name any broker id."""
+"""Maximum number of routes; then the oldest is removed, because messages may name any broker id."""
 
 _ROUNDS = 3
-"""An answer may lead to another question: the maximum of consecutive answers."""
+"""Maximum number of consecutive answers, because an answer may lead to another question."""
 
 
 class Peers(Protocol):
@@ -33,7 +34,7 @@ class Peers(Protocol):
         """Return the version of the catalog."""
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return an instance's last claims; ``None``: none yet."""
+        """Return an instance's last claims, or ``None`` if there are none yet."""
 
     def reachable(self, instance: str) -> bool:
         """Tell whether an instance is reachable."""
@@ -56,7 +57,7 @@ class Principals:
         self._limits = limits or Limits()
         self._routes: dict[Pair, MirroredRoute] = {}
         self._owed: dict[tuple[Pair, int], int] = {}
-        """Questions without an answer: each partner's, with the ``as_of`` that it belongs to."""
+        """Unanswered questions: for each partner, the ``as_of`` to which the question belongs."""
         self._seen: dict[str, tuple[Claim, ...] | None] = {}
         """Each partner's claims at the last evaluation."""
         self._events: list[Event] = []
@@ -64,7 +65,7 @@ class Principals:
     def principal(
         self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
     ) -> int | None:
-        """Return the partner for a copy, 0 or 1; ``None``: neither for the time being.
+        """Return the partner for a copy (0 or 1), or ``None`` if there is none at present.
 
         ``attempt`` above 0: the previous copy was not acknowledged.
         """
@@ -77,7 +78,7 @@ class Principals:
         return route.principal
 
     def known(self, pair: Pair) -> int | None:
-        """Return the assumed principal, and change nothing."""
+        """Return the assumed principal without changing any state."""
         route = self._routes.get(pair)
         return None if route is None else route.principal
 
@@ -113,7 +114,7 @@ class Principals:
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
         """Answer open questions for which there are claims.
 
-        A copy answers those of its own pair only: there may be thousands of others.
+        A copy answers only those of its own pair, because there may be thousands of others.
         """
         for _ in range(_ROUNDS):
             for pair, partner in questions:
@@ -134,7 +135,7 @@ class Principals:
         if not self._peers.reachable(instance):
             return False
         said = answer_in(claims or (), self._peers.catalog, instance, pair)
-        if said is None:  # evaluated again: the catalog may not have been read that far
+        if said is None:  # evaluated again, because the catalog may not have been read that far
             self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
