@@ -37,7 +37,7 @@ class Chance:
         return self.below(n) == 0
 
     def heavy(self) -> float:
-        """Return a number from 0 up with mean 1 and a heavy tail (Pareto, exponent 2, less 1)."""
+        """Return a number from 0 up with mean 1 and a heavy tail (Pareto, exponent 2, minus 1)."""
         return 1 / sqrt(1 - self._random()) - 1
 
     def guid(self) -> uuid.UUID:

@@ -53,7 +53,7 @@ class DamageError(Exception):
 
 
 class Blocks:
-    """Read blocks from ``begin`` on; ``schema`` is the writer's, ``wanted`` the reader's."""
+    """Read blocks from ``begin`` on, with the writer's ``schema`` and the ``wanted`` schema."""
 
     def __init__(
         self, file: IO[bytes], begin: int, marker: bytes, codec: str, schema: Any, wanted: Any

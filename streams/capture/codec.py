@@ -1,4 +1,4 @@
-"""The compression of a container's blocks; the names are Avro's.
+"""The compression of a container's blocks, with Avro's names.
 
 Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
 and produces smaller files; Spark can read it, and so can fastavro with ``backports.zstd``.

@@ -34,8 +34,8 @@ class Look(NamedTuple):
     """A record: its place and content; ``at`` is in epoch milliseconds, ``size`` in bytes.
 
     ``what`` is a statement (``BEGIN``, ``SEND``), ``message`` or ``ack`` of a frame, an event's
-    name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is the command's or the
-    message's.
+    name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is that of the command
+    or the message.
     """
 
     topic: str

@@ -1,7 +1,7 @@
 """Records exactly as in Kafka, and metadata of the file.
 
-A captured record has everything of a Kafka record, in order: headers are a sequence of pairs (keys
-may repeat, values may be null), and null is not the same as empty.
+A captured record contains everything that a Kafka record has, in order: headers are a sequence of
+pairs (keys may repeat, values may be null), and null differs from empty.
 """
 
 from __future__ import annotations

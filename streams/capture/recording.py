@@ -2,8 +2,8 @@
 
 End offsets are read in an order in which no effect lacks its cause: first those of the endpoints'
 state, then of queues and other effects of commands, then of commands, and last of events. So a
-capture of a running system contains every record that `verify` needs to judge what the endpoints'
-state has settled (``streams.report.snapshot``).
+capture of a running system contains every record that `verify` needs to judge messages that the
+endpoints' state shows as settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations

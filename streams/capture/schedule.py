@@ -74,7 +74,7 @@ class Due:
 
 
 def contents_of(records: Iterable[Record], prefix: str) -> Contents:
-    """Count what a replay of the records would send."""
+    """Count the commands that a replay of the records would send."""
     topics: Counter[str] = Counter()
     dialogs: set[bytes | None] = set()
     skipped, large = 0, 0

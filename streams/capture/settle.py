@@ -28,7 +28,7 @@ __all__ = ["has_queues", "settle", "trimmed"]
 _SLICE = 0.2  # seconds per call of the client library, so that signals are handled
 _AT_ONCE = 1_000
 _EARLIER = 60_000
-"""Milliseconds by which a worker's clock may be behind this one's."""
+"""Milliseconds by which a worker's clock may be behind the clock of this process."""
 
 
 def has_queues(cluster: Cluster) -> bool:

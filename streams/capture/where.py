@@ -1,7 +1,7 @@
 """Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
 
-SQLite evaluates the conditions, because its syntax is well known. It is not allowed anything else:
-no tables, no statements, nothing that does not terminate.
+SQLite evaluates the conditions, because its syntax is well known. It must not do anything else,
+such as access tables, execute statements, or run forever.
 """
 
 from __future__ import annotations

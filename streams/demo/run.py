@@ -1,4 +1,4 @@
-"""The demo in three acts: before a message is sent, while the system runs, and several targets."""
+"""The demo in three acts: before any message is sent, a running system, and several targets."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def before(folder: Path) -> str:
 
 
 def workers(topology: Topology, victim: str) -> str:
-    """Return which workers run."""
+    """Return a line with the running workers."""
     return (
         f"Forwarders of {len(topology.instances)} instances run ({victim} in a separate process),"
         "\nendpoint workers of ServerA, ServerB and ServerC, and the Spark monitor."
@@ -43,7 +43,7 @@ def workers(topology: Topology, victim: str) -> str:
 
 
 def replaying(traffic: Path, messages: int, dialogs: int, speed: float) -> str:
-    """Return what is replayed."""
+    """Return a line about the replayed traffic."""
     return (
         f"Replaying {traffic.name}: {messages:,} messages in {dialogs:,} dialogs, "
         f"{speed:g} times as fast as they were captured."
@@ -61,7 +61,7 @@ def running(watch: Watch, messages: int, dialogs: int) -> str:
 
 
 def killed(instance: str, pid: int, queued: int) -> str:
-    """Return that the gateway was killed."""
+    """Return a line about the killed gateway."""
     return (
         f"{instance} (process {pid}) is killed with SIGKILL after {queued:,} deliveries "
         "and stays dead."
@@ -98,7 +98,7 @@ def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | 
 
 
 def several_targets() -> str:
-    """Return what the third act does."""
+    """Return a description of the third act."""
     return (
         "DatabaseA has two name-only routes for TargetService, to ServerB and to ServerC, which "
         "host\ndifferent copies of it; the transport sends on both. One dialog, two messages."

@@ -17,7 +17,7 @@ LINE = 15
 """Line height."""
 MARGIN = 16
 TIMES = 56
-"""The width of the column of times."""
+"""The width of the time column."""
 HEAD = 44
 """The height of a participant's box."""
 PAD = 8

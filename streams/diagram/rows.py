@@ -111,7 +111,7 @@ class DiagramRow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A diagram; ``left_out`` has sentences on what is missing."""
+    """A diagram; ``left_out`` has sentences about its omissions."""
 
     title: str
     participants: tuple[Participant, ...]

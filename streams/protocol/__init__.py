@@ -1,6 +1,7 @@
 """The dialog between two services: frames, states, and the machine that runs one endpoint.
 
-Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.protocol.states`.
+The package is pure: it uses only the standard library, no clock and no I/O. Start with
+:mod:`streams.protocol.states`.
 """
 
 from streams.protocol.cause import Cause, Source

@@ -1,4 +1,4 @@
-"""The record that caused a statement: a repeated statement has the same cause."""
+"""The record that caused a statement. A repeated statement has the same cause."""
 
 from __future__ import annotations
 

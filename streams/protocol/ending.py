@@ -44,7 +44,7 @@ class Ending:
     # --- by the application ----------------------------------------------------------------------
 
     def stop_listening(self) -> None:
-        """Deliver nothing more: the application has ended, and parked messages are dropped."""
+        """Deliver nothing more, because the application has ended, and drop parked messages."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
         # If a message was rejected, earlier ones may still wait for their queue.
@@ -121,7 +121,7 @@ class Ending:
             self.fail(number)
 
     def service_dropped(self) -> None:
-        """End because the service was dropped: only the other side is notified (-8470)."""
+        """End because the service was dropped; only the other side is notified (-8470)."""
         if move_state(self.dialog, Input.CLEANUP):
             self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
             self.forget()

@@ -41,7 +41,7 @@ class Flag(IntFlag):
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
 _REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
-"""Limits of a cacheable path: visits (twice the hop limit), and characters of their names."""
+"""Limits of a cacheable path: visits (twice the hop limit), and characters of instance names."""
 
 
 class Parties(NamedTuple):

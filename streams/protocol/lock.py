@@ -24,7 +24,8 @@ class Lock:
         """Tell whether a frame is from the other side; lock on the first one.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
-        (8495), unless the frame names another service than the dialog: such a frame is forged.
+        (8495), unless the frame names another service than the dialog, because such a frame is
+        forged.
         """
         dialog, broker = self.dialog, parties.from_broker
         if parties.from_service != dialog.far_service:

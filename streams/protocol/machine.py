@@ -219,7 +219,7 @@ class Machine:
                 self._sender.retry()
 
     def wake(self, probe_after: int) -> None:
-        """Re-evaluate after a catalog change: the queue may be on, a route may exist.
+        """Re-evaluate after a catalog change, because the queue may be on or a route may exist.
 
         Messages that wait for a route are retried in ``probe_after`` milliseconds. A sender whose
         messages did not fit while the queue was off is notified that there is room: its next retry

@@ -31,7 +31,7 @@ class Begins:
         return bool(self.commands or self.queues)
 
     def __or__(self, other: Begins) -> Begins:
-        """Return what is trimmed in either cluster."""
+        """Return the logs that are trimmed in either cluster."""
         return Begins(
             self.commands | other.commands,
             self.queues | other.queues,

@@ -78,7 +78,7 @@ class DialogParts:
         return found | begun if exists and begun <= mine else found
 
     def _evidence(self, sides: Iterable[Side], begins: Begins) -> Evidence:
-        """Return what queues, state and commands show."""
+        """Return the facts that queues, state and commands show."""
         return Evidence(
             # If a message has two numbers, the lower one counts, regardless of their order.
             {r.message_id: r.sequence for r in sorted(self.queued, key=lambda r: -r.sequence)},

@@ -11,8 +11,8 @@ from typing import NamedTuple
 class EndpointKey(NamedTuple):
     """One side of a conversation in an ``instance/database``.
 
-    The place is part of its identity: with several targets, one conversation has several target
-    endpoints, each with its own messages.
+    The place is part of its identity, because with several targets, one conversation has several
+    target endpoints, each with its own messages.
     """
 
     place: str
@@ -60,7 +60,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The committed state of an endpoint: what it sends and receives.
+    """The committed state of an endpoint, for the messages that it sends and receives.
 
     ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
     numbers below ``acknowledged`` are settled: stored at the other side, or discarded from

@@ -24,7 +24,7 @@ def shared_key(command_id: bytes) -> bytes:
 
 
 def is_shared(key: bytes) -> bool:
-    """Tell whether a key is that of a SEND on several conversations, not a dialog's."""
+    """Tell whether a key is that of a SEND on several conversations, not of a dialog."""
     return len(key) == _ID + 1
 
 

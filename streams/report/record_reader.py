@@ -59,7 +59,7 @@ _Latest = OrderedDict[Source, tuple[int, tuple[int, int]]]
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124 for an Error from the other side's application or its broker."""
 ERROR_BEGIN, ERROR_HEAD = b"<Error ", 256
-"""The start of an Error's body, and the number of bytes that include its code."""
+"""The first bytes of an Error's body, and the number of bytes within which its code ends."""
 _NO_NAME = "\ufffd"
 """Java's replacement for invalid UTF-8; a worker rejects a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
@@ -72,7 +72,7 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 class Record(NamedTuple):
-    """A record of any topic, ``timestamp`` in epoch milliseconds; ``digest`` is its value's.
+    """A record of any topic; ``timestamp`` is in epoch milliseconds, ``digest`` that of the value.
 
     Values of ``cmd`` topics are not read; of values in queues, only the first :data:`ERROR_HEAD`
     bytes of those that begin with :data:`ERROR_BEGIN`.

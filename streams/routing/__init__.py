@@ -1,6 +1,7 @@
 """Decide where a message goes, and why. Only this package chooses routes.
 
-Pure: values in, values out, the standard library only. Start with :mod:`streams.routing.rules`.
+The functions are pure: they take and return values, and use only the standard library. Start with
+:mod:`streams.routing.rules`.
 """
 
 from streams.routing.address import (

@@ -139,9 +139,9 @@ class Database:
 class Instance:
     """A SQL Server process, as the routing decision sees it.
 
-    ``hosts`` are further names and addresses of this instance, in any case; with the port of
-    ``address`` they determine a loop-back (U-45). ``msdb`` has the routes for messages from
-    outside.
+    ``hosts`` has further names and addresses of this instance, which are case-insensitive; with the
+    port of ``address``, they determine a loop-back (U-45). ``msdb`` has the routes for messages
+    from outside.
     """
 
     name: str
@@ -184,9 +184,9 @@ class Query:
     """The query: where does this message go?
 
     ``database`` is the home of a message sent from here (its routes decide), or ``None`` for a
-    message from outside (msdb decides). ``broker`` is the conversation's far broker id, or the
-    message's. ``conversation`` matters only if several broker ids or databases are equal.
-    ``looped_back``: it was sent from here, to this instance's own address (R9).
+    message from outside (msdb decides). ``broker`` is the far broker id of the conversation or of
+    the message. ``conversation`` matters only if several broker ids or databases are equally
+    suitable. ``looped_back``: it was sent from here, to this instance's own address (R9).
     """
 
     service: str

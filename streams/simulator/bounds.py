@@ -1,8 +1,8 @@
 """Invariant 7: the state per dialog and that of a forwarder stay bounded, however long the backlog.
 
-Bounded are: the state record, undelivered fragments, positions per chunk, chunk records (only those
-of waiting messages), fragments in flight, copies of one fragment that the forwarder has not read
-yet, and the bytes that it buffers.
+The bounded values are the state record, undelivered fragments, positions per chunk, chunk records
+(only those of waiting messages), fragments in flight, copies of one fragment that the forwarder has
+not read yet, and the bytes that it buffers.
 """
 
 from __future__ import annotations

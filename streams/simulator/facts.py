@@ -65,8 +65,8 @@ class EmittedEvent(NamedTuple):
 class Facts:
     """All facts; ``senders`` has the place of each direction's endpoint.
 
-    ``let_go`` has when a message left its transmission queue (virtual microseconds), ``longest`` is
-    the size of the largest accepted body.
+    ``let_go`` has the time at which each message left its transmission queue (virtual
+    microseconds); ``longest`` is the size of the largest accepted body.
     """
 
     accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)

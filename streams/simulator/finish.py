@@ -2,9 +2,9 @@
 
 A dialog has finished when its transmission queue is empty. The bound follows from the maximum retry
 interval, and from the fact that every retry tries the next address, in both directions
-(``streams/node/forwarder/turn.py``). Messages acknowledged meanwhile were ahead in the queue, and
-extend the bound by the time of their path. The bound is checked once, at the end of a run, and only
-for messages that had that much time without faults.
+(``streams/node/forwarder/turn.py``). Messages that were acknowledged meanwhile were ahead in the
+queue, and extend the bound by the time that their path takes. The bound is checked once, at the end
+of a run, and only for messages that had that much time without faults.
 """
 
 from __future__ import annotations

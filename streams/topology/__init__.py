@@ -1,8 +1,8 @@
 """The topology: instances, databases, routes, services, from a folder or a catalog.
 
 :func:`load` reads ``topology.yaml`` and T-SQL; :func:`routing_instances` compiles the result for
-:mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. Pure
-except for the files that :func:`load` reads; time is an argument. The model is in
+:mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. The
+package is pure except for the files that :func:`load` reads; time is an argument. The model is in
 :mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (databases).
 """
 

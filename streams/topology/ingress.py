@@ -3,7 +3,7 @@
 Each other cluster that writes to a gateway has its own topic there, so the gateway knows which
 cluster wrote a frame, and can check the sender in the frame.
 
-The allowed senders follow from the routes of the topology: a database of another cluster is allowed
+The allowed senders follow from the routes of the topology. A database of another cluster is allowed
 where its routes, and those of gateways on its path, lead to the topic. Broker ids of routes and
 route precedence are ignored. So more senders are allowed than actually send, and every path of the
 topology works. A path that leaves the cluster and returns does not count, because other clusters

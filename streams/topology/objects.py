@@ -173,8 +173,8 @@ class Database:
 
     ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
     XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation that
-    began at a lower count ends with an error. ``procedures``: what the scripts' code does with
-    dialogs.
+    began at a lower count ends with an error. ``procedures``: the use of dialogs in the scripts'
+    code.
     """
 
     name: str

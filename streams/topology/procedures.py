@@ -38,7 +38,7 @@ class BeginDialog:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A module, or the loose statements of a script (``name`` is then the script's).
+    """A module, or the loose statements of a script (``name`` is then that of the script).
 
     ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
     CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of others.

@@ -31,7 +31,7 @@ class Securable(Enum):
 class Certificate:
     """A certificate; dates are in epoch seconds, UTC, ``None`` if unknown.
 
-    ``user`` is the owner (AUTHORIZATION), who is the user of a remote service binding.
+    ``user`` is the owner (AUTHORIZATION), which a remote service binding names as its user.
     """
 
     name: str

@@ -2,8 +2,8 @@
 
 A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
 record. Either would later be written into an event or to another instance, where it does not fit,
-so both are rejected on reading. An expiry (a field ``...expires_at``) that overflows when a time to
-live is added is rejected, too.
+so both are rejected on reading. An expiry (a field ``...expires_at``) that would overflow when a
+time to live is added is also rejected.
 """
 
 from __future__ import annotations

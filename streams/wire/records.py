@@ -79,7 +79,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
 
 @lru_cache(REMEMBERED_IDS)
 def key_of(conversation: uuid.UUID) -> bytes:
-    """Return the key of a conversation's records, or of a group's."""
+    """Return the key of the records of a conversation or a group."""
     return str(conversation).encode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, the body.
+"""Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, then the body.
 
 The only module that imports fastavro (except for container files of captures). A reader identifies
 a schema by its fingerprint. Unknown or undecodable records raise :class:`MalformedError` and never

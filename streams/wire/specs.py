@@ -114,7 +114,7 @@ def instance_specs(
 def home_specs(
     topics: Topics, home: str, queues: Iterable[QueueSpec], partitions: int = 1
 ) -> tuple[TopicSpec, ...]:
-    """Return the topics of databases: an instance's, or a mirrored pair's.
+    """Return the topics of an instance's or a mirrored pair's databases.
 
     A pair has no ``txq``, because its messages arrive at one of the partners.
     """

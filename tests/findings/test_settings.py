@@ -69,14 +69,14 @@ def priorities(here: str, there: str, to: str = "B", here_on: str = "on", there_
     [
         (priorities("", ""), []),
         (priorities(OURS, THEIRS), []),
-        (priorities(OURS, ""), ["warning A/D: priority P (level 8) exists on one side only: B/E"]),
-        (priorities("", THEIRS), ["warning B/E: priority Q (level 8) exists on one side only: A"]),
+        (priorities(OURS, ""), ["warning A/D: priority P (level 8) exists only on one side: B/E"]),
+        (priorities("", THEIRS), ["warning B/E: priority Q (level 8) exists only on one side: A"]),
         (priorities(OURS, THEIRS, here_on="off"), ["no effect when A/D sends"]),
         (priorities(OURS, THEIRS, there_on="off"), ["no effect when B/E sends"]),
         (priorities(OURS, THEIRS, to="G"), ["P (level 8) has no effect on forwarders: G",
                                             "Q (level 8) has no effect on forwarders: G"]),
         (priorities(OURS.replace("e: S", "e: X"), ""), []),
-        (priorities(OURS, THEIRS.replace("name: S", "name: s")), ["one side only"]),
+        (priorities(OURS, THEIRS.replace("name: S", "name: s")), ["only on one side"]),
     ],
 )  # fmt: skip
 def test_priorities(tmp_path: Path, yaml: str, said: list[str]) -> None:

@@ -83,7 +83,7 @@ CHECKS = (
         "A route with a LIFETIME stays in sys.routes after it has expired, but is ignored. The "
         "next best route is used, or none, and no error is reported. A route that expires within "
         "a week is reported too; --expires-within sets another period. In a table with a route to "
-        "the configuration service only expired routes are reported, because that service creates "
+        "the configuration service, only expired routes are reported, because that service creates "
         "new ones.",
         "Give the route a new LIFETIME with ALTER ROUTE. For a route that never expires, drop it "
         "and create it without LIFETIME: ALTER ROUTE cannot remove a LIFETIME.",

@@ -83,7 +83,8 @@ def _findings(use: _Use) -> Iterator[Finding]:
         others = list(dict.fromkeys(use.alone))
         yield _finding(
             use,
-            f"{level} exists on one side only: {listed(others)} has none for the same dialogs",
+            f"{level} exists only on one side: {listed(others)} has no priority for the same "
+            "dialogs",
             "Create the priority for the other side's service too: levels are not transmitted.",
             without=others,
         )

@@ -99,7 +99,7 @@ def table_of(estate: Estate, trouble: Trouble) -> Home:
 
 
 def named(trouble: Trouble) -> str:
-    """Return what a message looks for: the service, and the broker id if it has one."""
+    """Return the destination of a message: the service, and the broker id if it has one."""
     broker = trouble.failure.ending.broker
     return trouble.service + (f" (broker id {broker})" if broker is not None else "")
 

@@ -50,7 +50,7 @@ def no_route(estate: Estate) -> Iterable[Finding]:
 
 
 def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield what an initiator sends; a target that cannot answer is TA-09."""
+    """Yield the troubles of messages from initiators; a target that cannot answer is TA-09."""
     return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
 
 

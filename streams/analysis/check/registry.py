@@ -1,4 +1,4 @@
-"""Define what a check consists of."""
+"""The definition of a check."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ CHECKS = (
         (Severity.WARNING,),
         "suppressions.yaml",
         "A suppression accepts a finding after a review. If it matches no finding, it has no "
-        "effect now, but would hide a finding that appears later without a review. If its last "
-        "day is over, it has no effect.",
+        "effect now, but would hide a finding that appears later without a review. A suppression "
+        "whose last day is over has no effect either.",
         "Remove it, correct its code and subject, or set a new last day.",
         _nothing,
     ),

@@ -86,7 +86,7 @@ class Case:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Return what the sender's routes would decide now, rule by rule."""
+        """Return the decision that the sender's routes would make now, rule by rule."""
         query = Query(
             self.message.to_service, Origin.INSIDE, self.broker, self.database.name,
             from_initiator=self.initiator,

@@ -101,8 +101,8 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "service-not-here", Stage.CLASSIFICATION, "A LOCAL route, but the service is not here",
         (9796,), "reference 2.2 R5.5",
-        "If the service is elsewhere, CREATE ROUTE to it: AutoCreatedLocal matches every name "
-        "without a better route. If it should be here, create it or enable delivery in its "
+        "If the service is elsewhere, CREATE ROUTE to it, because AutoCreatedLocal matches every "
+        "name without a better route. If it should be here, create it or enable delivery in its "
         "database.",
         _service_not_here,
     ),

@@ -21,7 +21,7 @@ _OLDEST = 30 * 365 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An endpoint with what the snapshot knows about it.
+    """An endpoint with the facts that the snapshot has about it.
 
     ``far``: the database of the other side, if it is in the snapshot; ``peer``: its endpoint there.
     ``pending``: its messages in the transmission queue.
@@ -113,7 +113,7 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "endpoints-expired", "Dialogs with an expired lifetime",
         "reference 4.8 (8489)",
-        "The engine never ends a dialog by itself: RECEIVE the Error message (-8489) and END "
+        "The engine never ends a dialog by itself, so RECEIVE the Error message (-8489) and END "
         "CONVERSATION on both sides.",
         _expired,
     ),
@@ -131,14 +131,14 @@ CAUSES: tuple[Cause[Side], ...] = (
         "EndDialog with END CONVERSATION; end the existing ones in the same way.",
         _in_state(
             DialogState.DISCONNECTED_INBOUND,
-            "state DI: the other side has ended, this one has not",
+            "state DI: the other side has ended, but this one has not",
         ),
     ),
     _leak(
         "end-not-acknowledged", "Ended dialogs without an acknowledgement of the end",
         "reference 4.5, 4.7",
         "Find out why their EndDialog is stuck in the transmission queue. If the other side is "
-        "gone for good: END CONVERSATION ... WITH CLEANUP.",
+        "gone for good, END CONVERSATION ... WITH CLEANUP.",
         _in_state(
             DialogState.DISCONNECTED_OUTBOUND,
             "state DO: this side has ended, and the other has not acknowledged it",
@@ -184,8 +184,8 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "never-acknowledged", "Dialogs without any acknowledgement",
         "reference 2.1, 4.5",
-        "Their first message did not arrive, or its acknowledgement has no return route: see their "
-        "messages in the transmission queue.",
+        "Their first message did not arrive, or its acknowledgement has no return route. See "
+        "their messages in the transmission queue.",
         _unacknowledged,
     ),
     _leak(

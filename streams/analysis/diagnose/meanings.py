@@ -73,5 +73,5 @@ _MEANINGS: Mapping[int, str] = {
 
 
 def meaning(number: int) -> str:
-    """Return what an error in transmission_status means, in our words."""
+    """Return the meaning of an error in transmission_status, in Hopline's words."""
     return _MEANINGS.get(number) or text_of(number)

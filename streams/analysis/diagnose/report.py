@@ -15,8 +15,8 @@ from streams.topology.snapshot import Snapshot
 class Diagnosis:
     """Rows with the same cause: their number, the age of the oldest in seconds, and the evidence.
 
-    ``also``: causes further down that apply as well. ``conversations`` are a few of the dialogs,
-    ``sources`` the places of their rows.
+    ``also``: other causes, further down in the table, that also apply. ``conversations`` are a few
+    of the dialogs, ``sources`` the places of their rows.
     """
 
     cause: Cause[Any]

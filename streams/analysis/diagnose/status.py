@@ -112,7 +112,7 @@ _DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A transmission status; ``number``: SQL Server's, ``None`` if empty or not known."""
+    """A transmission status; ``number`` is SQL Server's error, or ``None`` if empty or unknown."""
 
     text: str
     number: int | None

@@ -1,4 +1,4 @@
-"""Causes at the target: does it accept the message, and does the acknowledgement return?"""
+"""Causes at the target: it does not accept the message, or the acknowledgement does not return."""
 
 from __future__ import annotations
 

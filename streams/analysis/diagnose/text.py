@@ -1,4 +1,4 @@
-"""Diagnoses as text for people: what is wrong first, why, and what to do."""
+"""Diagnoses as text for people: the problem, its cause, and the remedy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield what could not be checked, so that missing data is not mistaken for health."""
+    """Yield the unchecked parts, so that missing data is not mistaken for health."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

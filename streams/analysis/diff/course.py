@@ -1,9 +1,9 @@
 """Find what one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender: unacknowledged messages are retried until they are lost with their dialog. It does
-not matter whether an address is tried first, on a retry or always (U-19): one of several addresses
-is enough.
+to the sender, because unacknowledged messages are retried until they are lost with their dialog. It
+does not matter whether an address is tried first, on a retry or always (U-19), because one of
+several addresses is enough.
 """
 
 from __future__ import annotations

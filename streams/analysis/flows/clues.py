@@ -110,7 +110,7 @@ def contracts_of(database: Database) -> frozenset[str]:
 
 
 def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
-    """Yield the databases that can send: delivery is on, and they are not mirrors."""
+    """Yield the databases that can send, because delivery is on and they are not mirrors."""
     for instance in topology.instances.values():
         for database in instance.databases.values():
             mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
@@ -190,7 +190,7 @@ def _begins(topology: Topology) -> Iterator[tuple[Instance, Database, str, Begin
 
 
 def suggested(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
-    """Yield what routes, bindings and priorities suggest, in this order for each database."""
+    """Yield the clues of routes, bindings and priorities, in this order for each database."""
     for instance, database in sending(topology):
         for name, clue, to, source in _named(database):
             known = to in deployed.homes or clue is not Clue.PRIORITY

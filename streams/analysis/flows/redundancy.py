@@ -168,7 +168,7 @@ def _take(
 
 
 def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:
-    """Return the instances without which no target is reached: all of them are on any one path."""
+    """Return the instances without which no target is reached; each path has all of them."""
     path = _path(links, start, targets, "") or []
     return tuple(name for name in path[1:-1] if _path(links, start, targets, name) is None)
 

@@ -13,7 +13,7 @@ from streams.analysis.paths.path_graph import MessagePath
 EDGES = 500
 """Mermaid's default maximum number of arrows."""
 FINDINGS = 3
-"""The number of findings beside the chart."""
+"""Maximum number of findings next to the chart."""
 
 
 def path_mermaid(paths: Paths) -> str:
@@ -58,7 +58,7 @@ class _Chart:
         self.edges.setdefault((self._node(last), arrow, end), {})
 
     def note(self, text: str, style: str = "") -> None:
-        """Add a remark beside the chart."""
+        """Add a remark next to the chart."""
         self._add(("note", text), '>"{}"]' + (f":::{style}" if style else ""), text)
 
     def text(self) -> str:

@@ -54,7 +54,7 @@ class Moves:
         return self._enter(start, frozenset(), 0)
 
     def at(self, key: Key) -> tuple[Move, ...]:
-        """Return the moves at a key, by name."""
+        """Return the moves at a key, sorted by name."""
         found = self._moves.get(key)
         if found is None:
             steps = self.network.steps(key.state)

@@ -57,7 +57,7 @@ class Network:
         return Network(self.common, service, False, self.conversation, self.now)
 
     def steps(self, state: State) -> tuple[Step, ...]:
-        """Return all steps from a state, by name."""
+        """Return all steps from a state, sorted by name."""
         found = self._steps.get(state)
         if found is None:
             found = self._steps[state] = self._decided(state)
@@ -147,7 +147,7 @@ class Network:
         return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
-        """Return the possible addresses for the message; for a mirrored pair, the principal's."""
+        """Return the possible addresses for the message; of a mirrored pair, only the principal."""
         if decision.verdict is not Verdict.PROBE:
             return decision.addresses
         known = [a for a in decision.addresses if self._plays(state, decision, a, Role.PRINCIPAL)]
@@ -201,7 +201,7 @@ def _left(state: State, decision: Decision) -> Ending:
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
 ) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
-    """Yield a plan's decisions with their alternative broker ids and the number of these."""
+    """Yield a plan's decisions with their alternative broker ids and how many there are."""
     if conversation is not None:
         yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return

@@ -95,7 +95,7 @@ class PathGraph:
         return self._keys
 
     def moves(self, key: Key) -> tuple[Move, ...]:
-        """Return the moves at a key, by name."""
+        """Return the moves at a key, sorted by name."""
         return self._moves.at(key)
 
     def totals(self) -> Mapping[PathClass, Total]:

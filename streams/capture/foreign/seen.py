@@ -83,7 +83,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[str, int]] = {
 class Seen:
     """An event from any tool; ``at`` is epoch milliseconds, ``rank`` its number on the server.
 
-    ``from_initiator``: for 124 the endpoint's side, otherwise the sender's.
+    ``from_initiator`` is the side of the endpoint for event 124, otherwise that of the sender.
     """
 
     kind: EventKind

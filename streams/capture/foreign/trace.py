@@ -62,7 +62,7 @@ def read_row(
     where: str,
     report: Report,
 ) -> Iterator[Finding]:
-    """Yield a row's findings; ``instance`` overrides the row's.
+    """Yield a row's findings; ``instance`` overrides the instance in the row.
 
     Times are the server's local times, ``utc_offset`` minutes ahead of UTC.
     """

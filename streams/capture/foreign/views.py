@@ -1,8 +1,8 @@
 """Dumps of views: the dialogs of an instance at one time, and its waiting messages.
 
 ``sys.conversation_endpoints`` maps handles to conversations; messages of ``sys.transmission_queue``
-and of queues have only the handle. Missing names are looked up: services and contracts have only
-ids unless their own views are imported too.
+and of queues have only the handle. Missing names are looked up, because services and contracts have
+only ids unless their own views are also imported.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def import_foreign(
 ) -> Counts:
     """Write a capture of the sources; the reader's report has the details.
 
-    Memory is bounded, regardless of their size. ``ends``: every dialog ends with its last message.
-    Raises InputError for an unknown format, UsageError if the output is not writable.
+    Memory is bounded, regardless of the sources' size. ``ends``: every dialog ends with its last
+    message. Raises InputError for an unknown format, UsageError if the output is not writable.
     """
     with Staging() as staging:
         for source in in_order(sources, reader):

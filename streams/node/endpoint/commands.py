@@ -81,7 +81,7 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR; codes below 1 are the broker's."""
+    """Return the error of END CONVERSATION WITH ERROR; the broker owns codes below 1."""
     if command.error_code is None:
         return None
     if command.error_code <= 0:

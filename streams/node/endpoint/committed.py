@@ -276,6 +276,6 @@ class CommittedState:
 
 
 def _side_of(key: DialogKey) -> tuple[uuid.UUID, bool]:
-    """Return the conversation of an endpoint, and whether it is the initiator's."""
+    """Return the conversation of an endpoint, and whether the endpoint is the initiator."""
     _, conversation, is_initiator = key
     return conversation, is_initiator

@@ -13,8 +13,10 @@ Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
 """Decodes a dialog from its state record, and its chunks from their records."""
 
 AWAKE = 4_000
-"""How many dialogs are kept as values, which take ten times as much memory as records: as many as a
-transaction changes if each has one message."""
+"""Number of dialogs kept as values, which take ten times as much memory as records.
+
+A transaction changes as many if each has one message.
+"""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single one is stored as number and record, because a
@@ -95,11 +97,11 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return dialog
 
     def kept(self, key: DialogKey) -> Kept | None:
-        """Return what is kept of a dialog, if it exists: indices refer to it."""
+        """Return the kept object of a dialog, if it exists; indices refer to such objects."""
         return self._kept.get(key)
 
     def all_kept(self) -> Iterable[Kept]:
-        """Return what is kept of each dialog."""
+        """Return the kept objects of all dialogs."""
         return self._kept.values()
 
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> Kept:

@@ -6,7 +6,7 @@ flow is everything that the dialogs of a partition send to one destination (a se
 id), and has its own limit. The limit applies to messages waiting in `cmd`; a message without
 predecessors is transmitted when it is accepted.
 
-The destination includes the broker id because an application can name any: messages to a
+The destination includes the broker id because an application can name any, and messages to a
 nonexistent broker must not delay those to the real one. Flows take turns, so that thousands of
 other flows do not delay it either.
 

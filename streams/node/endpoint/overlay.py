@@ -138,7 +138,7 @@ class Overlay:
     # --- dialogs ---------------------------------------------------------------------------------
 
     def machine(self, key: DialogKey) -> Machine | None:
-        """Return the machine of a dialog, on a copy of the committed one, if there is one."""
+        """Return the machine of a copy of the committed dialog, or ``None`` without a dialog."""
         machine = self.machines.get(key)
         if machine is None:
             dialog = self.endpoint.dialogs.get(key)

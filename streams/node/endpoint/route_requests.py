@@ -108,7 +108,7 @@ class Configuration:
     changed: Requests = field(default_factory=Requests)
 
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
-        """Request a route for a waiting conversation (9770); one at a time."""
+        """Request a route for a waiting conversation (9770), unless a request is open."""
         known = self._known(service) or Request(service)
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:

@@ -28,12 +28,12 @@ AT_ONCE = 1_000
 class Timers(Generic[K]):
     """One time (epoch milliseconds) per key.
 
-    A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
-    due at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before its
-    time. A key has one valid heap entry, no later than the key is due: each acknowledgement
-    postpones the retry, and a new entry each time would add up to several per dialog. An entry that
-    is reached is added again if its key is due later. Other outdated entries are dropped when they
-    are reached, or when they make up most of the heap.
+    A key is either in the heap, which is ordered, or in a drawer, which is cheap, because most
+    dialogs are due at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour
+    before its time. A key has one valid heap entry, no later than the key is due, because each
+    acknowledgement postpones the retry, and a new entry each time would add up to several per
+    dialog. An entry that is reached is added again if its key is due later. Other outdated entries
+    are dropped when they are reached, or when they make up most of the heap.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TA
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""No SEND accepts a body of this size: an application that forwards it would be rejected."""
+"""No SEND accepts a larger body, so an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 

@@ -1,8 +1,9 @@
 """Decide about a record: route it, decrement its hop count, and forward or drop it.
 
-Pure and without dialog state: the same record under the same catalog has the same outcome, and
-losing a forwarder loses only copies. The route is in the record's plan (``plan_cache``); the report
-of a drop, such as an exhausted hop count (11285), is in ``report_drop``.
+The functions are pure and have no dialog state, so the same record under the same catalog has the
+same outcome, and losing a forwarder loses only copies. The route is in the record's plan
+(``plan_cache``); the report of a drop, such as an exhausted hop count (11285), is in
+``report_drop``.
 """
 
 from __future__ import annotations

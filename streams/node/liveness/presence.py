@@ -5,8 +5,8 @@ writes its ``presence`` once a second, and an instance is unreachable when its p
 changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
 its own presence advance, because the others' records are between its own in the topic. It advances
 by little more than a second at a time, however long the reader was suspended. No instance is judged
-while the reader may have been suspended or disconnected: its own presence must have advanced within
-five seconds, and the topic must have been read to its end since then.
+while the reader may have been suspended or disconnected. For a judgement, its own presence must
+have advanced within five seconds, and the topic must have been read to its end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`): every process reads all of them, so their cost would grow with the square

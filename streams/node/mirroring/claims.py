@@ -37,10 +37,10 @@ def answer_in(
     """Return the role and epoch in a partner's claims for a question, if any.
 
     If the catalog has the mirrored database, a contradicting claim is ignored, so that a writer of
-    heartbeats cannot take the role from a partner: a claim above the catalog's epoch (which may not
-    have been read yet), or with the other role in that epoch. A database without a claim may be
-    unmirrored if the catalog has its instance; it is then its own principal. A route without broker
-    id (C-06) needs the catalog, too.
+    heartbeats cannot take the role from a partner. A claim contradicts if it is above the catalog's
+    epoch (which may not have been read yet), or states the other role in that epoch. A database
+    without a claim may be unmirrored if the catalog has its instance; it is then its own principal.
+    A route without broker id (C-06) needs the catalog, too.
     """
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)

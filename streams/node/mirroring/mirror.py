@@ -109,7 +109,7 @@ class MirroredRoute:
         return self._round(now)
 
     def failed(self, partner: int, sent_at: int, now: int) -> Step:
-        """Doubt the principal: a copy sent to it at ``sent_at`` was not acknowledged in time.
+        """Doubt the principal, as a copy sent to it at ``sent_at`` was not acknowledged in time.
 
         The principal keeps the role while it is asked again, and loses it if it does not answer.
         """
@@ -144,7 +144,7 @@ class MirroredRoute:
 
     @property
     def next_due(self) -> int | None:
-        """Return when :meth:`tick` has something to do."""
+        """Return when :meth:`tick` is next needed."""
         owed = self.principal is None or any(p.owes for p in self._partners)
         if self._asked_at is None or not owed:
             return None

@@ -84,7 +84,7 @@ class Principals:
 
     @property
     def are_asked_for(self) -> bool:
-        """Tell whether any mirrored route was used, so that claims must be evaluated."""
+        """Tell whether any mirrored route was used, in which case claims must be evaluated."""
         return bool(self._routes)
 
     def look(self, now: int) -> tuple[Event, ...]:

@@ -6,7 +6,7 @@ A message passes five tables, each of which is walked from the top until a rule 
     MATCH   which routes match?                                           M1 ... M7
     CHOOSE  which tier of them is used?                                   R5.1 ... R5.5
     LOCATE  LOCAL: which database?                                        R7.1, R7.2a, R7.2b
-    SEND    network: is it us, may we forward, or does it simply go?      R8.1 ... R8.4, R6
+    SEND    network: loop back, forward if allowed, or just send?         R8.1 ... R8.4, R6
 
 A rule takes the context and the remaining routes. It returns routes (with which the next table
 continues), a decision (the end), or nothing (the next rule is tried). The tables are values, so a

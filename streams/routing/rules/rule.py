@@ -47,7 +47,7 @@ class Context:
         return kept
 
     def unusable(self, otherwise: Number) -> Number:
-        """Return why a copy from outside is dropped: 28018 if its broker id is a mirror's."""
+        """Return why a copy from outside is dropped: 28018 if its broker id is that of a mirror."""
         database = None if self.broker is None else self.instance.with_broker_id(self.broker)
         here = database is not None and database.is_mirror
         return Number.TARGET_IS_MIRROR if here else otherwise

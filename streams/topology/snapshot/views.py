@@ -1,8 +1,8 @@
 """The catalog views and DMVs of a snapshot, and the columns that are read.
 
-Columns have the views' own names. Four views are Hopline's: ``server`` (who, when), ``row_counts``
-(of truncated views), ``queue_depths`` and, from sys.dm_exec_connections, the instance's own
-addresses. The scripts select exactly these columns.
+Columns have the views' own names. Four views are defined by Hopline: ``server`` (its name and
+time), ``row_counts`` (of truncated views), ``queue_depths``, and the instance's own addresses from
+sys.dm_exec_connections. The scripts select exactly these columns.
 """
 
 from __future__ import annotations

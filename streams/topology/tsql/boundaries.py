@@ -56,7 +56,7 @@ def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
 
 
 def nesting(cursor: Cursor) -> int:
-    """Return what the next token adds to the depth of parentheses."""
+    """Return the change of the parenthesis depth by the next token."""
     return 1 if cursor.is_mark("(") else -1 if cursor.is_mark(")") else 0
 
 
@@ -70,8 +70,8 @@ def read_over(
 ) -> None:
     """Move to the end of the statement that began at ``start``, as far as it can be found.
 
-    ``understood`` tells whether a supported statement begins here; ``broken``: this one is invalid,
-    so its parentheses may be as well. ``since``: where to start; default: the cursor.
+    ``understood`` tells whether a supported statement begins here; ``broken``: this statement is
+    invalid, so its parentheses may also be wrong. ``since``: where to start; default: the cursor.
     """
     tokens = cursor.tokens
     first = tokens[start]

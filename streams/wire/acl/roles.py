@@ -159,7 +159,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
-    """Return what the agent's kind needs; an agent that only redirects keeps no table."""
+    """Return the grants of the agent's kind; an agent that only redirects keeps no table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 
