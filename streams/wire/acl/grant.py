@@ -34,7 +34,7 @@ class On(Enum):
     homes, existing and future.
     """
 
-    CLUSTER = "the one of the cluster"
+    CLUSTER = "of the whole cluster"
     HOME = "its home's"
     NEXT = "of the instances to which its routes lead"
     PLACE = "those of its queues"
