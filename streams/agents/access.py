@@ -1,7 +1,7 @@
 """Translate librdkafka's properties into Faust's settings.
 
-Unsupported properties are rejected, never dropped: the connection would be less secure than
-requested.
+Unsupported properties are rejected, never dropped: without them the connection would be less secure
+than requested.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
             raise _refuse(f"Agents do not support {name}")
     context = _tls(properties) if protocol.endswith("SSL") else None
     if not protocol.startswith("SASL_"):
-        assert context is not None, "what is no SASL is TLS"
+        assert context is not None, "every protocol without SASL uses TLS"
         return SSLCredentials(context)
     said = properties.get("sasl.mechanisms", properties.get("sasl.mechanism", "GSSAPI")).upper()
     if said not in _MECHANISMS:

@@ -23,9 +23,9 @@ class Activation(IntEnum):
 def activation_event(
     what: Activation, place: tuple[str, str], queue: str, reader: str, at: int, why: str = ""
 ) -> bytes:
-    """Return the event's bytes; ``place`` is instance and database, ``at`` in epoch milliseconds.
+    """Return the event's bytes; ``place``: instance and database; ``at``: epoch milliseconds.
 
-    ``reader`` is the application, ``why`` the error that aborted it.
+    ``reader`` is the application, and ``why`` the error that aborted it.
     """
     instance, database = place
     detail = f"{queue}: {reader}" + (f": {why}" if why else "")

@@ -1,4 +1,4 @@
-"""A Faust application whose agents are services: what an activated procedure was.
+"""A Faust application whose agents are services, in place of activated procedures.
 
     app = hopline_app("orders", instance="ServerB", database="DatabaseB")
 
@@ -10,7 +10,7 @@
     if __name__ == "__main__":
         app.main()
 
-Everything of Faust is there: tables, timers, pages, ordinary agents, the command ``faust``.
+All features of Faust are available: tables, timers, pages, ordinary agents, the command ``faust``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from streams.wire import Topics
 _SESSION = 10.0
 """Session timeout in seconds, as for every other client of ours."""
 _PATIENCE = 60.0
-"""Seconds until a command that Kafka does not accept stops the application."""
+"""Seconds without Kafka's confirmation of a command after which the application stops."""
 _TELLING = 5.0
-"""Seconds that the stop waits for its report to Kafka."""
+"""Seconds to wait at the stop until Kafka has the event that reports it."""
 
 
 class HoplineApp(ConnectedApp):
@@ -61,13 +61,14 @@ class HoplineApp(ConnectedApp):
         """Serve services that share one queue; decorates ``async def handler(dialog, message)``.
 
         The agent is named after the first service. The services must accept ``contract``. Without
-        names this is Faust's own decorator, for a class.
+        names this is Faust's own decorator for a class.
         """
         if len(names) == 1 and isinstance(names[0], type):
             return super().service(names[0])  # type: ignore[return-value]
         if not names:
             raise UsageError(
-                "A service has a name.", 'Write @app.service("//shop/OrderService"), say.'
+                "A service's name must not be empty.",
+                'Write for example @app.service("//shop/OrderService").',
             )
 
         def decorate(handler: Handler) -> Handler:
@@ -78,7 +79,7 @@ class HoplineApp(ConnectedApp):
 
     async def on_first_start(self) -> None:
         """Find the queues of all services before anything is read."""
-        if self.conf.store.scheme != "memory":  # else nothing is kept in a folder
+        if self.conf.store.scheme != "memory":  # otherwise nothing is kept in a folder
             await super().on_first_start()
         if not (self.client_only or self.producer_only):
             await asyncio.to_thread(self._locate)
@@ -97,7 +98,7 @@ class HoplineApp(ConnectedApp):
         self._count_alike()
 
     def _count_alike(self) -> None:
-        """Give tables as many partitions as the queues: rows stay with their message's group."""
+        """Give tables as many partitions as the queues, to keep rows with their message's group."""
         if self._servers and self.counts_alike:
             self.conf.topic_partitions = max(server.partitions for server in self._servers)
 
@@ -116,7 +117,7 @@ class HoplineApp(ConnectedApp):
         await super().on_stop()
 
     async def _tell(self, what: Activation) -> None:
-        """Report it for each queue; best effort, so an unavailable Kafka is ignored."""
+        """Report the event for each queue; best effort, so an unavailable Kafka is ignored."""
         place, why = (self.instance, self.database), str(self.crash_reason or "")
         for server in self._servers:
             at = time.time_ns() // 1_000_000
@@ -148,12 +149,12 @@ def hopline_app(
 ) -> HoplineApp:
     """Return a Faust application whose services are in a database; ``options`` are Faust's.
 
-    ``name`` is the consumer group, and part of the commands' ids: another name reads the queues
-    from the beginning and issues everything again. ``member`` is this process's stable name in the
-    group: after a kill it resumes at once. ``bootstrap`` and ``prefix`` default to
-    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's: they are used to read the
-    catalog, and Faust gets their TLS and SASL settings. Without them, variables such as
-    HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is that of a Receiver.
+    ``name`` is the consumer group, and part of the commands' ids: an application with another name
+    reads the queues from the beginning and issues all commands again. ``member`` is this process's
+    stable name in the group: after a kill it resumes at once. ``bootstrap`` and ``prefix`` default
+    to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's: they are used to read
+    the catalog, and Faust gets their TLS and SASL settings. Without them, variables such as
+    HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is as for a Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(

@@ -1,7 +1,7 @@
 """Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback: the fifth in a row disables the queue, and the message stays. It is
-retried when the queue is enabled.
+An exception is a rollback: the fifth in a row disables the queue, and the message stays. The
+handler is retried when the queue is enabled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Handler = Callable[[Dialog, Received], Awaitable[None]]
 log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
-"""Seconds between two checks whether a queue is on again."""
+"""Seconds between checks whether a queue is on again."""
 _AGAIN = 0.1
 """Seconds until a failed handler is retried: the event loop has other tasks, and a handler that
 fails at once, on a queue without poison message handling, would starve them.
@@ -36,12 +36,13 @@ async def attempt(
     rollbacks: int,
     keep: Callable[[int], Awaitable[None]],
 ) -> None:
-    """Return when a message was handled and its handler's statements are confirmed.
+    """Return when the handler has succeeded and its statements are confirmed.
 
     ``rollbacks`` is the number of earlier rollbacks, ``keep`` persists the count.
     """
     while True:
-        # Enabling the queue resets the count, so a count at the limit was reset.
+        # Enabling the queue resets the count, so a count that has reached the limit no longer
+        # applies.
         if await _was_off(settings) or rollbacks >= POISON:
             rollbacks = 0
         saying = begin()
@@ -62,7 +63,7 @@ async def attempt(
 
 
 async def _was_off(settings: QueueSettings) -> bool:
-    """Return when the queue is enabled; tell whether it was not at first."""
+    """Return when the queue is enabled: True if it was disabled at first."""
     settings.look()
     if settings.status:
         return False

@@ -10,7 +10,7 @@ from typing import Any
 class Begun:
     """A coroutine that has run until its first wait, or to its end.
 
-    ``done`` tells which; ``result`` is its return value.
+    ``done`` is True at its end; ``result`` is its return value.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:

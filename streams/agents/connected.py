@@ -1,4 +1,4 @@
-"""A Faust application with its place in a cluster, as its driver and servers need it."""
+"""A Faust application with its cluster, instance and database, for its driver and servers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConnectedApp(faust.App):
         """The start position of a group without offsets."""
 
     async def confirm(self, command: Command) -> None:
-        """Return when Kafka has a command; raise NotConfirmedError if not."""
+        """Return when Kafka has confirmed a command; raise NotConfirmedError if it does not."""
         key, value, headers = command_record(command)
         topic = self.cluster.topics.cmd(self.instance)
         try:

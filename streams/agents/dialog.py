@@ -19,11 +19,11 @@ from streams.errors import SurroundingsError
 from streams.protocol import Cause, Command, CommandKind
 
 Confirm = Callable[[Command], Awaitable[None]]
-"""Return when Kafka has a statement; raises NotConfirmedError if not."""
+"""Return when Kafka has confirmed a statement; raises NotConfirmedError if it does not."""
 
 
 class NotConfirmedError(SurroundingsError):
-    """Kafka has not accepted a statement: later ones must not take its place."""
+    """Kafka has not accepted a statement, so later ones must not be sent before it."""
 
 
 @dataclass(slots=True)
@@ -48,15 +48,15 @@ class Saying:
     def new_id(self, related: uuid.UUID | None) -> uuid.UUID:
         """Return the id of the dialog that the next statement begins.
 
-        That of a related dialog is in the same partition: an endpoint worker knows the conversation
-        groups of its own partition only.
+        A related dialog's id is in the same partition, because an endpoint worker knows only the
+        conversation groups of its own partition.
         """
         made = map(self.cause.conversation, count())
         wanted = None if related is None else self.place_of(related)
         return next(id for id in made if wanted is None or self.place_of(id) == wanted)
 
     async def commit(self) -> None:
-        """Return when Kafka has all statements, one after the other."""
+        """Send all statements one after the other; return when Kafka has confirmed the last one."""
         while self.waiting:
             await self.confirm(self.waiting[0])
             del self.waiting[0]
@@ -121,7 +121,7 @@ class Dialog:
     ) -> Dialog:
         """BEGIN DIALOG from this service, by default WITH RELATED_CONVERSATION.
 
-        A related dialog's messages reach the same handler, never in parallel with this one's.
+        A related dialog's messages reach the same handler, never in parallel with this dialog's.
         ``contract`` defaults to this dialog's, ``lifetime`` is in seconds.
         """
         mine = self.conversation
@@ -147,8 +147,9 @@ class Dialog:
         return Dialog(other, self._saying, self.service, self.contract, confirmed=False)
 
     async def commit(self) -> None:
-        """Return when Kafka has all statements so far; they are final then.
+        """Return when Kafka has confirmed all statements so far; they are final then.
 
-        Update tables after this call: a table must not know statements that were never issued.
+        Update tables after this call, because a table must not refer to statements that were never
+        issued.
         """
         await self._saying.commit()

@@ -73,8 +73,8 @@ class ConsumerThread(BoundedPolls):
     def join_again(self) -> None:
         """Request a rebalance with current topic metadata; thread-safe.
 
-        Kafka grants it to the group's leader, which assigns by its own metadata, and the client
-        refreshes that every five minutes only.
+        Kafka grants a rebalance to the group's leader, which assigns by its own metadata; the
+        client refreshes this metadata only every five minutes.
         """
         asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
 
@@ -85,7 +85,7 @@ class ConsumerThread(BoundedPolls):
 
 
 class Consumer(WokenConsumer):
-    """Commit messages of ``queues`` only after :meth:`finish`; others as Faust does.
+    """Commit messages of ``queues`` only after :meth:`finish`, and other messages like Faust.
 
     ``topics`` are the ids of the queues' topics when first seen, ``changed`` those whose id
     differed at the last assignment: deleting a topic triggers a rebalance.
@@ -116,8 +116,8 @@ class Consumer(WokenConsumer):
     async def wait_first(self, *waits: Any, timeout: Any = None) -> WaitResults:
         """Wait like Faust, but without tasks for coroutines that finish at once.
 
-        Faust delivers each message in a task, beside three that end the wait if the agent's buffer
-        is full; most messages are accepted at once, and the tasks were half of their CPU time.
+        Faust delivers each message in a task, with three tasks that end the wait if the agent's
+        buffer is full. Most messages are accepted at once; the tasks took half of their CPU time.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):
@@ -133,7 +133,7 @@ class Consumer(WokenConsumer):
     def finish(self, message: Message) -> None:
         """Mark a message of a queue as done, with all its effects.
 
-        Messages of a partition are processed in order, so all before it are done as well.
+        Messages of a partition are processed in order, so all earlier messages are done as well.
         """
         self._finished[message.tp] = message.offset + 1
         self.notes[message.tp] = Note(self.topics[message.topic])
@@ -149,7 +149,7 @@ class Consumer(WokenConsumer):
         await self._commit({message.tp: message.offset})
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit once Kafka has the table rows that were changed before."""
+        """Commit once Kafka has confirmed the table rows that were changed before."""
         try:
             settled = await cast(Producer, self.app.producer).settle()
         except NotConfirmedError as error:
@@ -208,13 +208,13 @@ class Consumer(WokenConsumer):
         await self.join_again_if_idle()
 
     async def join_again_if_idle(self) -> None:
-        """Request a rebalance if a queue is unassigned; most calls do nothing."""
+        """Request a rebalance if a queue is unassigned. Most calls do nothing."""
         due = self._has_joined and self._returning.is_due  # most calls need no thread
         if due and await asyncio.to_thread(self._returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume partitions; held ones a little later."""
+        """Resume partitions; those that wait for :meth:`perform_seek` resume a little later."""
         self._wanted |= self._held.intersection(tps)
         super().resume_partitions(set(tps) - self._held)
 
@@ -250,8 +250,8 @@ class Consumer(WokenConsumer):
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
         """Return where to read queues; raises PositionLostError.
 
-        Not for recreated topics: the process ends, and its commits and records until then belong to
-        the old topic.
+        Recreated topics are left out: the process ends, and its commits and records until then
+        belong to the old topic.
         """
         app = cast(ConnectedApp, self.app)
         found: dict[TP, int] = {}

@@ -1,7 +1,7 @@
 """End a process that does not stop in time.
 
 Faust waits forever for an unavailable Kafka, for a deleted topic, and in some crashes for its own
-thread. Only ending the process helps, and only that stops this timer.
+thread. Only the end of the process helps, and only it stops this timer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAVE = 20.0
 def leave_soon(apps: Sequence[AppT]) -> None:
     """End the process in 20 s, whatever is still running; for dedicated processes only.
 
-    It logs this, and exits with the code of a SurroundingsError.
+    The process logs this, and exits with the code of a SurroundingsError.
     """
     late = threading.Timer(LEAVE, _leave_behind, (apps,))
     late.daemon = True
@@ -33,7 +33,7 @@ def leave_soon(apps: Sequence[AppT]) -> None:
 
 
 def _leave_behind(apps: Sequence[AppT]) -> None:
-    """End the process: uncommitted messages are processed again, with effect once."""
+    """End the process; uncommitted messages are processed again, but take effect only once."""
     failed = [f"{app.crash_reason} " for app in apps if app.crash_reason is not None]
     log.error(
         "%sNot everything stopped within %.0f s: is Kafka unavailable? Uncommitted messages are "
@@ -47,6 +47,6 @@ class Worker(faust.Worker):
     """Faust's worker for ``app.main()`` or ``faust``, with the timer."""
 
     async def on_stop(self) -> None:
-        """Start to leave."""
+        """Start the timer, and stop the worker."""
         leave_soon([self.app])
         await super().on_stop()

@@ -1,5 +1,6 @@
 """The metadata of a committed offset of a queue: the topic's id, and how often its message was
-rolled back. So the offset stays correct after a restart, and is not used for a recreated topic.
+rolled back. With them the count survives a restart, and the offset is not used for a recreated
+topic.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``topic`` is Kafka's id; ``None`` if no agent has committed."""
+    """``topic`` is Kafka's topic id; ``None`` if no agent has committed."""
 
     topic: uuid.UUID | None = None
     rollbacks: int = 0

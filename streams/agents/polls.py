@@ -1,7 +1,7 @@
 """Limit how much of a queue an agent reads ahead: each message may have a megabyte.
 
-Faust buffers 4,096 events of an agent, and all of a fetch: a megabyte as stored in Kafka, which lz4
-may expand by a factor of 255. The sender would decide the memory use.
+Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
+may expand by a factor of 255. Without a limit the sender would decide the memory use.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ BUFFERED = 24
 POLLED = 12
 """Messages of queues that are fetched at once.
 
-Half the buffer, so that they fit: a message without room costs Faust four tasks.
+Half the buffer, so that they fit, because Faust needs four tasks for a message without room.
 """
 
 
 class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
-    """Fetch few records at a time of queues, but no limit for changelogs."""
+    """Fetch few records of queues at a time; changelogs have no limit."""
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
         """Return fetched records, like Faust."""

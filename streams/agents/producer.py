@@ -30,9 +30,9 @@ class Producer(aiokafka.Producer):
             self._soon.discard(cast(FutureMessage, fut))
 
     async def settle(self) -> bool:
-        """Return when Kafka has all records; ``False`` if stopped.
+        """Return when Kafka has confirmed all records; ``False`` if stopped.
 
-        Raises NotConfirmedError if Kafka has rejected one, and from then on always.
+        Raises NotConfirmedError if Kafka has rejected a record, and in every later call.
         """
         if self._soon:
             await self.wait_many(tuple(self._soon))

@@ -2,9 +2,10 @@
 selects its service.
 
 :mod:`streams.services` decides; this module keeps the rows and issues the statements.
-``resolved_conversations`` is a Faust table, changed after the statements that it refers to: it must
-not know a dialog that has not begun, or forget one that has not ended. Its writes are not fenced: a
-process that was suspended and lost its partition may store rows of finished dialogs, which stay.
+``resolved_conversations`` is a Faust table. It is changed after the statements that it refers to,
+because it must not have a dialog that has not begun, or lose a dialog that has not ended. Its
+writes are not fenced: a process that was suspended and lost its partition may store rows of
+finished dialogs, which stay.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def routing_app(
 ) -> HoplineApp:
     """Return the application that routes the dialogs of a service; ``options`` are hopline_app's.
 
-    With ``reply_type`` it redirects: it answers with a message of this type that has the service's
-    name, and ends the dialog.
+    With ``reply_type`` it redirects: it answers with a message of this type that contains the
+    service's name, and ends the dialog.
     """
     default = DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]
     place = (instance, database, *(() if service == default else (service,)))
@@ -84,12 +85,13 @@ def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, 
     for one, other in turn.stored:
         rows[_key(made.get(one, one))] = _key(made.get(other, other))
     for gone in map(_key, turn.deleted):
-        if gone in rows:  # not pop(): a table with a default accepts what is missing there
+        # not pop(), whose lookup of a missing key succeeds in a table with a default
+        if gone in rows:
             del rows[gone]
 
 
 def _telling(classify: Classifier) -> Classifier:
-    """Log why a classifier fails; the dialog only learns that it failed."""
+    """Log why a classifier fails; the dialog's error only states that it failed."""
 
     def logged(body: bytes) -> str | None:
         try:

@@ -21,7 +21,7 @@ def serve(
     ``names`` are the names of the agents of these applications. ``ready`` is called when all have
     started. An application that has not stopped within 20 s, for example because Kafka is
     unavailable, is abandoned: the process logs this and ends with the exit code of a
-    SurroundingsError. So use it in a dedicated process only.
+    SurroundingsError. Use this function only in a dedicated process.
     """
     asyncio.run(_serve(apps, names, ready))
 

@@ -56,7 +56,7 @@ def _database(cluster: Cluster, instance: str, database: str) -> Database:
     held = topology.instances[hosts[0]].databases.get(database) if topology and hosts else None
     if held is not None and held.mirror is not None and held.mirror.pair != instance:
         raise UsageError(
-            f"{database} at {instance} is mirrored: its services are the pair's.",
+            f"{database} at {instance} is mirrored, so its services belong to the pair.",
             f'Write instance="{held.mirror.pair}".',
         )
     if held is None:
@@ -71,7 +71,7 @@ def _demand(database: Database, services: tuple[str, ...], contract: str) -> Non
     for name in services:
         accepted = accepted_contracts(database, name)
         if contract not in accepted:
-            said = ", ".join(accepted) or "none: it only begins dialogs"
+            said = ", ".join(accepted) or "none, because it only begins dialogs"
             raise UsageError(
                 f"{name} does not accept the contract {contract}.", f"It does: {said}."
             )

@@ -132,8 +132,8 @@ class Server:
     async def _refuse_another(self) -> None:
         """Raise SurroundingsError if the queue's topic was deleted or recreated.
 
-        Its offsets start at 0 again, and would be taken for processed ones. The next start reads
-        the new topic from its beginning.
+        The new topic's offsets start at 0 again, and would count as processed. The next start reads
+        it from its beginning.
         """
         consumer = consumer_of(self._app)
         changed = self.topic in consumer.changed
@@ -141,7 +141,7 @@ class Server:
             try:
                 found = await asyncio.to_thread(find_topic_id, self._app.cluster, self.topic)
             except KafkaException:
-                return  # Kafka is unavailable: nothing can be known or read either
+                return  # Kafka is unavailable, so nothing is read either
             self._looked = time.monotonic()
             changed = found != consumer.topics[self.topic]
         if changed:

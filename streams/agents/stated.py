@@ -1,4 +1,4 @@
-"""The applications of an agent, from a topology or a command line."""
+"""The applications of an agent that a topology or a command line describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.settings import property_variable, setting_of
 from streams.topology import Agent, ShippedService, Topology
 
 Place = tuple[str, str]
-"""An instance and a database of it."""
+"""An instance and one of its databases."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
 """Create the application of a kind at a place, with hopline_app's options."""
 
@@ -28,7 +28,7 @@ def applications_of(
     instances: Sequence[str],
     makers: Mapping[ShippedService, Maker] = MappingProxyType({}),
 ) -> list[HoplineApp]:
-    """Return an agent's applications: one for each database that has its service, or its own.
+    """Return an agent's applications: its own, or one for each database that has its service.
 
     ``topology`` is the catalog's; ``makers`` create the kinds that change the running system.
     Raises UsageError or InputError if impossible.
@@ -39,7 +39,7 @@ def applications_of(
     if not places:
         raise agent.runs.error(
             f"No database of {', '.join(instances)} has a service {agent.service}.",
-            "Choose another service: with service: in a topology, else with --name.",
+            "Choose another service, with `service:` in a topology or with --name.",
         )
     make = {**_MAKERS, **makers}[agent.kind]
     return [make(agent, place, _options(cluster, place)) for place in places]
@@ -77,7 +77,7 @@ _MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
-    """Import a custom application; it finds the cluster as in a process of its own."""
+    """Import a custom application; it finds the cluster like in its own process."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
     for name, value in cluster.properties.items():
@@ -87,7 +87,7 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
     except Exception as error:  # a module can raise anything when it is imported
         raise agent.runs.error(
             f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}.",
-            "Modules are searched beside the topology and in the current folder.",
+            "Python searches for modules in the topology's folder and in the current folder.",
         ) from error
     apps = [found] if isinstance(found, HoplineApp) else found
     if isinstance(apps, Sequence) and apps and all(isinstance(a, HoplineApp) for a in apps):

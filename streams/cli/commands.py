@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Section(Enum):
-    """A heading of ``hopline --help``, in its order."""
+    """The headings of ``hopline --help``, in order."""
 
     START = "Start here (demo and up need Java)"
     ASK = "Ask (needs neither Kafka nor Java)"
@@ -22,7 +22,7 @@ class Section(Enum):
 class Entry:
     """A command: its object as ``module:name``, and one line of help.
 
-    The line is here and not with the command, so that ``--help`` imports no command.
+    The line is here, not with the command, so that ``--help`` imports no command.
     """
 
     target: str
@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def section(self) -> Section:
-        """Return the heading: the first, or that of the folder of the command's module."""
+        """Return the heading: START, or the one named like the folder of the command's module."""
         if self.start:
             return Section.START
         folder = self.target.removeprefix("streams.cli.").partition(".")[0]
@@ -118,4 +118,4 @@ EXTRAS = {
     "uvicorn": "monitor",
     "jinja2": "monitor",
 }
-"""The extra that has a client library missing in the base install."""
+"""The extra that installs a client library missing from the base install."""

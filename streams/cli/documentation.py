@@ -1,4 +1,4 @@
-"""Where the documentation site is, as the metadata of the installed project states it."""
+"""The address of the documentation site, from the metadata of the installed project."""
 
 from __future__ import annotations
 

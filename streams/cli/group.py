@@ -87,8 +87,8 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the chosen command; every expected failure ends in a sentence and an exit code."""
-        from streams.prose import WIDTH, wrapping_at  # the list of commands does without
+        """Run the chosen command; turn every expected failure into a message and an exit code."""
+        from streams.prose import WIDTH, wrapping_at  # the list of commands does not need it
 
         _show_what_there_is()
         with _worded(ctx), wrapping_at(text_width() or WIDTH):
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
 
 
 def _show_what_there_is() -> None:
-    """Replace characters that the output's encoding lacks by a question mark: files on Windows."""
+    """Print a question mark for characters that the output's encoding lacks (files on Windows)."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
@@ -118,7 +118,8 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
-        error.exit_code = HoplineError.exit_code  # click uses 1 for some, which means bad news here
+        # click uses 1 for some errors, but here 1 means bad news
+        error.exit_code = HoplineError.exit_code
         raise
     except BrokenPipeError:
         _drop_output()
@@ -131,7 +132,8 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         _drop_output()
         _fail(ctx, f"The output is incomplete: {error.strerror}.", 3)
     except Exception as error:
-        if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
+        # by name, because --help must not import the client
+        if type(error).__name__ != "KafkaException":
             raise
         from streams.kafka import KafkaException, worded
 
@@ -168,7 +170,7 @@ def version_text() -> str:
 
 def version() -> str:
     """Return the installed version."""
-    from importlib import metadata  # half of the time that `hopline --help` takes
+    from importlib import metadata  # takes half as long as `hopline --help`
 
     try:
         return metadata.version("hopline")

@@ -9,7 +9,7 @@ import click
 
 
 class HeadedCommand(click.Command):
-    """A command with the names of options by heading; others come first, as usual."""
+    """A command whose help groups options under headings; options without a heading come first."""
 
     def __init__(
         self, *args: Any, headings: Mapping[str, Sequence[str]] | None = None, **extra: Any

@@ -16,5 +16,5 @@ def report_unenforced(found: Sequence[Finding]) -> None:
     for finding in found[:_SHOWN]:
         click.echo(f"hopline: {finding.file}:{finding.line}: {finding.message}.", err=True)
     if found:
-        more = f"{len(found) - _SHOWN} more: 'hopline check'. " * (len(found) > _SHOWN)
+        more = f"{len(found) - _SHOWN} more; see 'hopline check'. " * (len(found) > _SHOWN)
         click.echo(f"  {more}{found[0].remedy}", err=True)

@@ -1,9 +1,9 @@
-"""The read-ahead of a consumer group member on a queue topic, by partition.
+"""Read ahead in a queue topic as a member of a consumer group, by partition.
 
 A queue topic is keyed by conversation group, so owning a partition means holding the groups' locks.
-A few hundred messages of each partition are buffered, and the next one is chosen among them. They
-are not received in topic order, so the committed offset alone does not identify them: the rest is
-in the offset's metadata.
+A few hundred messages of each partition are buffered, and the next one is chosen among them.
+Messages are not received in topic order, so the committed offset alone does not identify the
+received ones; the offset's metadata has the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from streams.wire.records import priority_of, read_queued
 log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
-"""Messages per poll; up to this number may exceed a limit."""
+"""Messages per poll; a limit may be exceeded by up to this number."""
 _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _REPORTED = 100
@@ -47,9 +47,9 @@ _REPORTED = 100
 _PATIENCE = 30.0
 """Seconds to read committed offsets, or to commit."""
 _AGAIN = 0.1
-"""Seconds until a commit is retried whose coordinator is being moved."""
+"""Seconds until a commit is retried whose group coordinator is moving."""
 _SLICE = 1.0
-"""Seconds in Kafka's client at a time: an error of an assignment is raised after it."""
+"""Seconds that one poll takes at most; an error of an assignment is raised after the poll."""
 
 
 class ReadAhead:
@@ -119,14 +119,14 @@ class ReadAhead:
             self._consumer.unsubscribe()
             self._join()
         while first is not None:
-            # Before more is read: a rebalance, which any read can trigger, drops it with the rest
-            # of its partition.
+            # Before more is read, because a rebalance, which any read can trigger, drops the record
+            # with the rest of its partition.
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(_TAKEN, 0))
             # not before all records that were read are processed
             for error in filter(None, failed):
                 raise error
-            if self.broken:  # reported first: any number of them may follow
+            if self.broken:  # reported first, because any number of records may follow
                 break
             self._pace()
             first = self._consumer.poll(0)
@@ -135,9 +135,9 @@ class ReadAhead:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether all committed records are read, or no more fit: nothing to wait for.
+        """Return whether there is nothing to wait for: all is read, or no more records fit.
 
-        A member without partitions, of which others have all, has nothing to read either.
+        A member without partitions has nothing to read either.
         """
         return self._is_dealt and all(p.at_end or p.paused for p in self.partitions.values())
 
@@ -186,7 +186,7 @@ class ReadAhead:
         ]
 
     def stored(self, progress: Mapping[int, Progress]) -> None:
-        """Note that Kafka has the commit, so the received messages can be dropped."""
+        """Record that Kafka has the commit, so the received messages can be dropped."""
         for number, stored in progress.items():
             partition = self.partitions[number]
             partition.stored = stored
@@ -265,7 +265,8 @@ class ReadAhead:
             )
         for number, stored in found.items():
             queue = ReadyQueue(stored)
-            if stored.rollbacks >= POISON:  # the error has disabled it, but it is enabled again
+            # the error disabled the partition, but it is enabled again
+            if stored.rollbacks >= POISON:
                 queue.turn_on()
             self.partitions[number] = Ahead(queue, stored)
         self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])

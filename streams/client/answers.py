@@ -1,8 +1,8 @@
 """Results of a client's statements, shared by its threads.
 
-A consumer must be polled by one thread at a time. A thread that waits while no other thread polls
-does the polling for all: it hands out the results, and lets another thread continue when its own
-result has arrived.
+A consumer must be polled by one thread at a time. A waiting thread polls for all threads if no
+other thread does. It distributes the results, and lets another thread continue when its own result
+has arrived.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from streams.wire import MalformedError, decode_result
 from streams.wire.commands import ResultRecord
 
 _TURN = 0.1
-"""Seconds per poll: then the other threads get their results, and check their deadlines."""
+"""Seconds per poll, after which the other threads get their results and check their deadlines."""
 
 
 class Answers:
-    """The results of one instance for one client, from its creation on.
+    """The results of one instance for one client, from the creation of this object on.
 
     Raises SurroundingsError if the instance is not applied, its topics have too few replicas, or
     Kafka does not respond.
@@ -63,8 +63,8 @@ class Answers:
         return consumer, end
 
     def _made(self) -> Consumer:
-        # If retention has removed the next record, read on from the oldest one that is left: the
-        # end may be behind an answer that a caller waits for.
+        # If retention has removed the next record, continue from the oldest one that is left. The
+        # end would be wrong: an answer that a caller waits for may be before it.
         return self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader",
             auto_offset_reset="earliest",

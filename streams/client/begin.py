@@ -1,4 +1,4 @@
-"""Where a consumer group starts to read a queue, and where it must not guess.
+"""Where a consumer group starts to read a queue, and when it must not guess.
 
 Kafka deletes the offsets of a group without members after ``offsets.retention.minutes``. So the
 group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022):
@@ -8,7 +8,7 @@ group also has records in ``reading.<instance>``, which is compacted (docs/decis
     3. a record but no offset       Kafka has lost the offset: PositionLostError
 
 The record is written before the first commit of each assignment, and the group has an offset before
-that. So a group that has received has a record, and a group with a record once had an offset.
+that. So every group that has received has a record, and every group with a record had an offset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streams.kafka import Cluster, read_begins, read_ends
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
-"""The start position of partitions without an offset: one, or one by partition."""
+"""The start position of partitions without an offset: one for all, or one for each partition."""
 
 
 class PositionLostError(SurroundingsError):
@@ -83,7 +83,7 @@ class Beginning:
             at = begin if partitions == 1 and isinstance(begin, int) else None
         if at is None:
             raise UsageError(
-                f"{self._topic}/{partition}: no start position for this partition.",
+                f"{self._topic}/{partition} has no start position.",
                 f"Give {partition}:OFFSET too; the queue has {partitions} partitions.",
             )
         if not low <= at <= high:
@@ -105,8 +105,8 @@ class Beginning:
     def _trimmed(self, partition: int, position: int, low: int) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{partition}: the group {self._group} has received everything below "
-            f"{position}, but the queue begins at {low}: the messages between were trimmed behind "
-            "another group.",
+            f"{position}, but the queue begins at {low}: the messages in between were trimmed "
+            "after other groups had received them.",
             _REMEDY.format(f"{partition}:{low}"),
         )
 

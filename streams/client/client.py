@@ -32,8 +32,9 @@ class Client(Statements):
     """Statements of one application; a context manager for any number of threads.
 
     Statements of one thread on a conversation keep their order. A statement waits for Kafka as long
-    as the client lives; if Kafka rejects one without ``wait``, every later one raises, and a new
-    client is needed. ``timeout``: seconds to wait for Kafka and for the result of a statement. Call
+    as the client exists. If Kafka rejects a statement without ``wait``, every later statement
+    raises an error, and a new client is needed. ``timeout``: seconds to wait for Kafka and for the
+    result of a statement. Call
     :meth:`close` when no other thread uses the client.
     """
 
@@ -72,7 +73,7 @@ class Client(Statements):
     ) -> uuid.UUID:
         """Return the id of a new dialog, in the `cmd` partition of a ``related`` one.
 
-        An endpoint worker knows the conversation groups of its own partition only.
+        An endpoint worker knows only the conversation groups of its own partition.
         """
         if related is None:
             return super().new_id(wanted=wanted)
@@ -140,17 +141,18 @@ class Client(Statements):
             if self._refused:
                 raise self._incomplete()
             try:
-                # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
+                # Positional arguments are faster: ..., callback, on_delivery, timestamp, headers.
                 # The first two mean the same; Kafka's client uses the first even if it is None.
                 self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
                 return
-            except KafkaException as error:  # known by now, or nothing is sent
+            # rejections are known by now; after one, nothing is sent
+            except KafkaException as error:
                 raise _not_delivered(1, error.args[0].str()) from error
             except BufferError:  # more statements in flight than the memory limit allows
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
                     raise SurroundingsError(
-                        f"{len(self._producer)} statements are not confirmed by Kafka at "
+                        f"{len(self._producer)} statements have not been confirmed by Kafka at "
                         f"{self._cluster.bootstrap}: no answer within {timeout:g} s.",
                         "Is the broker up?",
                     ) from None
@@ -178,7 +180,7 @@ class Client(Statements):
             self._refused += 1
 
     def _incomplete(self, left: int = 0) -> SurroundingsError:
-        then = " Then create a new client: this one sends nothing more."
+        then = " Then create a new client, because this one sends nothing more."
         return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:

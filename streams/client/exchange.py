@@ -1,8 +1,8 @@
 """Receive, process and send in one Kafka transaction.
 
 The offsets of the queue and the commands are committed together. A killed process leaves either
-both or neither, so every message is processed exactly once as far as its effects are statements.
-(For effects in a database, use the inbox.)
+both or neither, so every message takes effect exactly once if its effects are statements. (For
+effects in a database, use the inbox.)
 
 The steps of a commit, and what a failure leaves behind:
 
@@ -27,10 +27,10 @@ from streams.wire.records import command_record
 class Exchange(Statements):
     """Receive from a queue and answer, in transactions; a context manager.
 
-    For one thread, as a transaction is: each thread has its own Exchange. ``name`` identifies this
-    process (or thread) within the application, and is the same at every start: a restart aborts the
-    transaction of a killed predecessor at once. Arguments are those of
-    :class:`~streams.client.receiver.Receiver`; errors of statements are reported by events only.
+    A transaction belongs to one thread, so each thread needs its own Exchange. ``name`` identifies
+    this process (or thread) within the application, and is the same at every start, so that a
+    restart aborts the transaction of a killed predecessor at once. The other arguments are those of
+    :class:`~streams.client.receiver.Receiver`. Errors of statements are reported only by events.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Exchange(Statements):
             raise
 
     def rollback(self) -> None:
-        """Drop the statements and return the received messages; a fifth time disables the queue
-        (event 143).
+        """Drop the statements and return the received messages; the fifth time in a row disables
+        the queue (event 143).
         """
         self._said.clear()
         self._receiver.rollback()

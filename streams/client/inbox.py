@@ -1,4 +1,4 @@
-"""Messages that an application deals with once, in one transaction with its own rows.
+"""Process each message once, in one transaction with the application's own rows.
 
 ::
 
@@ -24,7 +24,7 @@ __all__ = ["METADATA", "Inbox"]
 
 
 class Inbox:
-    """The messages that one reader (an application, by its own name) has processed."""
+    """The messages that one reader (an application, under its own name) has processed."""
 
     def __init__(self, session: Executes, reader: str = "") -> None:
         self._session, self._reader = session, reader
@@ -33,7 +33,8 @@ class Inbox:
         """Record a message in the session's transaction; return ``False`` if it was processed
         before.
 
-        If another process is processing it, wait until that one has committed or rolled back.
+        If another process is processing the message, wait until that process has committed or
+        rolled back.
         """
         header, on = message.frame.header, message.conversation
         entry = Entry(
@@ -45,7 +46,7 @@ class Inbox:
     def forget(self, days: float = 7) -> int:
         """Delete entries older than this age; return the number of rows.
 
-        The age must exceed the time for which a receiving process may be suspended and resume.
+        The age must exceed the longest time for which a receiving process may be suspended.
         """
         before = _now() - int(days * 86_400)
         return int(self._session.execute(removal(self._reader, before)).rowcount)

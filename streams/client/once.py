@@ -17,9 +17,9 @@ from streams.protocol import Cause, Command, Source
 class Once(Statements):
     """The statements caused by the record at ``offset`` of ``source``; a context manager.
 
-    It exits when Kafka has all of them; only then may the next record be processed. A reader that
-    reads the record again must issue the same statements in the same order. Statements issued
-    before are skipped, and the id of a conversation begun here is the same each time.
+    The context exits when Kafka has all of them; only then may the next record be processed. A
+    reader that reads the record again must issue the same statements in the same order. Statements
+    issued before are skipped, and the id of a conversation begun here is the same every time.
     """
 
     def __init__(self, client: Client, source: Source, offset: int) -> None:

@@ -8,7 +8,7 @@
         dialog = outbox.begin("ServerA", "DatabaseA", "Orders", "Billing")
         outbox.send(dialog, order.as_xml())
 
-A rollback takes the statements back. After the commit the relay (``hopline outbox``) hands them to
+A rollback removes the statements. After the commit the relay (``hopline outbox``) writes them to
 Kafka, once each and in order.
 """
 
@@ -33,10 +33,10 @@ class Executes(Protocol):
 
 
 class Outbox(Statements):
-    """Issue statements in the transaction of ``session``; as long-lived and thread-safe as it is.
+    """Issue statements in the transaction of ``session``; not thread-safe if the session is not.
 
     ``METADATA.create_all(engine)`` creates the tables; ``hopline outbox --ddl`` prints them. Errors
-    of statements are reported by events only.
+    of statements are reported only by events.
     """
 
     def __init__(self, session: Executes) -> None:

@@ -1,6 +1,6 @@
 """The read-ahead of one partition of a queue, and its limits.
 
-The sender decides the size of messages, so there is a limit in bytes beside the number.
+The sender decides the size of messages, so there is a limit in bytes as well as in number.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition among which the next one is chosen; limits the offset's metadata."""
+"""Messages of a partition among which the next one is chosen; bounds the offset's metadata.
+"""
 READ_AHEAD_BYTES = 32_000_000
-"""The read-ahead of a member in bytes over all its partitions; plus one message of each."""
+"""Bytes that a member reads ahead in all its partitions, plus one message of each."""
 NOTE = 3_500
-"""Characters of the offset's metadata at which nothing more is read ahead: Kafka stores 4,096. They
-exceed this if thousands of messages were received between any two of those that wait."""
+"""Characters of the offset's metadata at which reading ahead stops; Kafka stores up to 4,096. The
+metadata gets so long if thousands of messages were received between any two that wait."""
 HOLDER = "application"
-"""The holder of received messages: a member has one transaction at a time."""
+"""The owner of received messages, because a member has one transaction at a time."""
 
 
 def most_bytes(partitions: int) -> int:
@@ -28,7 +29,7 @@ def most_bytes(partitions: int) -> int:
 
 @dataclass(slots=True)
 class Ahead:
-    """The read-ahead of one partition; ``stored`` is the progress that Kafka has.
+    """The messages read ahead of one partition; ``stored`` is the progress that Kafka has.
 
     ``frames`` are messages that Kafka does not know as received, ``size`` their bytes. ``at_end``:
     every committed record was read.
@@ -57,7 +58,7 @@ class Ahead:
     def ahead(self) -> int:
         """Return the bytes of the messages that can be received.
 
-        Those received in the current transaction do not count: otherwise a large one would never
+        Messages received in the current transaction do not count; otherwise a large one would never
         end.
         """
         return sum(len(self.frames[order].body) for order in self.queue.orders())
@@ -65,8 +66,8 @@ class Ahead:
     def is_full(self, most: int) -> bool:
         """Tell whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
 
-        A paused partition resumes at half of it: Kafka's client refetches what it had buffered
-        beyond that, which may take half a second.
+        A paused partition resumes at half of it: Kafka's client refetches the messages that it had
+        buffered after that, which may take half a second.
         """
         part = 2 if self.paused else 1
         waiting = len(self.queue)

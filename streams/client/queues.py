@@ -30,14 +30,14 @@ log = logging.getLogger("hopline.client")
 _ATTEMPTS = 5
 _HERE_ONLY = (
     "%s/%s: the queue %s has a poison message and is disabled in this process only: %s Disable "
-    "it for all (hopline queue off), and enable it when its reader is fixed."
+    "it for all (hopline queue off), and enable it when the receiving application is fixed."
 )
 
 
 class QueueSettings:
     """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
 
-    An undeclared queue has both on.
+    Both are ON for an undeclared queue.
     """
 
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:

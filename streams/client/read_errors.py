@@ -1,4 +1,4 @@
-"""What an error of Kafka's client means for a reader of a queue, and the remedy."""
+"""Translate errors of Kafka's client for a reader of a queue, with the remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def permanent(topic: str, error: KafkaError) -> HoplineError | None:
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         return PositionLostError(
             f"{topic}: the group's committed offset is out of range: {error.str()}.",
-            "The topic was trimmed behind another group, or recreated. Create a new reader: "
+            "The topic was trimmed after other groups had received from it, or recreated. Create a "
+            "new reader: "
             "its error reports the offsets and the remedy.",
         )
     if is_fatal(error):

@@ -24,7 +24,7 @@ from streams.wire import MalformedError
 from streams.wire.reading import Reading, decode_reading, reading_key, reading_record
 
 RENEW = 3_600.0
-"""Seconds after which a record is written again, so that its position stays useful."""
+"""Seconds after which a record is written again with the current position."""
 _TIMEOUT = 30.0
 
 
@@ -41,7 +41,7 @@ class Readings:
     def begin(self) -> None:
         """Reset, and read the topic's current id, because it may have been recreated.
 
-        Later records belong to this id, even if another topic has the name by then.
+        Later records belong to this id, even if the name then belongs to another topic.
         """
         self._written.clear()
         self._id = topic_id(self._cluster, self._topic)
@@ -75,14 +75,15 @@ class Readings:
             except MalformedError as error:
                 raise SurroundingsError(
                     f"{self._log}: the record {key.decode()} cannot be read: {error}.",
-                    "If a newer version wrote it, use that version; else take another name, or "
-                    "give a start position (--from, in a program begin=...).",
+                    "If a newer version wrote it, use that version; otherwise use another group "
+                    "name, or give a start position (--from, in a program begin=...).",
                 ) from error
         return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
 
     def _write(self, positions: Mapping[int, int]) -> None:
         if self._producer is None:
-            partitions_of(self._cluster, self._log)  # which says what to do without it
+            # which has the remedy if there is no start position
+            partitions_of(self._cluster, self._log)
             self._producer = self._cluster.producer(linger_ms=0)
         failed: list[KafkaError] = []
         at = time.time_ns() // 1_000_000

@@ -53,7 +53,7 @@ class Received:
     def confirmed(self) -> bool:
         """Tell whether the initiator is known to be locked to this side.
 
-        With several targets only one of them gets a message that confirms it: an application that
+        With several targets only one gets a message that confirms the lock, so an application that
         acts only on such messages acts once (three-way handshake).
         """
         return self.frame.parties.locked
@@ -67,19 +67,19 @@ class Received:
 class Receiver:
     """Receive from one queue as a member of an application's group; a context manager.
 
-    For one thread, as it is one transaction: each thread has its own. Call :meth:`receive` any
-    number of times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the
-    queue (event 143); the count restarts when the queue is enabled.
+    A receiver is one transaction, so each thread needs its own. Call :meth:`receive` any number of
+    times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the queue (event
+    143); the count restarts when the queue is enabled.
 
-    ``member`` is this process's stable name in the group: a killed process resumes at once, while
-    its partitions otherwise wait for its session timeout (10 s). A member that leaves for good is
-    waited for equally long. A second member with the name fences the first (FencedError), as does a
-    lost session: then create a new receiver.
+    ``member`` is this process's stable name in the group: with it a killed process resumes at once;
+    without it the partitions wait for the session timeout (10 s). They wait equally long for a
+    named member that never returns. A second member with the same name fences the first
+    (FencedError), and so does a lost session; then create a new receiver.
 
     ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
-    offset; for several partitions one offset each (``{0: 4711}``). Without it a new group starts at
-    the beginning, and a group whose offsets Kafka has lost is rejected (PositionLostError), because
-    it would receive everything again.
+    offset; for several partitions give one offset each (``{0: 4711}``). Without it a new group
+    starts at the beginning, and a group whose offsets Kafka has lost is rejected
+    (PositionLostError), because it would receive everything again.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Receiver:
         return self._awaited(timeout, lambda: self._choose(top, side, group))
 
     def get_conversation_group(self, timeout: float | None) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock the most urgent group with messages, without receiving.
+        """GET CONVERSATION GROUP: lock the most urgent group that has messages, without receiving.
 
         Each call locks another group until the transaction ends; then :meth:`receive` from it.
         Waits and raises like that method; returns ``None`` if there is no group.
@@ -141,14 +141,14 @@ class Receiver:
         """Commit the received messages.
 
         Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
-        reassigned the queue: the messages are redelivered to some member. ``through`` commits the
-        offsets (with the member's metadata) in another way, all or, if it raises, none.
+        reassigned the queue; the messages are redelivered to some member. ``through`` commits the
+        offsets (with the member's metadata) in another way: all of them or, if it raises, none.
         """
         if self._ahead.bereft:
             raise AbortedError(
                 f"{self._ahead.topic}: the received messages were reassigned to another member of "
                 "the group.",
-                "Roll back: they are redelivered to either member.",
+                "Roll back; they are then redelivered to either member.",
             )
         if through is not None:
             self._commit_through(through)
@@ -170,7 +170,7 @@ class Receiver:
             self._settings.disable()
 
     def _commit_through(self, through: Through) -> None:
-        """Commit on copies: if it raises, nothing counts as received."""
+        """Commit on copies, so that nothing counts as received if the commit raises."""
         ahead = self._ahead
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}
@@ -184,7 +184,7 @@ class Receiver:
     # --- choosing --------------------------------------------------------------------------------
 
     def _awaited(self, timeout: float | None, look: Callable[[], Found]) -> Found:
-        """Read ahead until a lookup succeeds, or until the time is over or the queue read."""
+        """Read ahead until a lookup succeeds, the time is over, or the queue is read completely."""
         deadline = inf if timeout is None else time.monotonic() + timeout
         left = 0.0
         while True:

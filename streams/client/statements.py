@@ -23,7 +23,8 @@ class DialogOptions(TypedDict, total=False):
     """The options of BEGIN DIALOG, besides the two services.
 
     ``broker``: broker id of the target, ``contract``: DEFAULT if not given, ``lifetime``: in
-    seconds, ``group``: conversation group to join, ``conversation``: its id, new if not given.
+    seconds, ``group``: conversation group to join, ``conversation``: id of the dialog, a new one if
+    not given.
     """
 
     broker: str | None
@@ -57,8 +58,8 @@ class Statements(ABC):
     ) -> Conversation:
         """BEGIN DIALOG, which sends nothing to the network.
 
-        The dialog joins the conversation group of ``related``, which must be of the same database.
-        Raises UsageError if that is impossible.
+        The dialog joins the conversation group of ``related``, which must belong to the same
+        database. Raises UsageError if that is impossible.
         """
         conversation = self.new_id(related, wanted=options.get("conversation"))
         handle = Conversation(instance, database, conversation)
@@ -107,7 +108,7 @@ class Statements(ABC):
     def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
         """MOVE CONVERSATION: put later messages into another conversation group.
 
-        Messages already in the queue keep their group: it is the key of their record.
+        Messages already in the queue keep their group, because it is the key of their record.
         """
         command = new_command(on, CommandKind.MOVE, group=group)
         self.perform(on.instance, command, wait=wait)
@@ -121,13 +122,13 @@ def refuse_to_wait(*, wait: bool) -> None:
     """Raise UsageError for ``wait`` on a statement in an uncommitted transaction."""
     if wait:
         raise UsageError(
-            "A statement in a transaction is applied after the commit, so wait=True cannot hold.",
+            "A statement in a transaction is applied after the commit, so wait=True is impossible.",
             "Leave wait out; an error is reported as an event.",
         )
 
 
 def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
-    """Return a statement with its own id; ``said`` are its fields, as far as it has them."""
+    """Return a statement with its own id; ``said`` has the fields that are given."""
     now = time.time_ns() // 1_000_000
     return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, now, **said)
 

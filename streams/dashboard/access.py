@@ -1,12 +1,13 @@
 """Access control: a token if other hosts can connect, and no foreign pages.
 
-On loopback there is no token, but a page of another origin runs in the same browser. It must
-neither get a response under its own name that resolves to loopback (DNS rebinding: the Host header
-shows it) nor open a websocket (the Origin header shows it). In a container whose port is published
-on loopback, its neighbours use the container's name, which no other page can have.
+On loopback there is no token, but a page of another origin runs in the same browser. Such a page
+must neither get a response under its own name that resolves to loopback (DNS rebinding, visible in
+the Host header) nor open a websocket (visible in the Origin header). If a container's port is
+published on loopback, neighbouring containers use the container's name, which no other page can
+have.
 
-Every response forbids framing by other pages and loading from elsewhere. Vue compiles templates in
-the browser, so scripts may be evaluated.
+Every response forbids framing by other pages and loading from other servers. Evaluation of scripts
+is allowed, because Vue compiles templates in the browser.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
     """Tell whether a request comes from another page, or under a foreign name.
 
-    ``names`` are allowed beside loopback's.
+    ``names`` are allowed besides the names of loopback.
     """
     host = headers.get("host", "")
     origin = headers.get("origin")
@@ -128,7 +129,7 @@ def _asked(scope: Scope) -> dict[str, list[str]]:
 
 
 async def _remember(scope: Scope, send: Send, token: str) -> None:
-    """Store the token in a cookie, and redirect to the URL without it: URLs are shared."""
+    """Store the token in a cookie, and redirect to the URL without it, because users share URLs."""
     rest = [(k, v) for k, v in parse_qsl(scope["query_string"].decode("latin-1")) if k != "token"]
     where = quote(scope["path"]) + (f"?{urlencode(rest)}" if rest else "")
     # Two leading slashes would redirect to another host.

@@ -1,4 +1,4 @@
-"""A page's URL is its whole state: what it shows, and of which time."""
+"""A page's URL is its whole state: what it shows, and for which time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Address:
     @classmethod
     def of(cls, text: str) -> Address:
         """Parse a path with its query, or a whole URL; any text is valid."""
-        text = text.encode("utf-8", "replace").decode()  # JSON can hold half a surrogate pair
+        text = text.encode("utf-8", "replace").decode()  # JSON can contain a lone surrogate
         try:
             parts = urlsplit(text)
         except ValueError:  # an unclosed bracket

@@ -21,11 +21,11 @@ class DashboardConfig:
     port: int = 8090
     """Port to listen on; 0 selects a free port."""
     published: tuple[str, int] | None = None
-    """The external address, if different: a container's port on its host."""
+    """The external address, if different: that of a container's port on its host."""
     topology: Path | None = None
     """The topology's folder; None for the cluster's catalog."""
     cluster: Cluster | None = None
-    """The cluster of dialogs and the catalog; None shows only the store."""
+    """The cluster from which dialogs and the catalog are read; None shows only the store."""
     token: str | None = None
     """The required token; empty on loopback."""
     refresh: float = 2.0
@@ -33,7 +33,7 @@ class DashboardConfig:
 
     @property
     def local(self) -> bool:
-        """Tell whether only this machine can reach it; for a container, its host."""
+        """Return whether only this machine, or a container's host, can reach the dashboard."""
         return is_loopback(self.published[0] if self.published else self.host)
 
 

@@ -15,7 +15,7 @@ from streams.kafka import Cluster
 class Context:
     """The store's figures, the topology, the cluster if there is one, and the clock.
 
-    ``slow`` reads what may take long, such as Kafka; ``now`` returns epoch milliseconds.
+    ``slow`` reads slow sources, such as Kafka; ``now`` returns epoch milliseconds.
     """
 
     figures: Figures

@@ -1,4 +1,4 @@
-"""The store, queried periodically: the last answer is kept while the store is unavailable."""
+"""Query the store periodically; keep the last result while the store is unavailable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Known:
 class Window:
     """The requested time range [since, until), and the present; epoch milliseconds.
 
-    ``live`` tells whether it follows the clock.
+    A ``live`` range follows the clock.
     """
 
     since: int
@@ -69,13 +69,13 @@ class Figures:
 
     @property
     def address(self) -> str:
-        """Return the store's URL, for users."""
+        """Return the store's URL for users, without its password."""
         return self._store.address
 
     def ask(self, question: Callable[..., T], span: Span, default: T, *arguments: str) -> T:
         """Return the result of a query for a time range.
 
-        ``question`` is a module-level function, so that it is a stable cache key; it gets the
+        ``question`` is a module-level function, which makes it a stable cache key; it gets the
         store, the time, and ``arguments``. While the store is unavailable the last result is
         returned, or ``default``.
         """
@@ -100,7 +100,7 @@ class Figures:
         self.trouble = None
 
     def _window(self, span: Span) -> Window:
-        """Return the present window; a longer one moves less often."""
+        """Return the present time range; a longer one moves less often."""
         since, until = span.bounds(0)
         every = max(self._every, (until - since) // _MOVES) if span.live else 1
         return Window.of(span, self._now() // every * every)

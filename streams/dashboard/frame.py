@@ -2,7 +2,7 @@
 
 A page's URL is its whole state. A link to another URL of the same page is followed without loading
 (``static/dashboard.js`` sends the new URL), and every few seconds the content is computed again;
-either way only changed places are sent.
+in both cases only changed places are sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streams.dashboard.page import Content, Page
 from streams.dashboard.template import part
 
 _PATIENCE = 0.7
-"""Seconds that a browser waits for content before it gets the empty frame."""
+"""Seconds that a browser waits for content before it gets the empty frame instead."""
 
 log = logging.getLogger("hopline.dashboard")
 
@@ -42,7 +42,7 @@ class Places:
 
     def html(self, name: str, classes: str = "") -> None:
         """Create a place for HTML."""
-        # Its content comes from a template, which escapes.
+        # Its content comes from a template, which escapes values.
         place = ui.html(sanitize=False).classes(classes).props(f'data-place="{name}"')
         self._html[name] = self._panels[name] = place
 
@@ -115,7 +115,7 @@ class Browser:
         await asyncio.wait({self._first}, timeout=_PATIENCE)
 
     async def show(self) -> None:
-        """Compute the URL's content and show it, the frame's first."""
+        """Compute the URL's content and show it, beginning with the frame's."""
         address = self._address
         await self._fill(address, self._header)
         await self._fill(address, self._content)

@@ -31,7 +31,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """An unreadable source, in words."""
+    """An unreadable source, and the error's text."""
 
     what: str
     message: str
@@ -54,7 +54,7 @@ def header_of(
 
 
 def as_of_store(store: Store, window: Window) -> int | None:
-    """Return up to when there are figures, whatever the shown time."""
+    """Return the time until which the store has figures, independent of the shown time."""
     known = (at for at in (store.as_of(), Situation(store).looked_at()) if at is not None)
     return min(known, default=None)
 
@@ -95,7 +95,7 @@ def age(as_of: int | None, now: int) -> dict[str, object]:
 
 
 def troubles(context: Context) -> tuple[Away, ...]:
-    """Return what cannot be read at present."""
+    """Return the sources that cannot be read at present."""
     found = (("The store", context.figures.trouble), ("The topology", context.network.trouble))
     return tuple(_away(what, trouble) for what, trouble in found if trouble is not None)
 

@@ -1,6 +1,6 @@
 """Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-Labels are the names of pages and of sources, of which there are few.
+Labels are the names of pages and sources, which are few.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def figures_of(context: Context, counts: Counts) -> Iterator[Series]:
     away = (("store", context.figures.trouble), ("topology", context.network.trouble))
     yield Series(
         "hopline_dashboard_source_away",
-        "1 while the store, or the topology, cannot be read, else 0.",
+        "1 while the store, or the topology, cannot be read, otherwise 0.",
         [((source,), trouble is not None) for source, trouble in away],
         ("source",),
     )

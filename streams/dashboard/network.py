@@ -17,15 +17,15 @@ from streams.routing import parse_address
 from streams.topology import Finding, Topology, load
 
 Read = Callable[[], tuple[object, Topology | None]]
-"""Returns a stamp that changes with the topology, and the topology; None where there is none."""
+"""Returns a stamp that changes with the topology, and the topology; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A topology, compiled for queries; conclusions from it follow a little later.
 
-    ``routed`` are the pairs connected by a route of one to the other. ``begins``: in how many more
-    flows an instance begins dialogs than it answers them.
+    ``routed`` are the pairs in which one instance has a route to the other. ``begins`` is the
+    number of flows in which an instance begins dialogs, minus those in which it answers.
     """
 
     stamp: object
@@ -79,7 +79,7 @@ class Network:
 
 
 def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
-    """Return the pairs of instances connected by a route of one to the other."""
+    """Return the pairs of instances in which one has a route to the other."""
     found = set()
     for name, instance in questions.topology.instances.items():
         for database in (*instance.databases.values(), instance.msdb):
@@ -93,7 +93,7 @@ def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
 
 
 def begins_of(questions: Questions) -> dict[str, int]:
-    """Return by instance the number of flows that it begins, minus those that lead to it."""
+    """Return for each instance the number of flows that it begins, minus those that lead to it."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
     senders = Counter(flow.sender.instance.name for flow in flows)
@@ -105,7 +105,7 @@ def begins_of(questions: Questions) -> dict[str, int]:
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
-    """Return the network of a folder, else of a cluster's catalog, else an empty one."""
+    """Return the network of a folder or of a cluster's catalog, or an empty one without both."""
     if folder is not None:
         return Network(str(folder), lambda: _of_folder(folder))
     if cluster is not None:

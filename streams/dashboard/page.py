@@ -13,7 +13,7 @@ from streams.dashboard.address import Address
 from streams.dashboard.context import Context
 
 Content = Markup | dict[str, Any] | None
-"""HTML, the options of an ECharts chart, or nothing: then the place is hidden."""
+"""HTML, the options of an ECharts chart, or nothing, which hides the place."""
 
 
 class Places(Protocol):

@@ -49,13 +49,13 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             Slow(_now, weight_of),
             _now,
         )
-        if config.topology is not None:  # a folder is read at the start, or never
+        if config.topology is not None:  # an unreadable folder must fail now
             network.begin()
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
-        # Not earlier: NiceGUI inspects all objects when it starts, and a tuple that another thread
-        # is creating from a generator cannot be finished then (SystemError).
+        # Not earlier, because NiceGUI inspects all objects when it starts. A tuple that another
+        # thread is creating from a generator could then not be finished (SystemError).
         app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))
@@ -82,7 +82,7 @@ def application(config: DashboardConfig, context: Context) -> Access:
         language="en-US",
         reconnect_timeout=10.0,
         show_welcome_message=False,
-        # Within a machine compression only costs time.
+        # On the same machine compression only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
     return Access(served, config.token, {socket.gethostname()} if config.published else ())

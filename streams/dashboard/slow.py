@@ -1,7 +1,7 @@
-"""Read slow sources beside the page: Kafka may be slow or unavailable, the rest is shown.
+"""Read slow sources in the background: Kafka may be slow or unavailable, and the rest is shown.
 
 The last few results are cached, fewer if they are large. A result in use is read again after a
-pause that grows with its duration: reading uses at most a tenth of the time.
+pause that grows with the duration of reading, so that reading takes at most a tenth of the time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CachedResult(Generic[T]):
     """A cached result; ``value`` is None if there is none.
 
     ``as_of`` is its time (epoch milliseconds), ``took`` the duration of reading, ``tried_at`` the
-    last attempt. ``trouble`` is why it could not be read again: ``value`` is then older.
+    last attempt. ``trouble`` is why it could not be read again; ``value`` is then older.
     """
 
     value: T | None = None
@@ -106,7 +106,7 @@ class Slow:
             answer = self._failed(reading.answer, error.message)
         except Exception as error:  # any error is reported, and the next call retries
             log.exception("a page's content could not be read")
-            why = f"It could not be read ({type(error).__name__}), see the log."
+            why = f"It could not be read ({type(error).__name__}); see the log."
             answer = self._failed(reading.answer, why)
         with self._lock:
             reading.answer = answer

@@ -18,7 +18,7 @@ _NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time range: ``length`` such as ``15m`` until now, else from ``since`` to ``until``.
+    """A time range: the ``length`` until now, such as ``15m``, or from ``since`` to ``until``.
 
     ``since`` and ``until`` are epoch milliseconds.
     """
@@ -29,7 +29,7 @@ class Span:
 
     @property
     def live(self) -> bool:
-        """Tell whether it ends now."""
+        """Tell whether the range ends now."""
         return not self.until
 
     def bounds(self, now: int) -> tuple[int, int]:
@@ -54,7 +54,7 @@ class Span:
 
     @property
     def words(self) -> str:
-        """Return it as text for people."""
+        """Return the range as text for people."""
         if not self.live:
             return between(self.since, self.until)
         count, unit = _parts(self.length)
@@ -101,7 +101,7 @@ def instant_of(text: str) -> int | None:
 
 
 def between(since: int, until: int) -> str:
-    """Format two instants for people, with one day if equal. UTC, as everywhere."""
+    """Format two instants for people, in UTC; a common day is shown once."""
     first, last = (datetime.fromtimestamp(at / 1_000, UTC) for at in (since, until))
     end = last.strftime("%H:%M:%S" if first.date() == last.date() else "%Y-%m-%d %H:%M:%S")
     return f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC"

@@ -16,7 +16,7 @@ from streams.wire.plain import body_of
 OF_CATALOG = frozenset(
     {"sys.routes", "sys.services", "sys.service_queues", "sys.service_broker_endpoints"}
 )
-"""Views of declared objects: they need no Kafka."""
+"""Views of declared objects, which need no Kafka."""
 SHOWN = tuple(name for name in VIEWS if not name.startswith("sys.dm_broker_activated"))
 _ROWS, _LETTERS = 100, 120
 
@@ -35,7 +35,7 @@ def read_view(
 ) -> Table:
     """Return a view of an instance; raise SurroundingsError if Kafka is unavailable."""
     view = VIEWS[name]
-    nowhere = Cluster("")  # never requested: declared objects are in the topology
+    nowhere = Cluster("")  # never called, because declared objects are in the topology
     asked = Asked(cluster or nowhere, topology, places_of(topology, instance), now)
     rows = list(view.rows(asked))
     columns = (*(("database",) if view.databases else ()), *view.shown)

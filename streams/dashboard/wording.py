@@ -19,7 +19,7 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return how many in a second: ``0``, ``0.02``, ``3.1``, ``812``, ``12.3 k``."""
+    """Return a rate per second: ``0``, ``0.02``, ``3.1``, ``812``, ``12.3 k``."""
     if value is None:
         return NONE
     if abs(value) >= 10_000:

@@ -31,9 +31,9 @@ _EXCEPTION = re.compile(
     r"^(?:Caused by: |Exception in thread \S+ )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE
 )
 
-# Serial collector: 1 s earlier and 100 MB less than the default on a small machine.
+# The serial collector saves 1 s at the start and 100 MB of memory on a small machine.
 _BROKER_JVM = ["-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"]
-# The second compiler makes a broker a third faster, and takes half of its CPU for minutes to do so.
+# The second compiler makes a broker a third faster, but takes half of its CPU for minutes.
 _FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 _TOOL_JVM = ["-Xmx256m", "-XX:+UseSerialGC", _FIRST_COMPILER]
 _LOGGING = [
@@ -65,9 +65,9 @@ class Broker:
     ) -> None:
         """Set the data folder, and the port to listen on: 0 selects a free port.
 
-        One of several brokers is a ``node`` among them, all of one ``cluster``. A ``lasting`` one
-        is tuned for long runs: it uses more CPU in its first millions of records, and less later.
-        ``beside`` has additional listeners, such as TLS and SASL, and their properties.
+        One of several brokers is a ``node``; all of them have the same ``cluster``. A ``lasting``
+        one is tuned for long runs: it uses more CPU in its first millions of records, and less
+        later. ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
         """
         self.data = DataDir(data.absolute())
         self.port = port
@@ -94,7 +94,7 @@ class Broker:
     def start(self, timeout: float = START_TIMEOUT_S, *, tied: bool = False) -> Running:
         """Start it and return when it responds; format a new data folder first.
 
-        A ``tied`` one, restarted or not, is killed when this process ends or is killed.
+        A ``tied`` broker, restarted or not, is killed when this process ends or is killed.
         """
         self._tied = self._tied or tied
         self._refuse_second()
@@ -115,7 +115,7 @@ class Broker:
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
-        """Stop it and return when it has ended; tell whether it was running. Remove stale files."""
+        """Stop it and return when it has ended: True if it was running. Remove stale files."""
         running = self.data.recorded()
         ours = running is not None and self.data.is_ours(running.pid)
         if running is not None and ours:
@@ -160,15 +160,15 @@ class Broker:
                 "Use it, stop it with `hopline kafka stop`, or choose another folder with --data.",
             )
         if is_locked(self.data.log_dir / ".lock"):
-            # Checked before Kafka checks it: a second broker would damage the first one's metadata
-            # log.
+            # Checked before Kafka does, because a second broker would damage the first one's
+            # metadata log.
             raise SurroundingsError(
                 f"Another Kafka uses {self.data.log_dir}.",
                 "Stop it, or choose another folder with --data.",
             )
 
     def _format(self, java: Java, jars: tuple[Path, ...]) -> str:
-        # Formatted elsewhere and renamed: a half-formatted folder cannot be left behind.
+        # Formatted elsewhere and renamed, so that no half-formatted folder is left behind.
         scratch = Path(tempfile.mkdtemp(dir=self.data.path, prefix=".format-"))
         try:
             config = scratch / "server.properties"
@@ -255,9 +255,9 @@ class Broker:
 
 
 def prepare() -> bool:
-    """Fetch the jars and create the class archive in advance; tell whether there was work.
+    """Fetch the jars and create the class archive in advance; return False if both exist already.
 
-    The archive has the classes that a broker has loaded when it stops, so one is started and
+    The archive has the classes that a broker has loaded when it stops, so a broker is started and
     stopped.
     """
     java, jars = find_java(), kafka_jars()
@@ -271,7 +271,7 @@ def prepare() -> bool:
         cluster = broker._format(java, jars)
         broker._launch(java, jars, archive.writing(scratch), cluster, START_TIMEOUT_S)
         broker.stop(timeout=60.0)
-        if scratch.is_file():  # a JVM without the feature goes without
+        if scratch.is_file():  # a JVM without the feature needs no archive
             archive.install(scratch, target)
     return True
 
@@ -279,7 +279,7 @@ def prepare() -> bool:
 def new_cluster() -> str:
     """Return an id for a new cluster."""
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    # A leading dash would read as an option of the tool.
+    # The tool would read a leading dash as an option.
     return "A" + cluster[1:] if cluster.startswith("-") else cluster
 
 

@@ -17,9 +17,9 @@ from streams.embedded.state import DataDir
 class Brokers:
     """A cluster of brokers, each in its own folder below ``data``; a context manager.
 
-    Every topic is on all of them, and a record is acknowledged when all but one have it, so with
-    three brokers any one may be killed. ``brokers`` can be started and stopped individually: their
-    ports stay the same. They do not outlive their process.
+    Every topic is on all brokers, and a record is acknowledged when all but one of them have it, so
+    any one of three brokers may be killed. ``brokers`` can be started and stopped individually;
+    their ports stay the same. They do not outlive their process.
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
@@ -41,7 +41,7 @@ class Brokers:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all of them and return when all respond: a single one waits for a majority."""
+        """Start all of them and return when all respond; a single one would wait for a majority."""
         self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:

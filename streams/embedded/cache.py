@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: ``HOPLINE_CACHE``, else the platform's place for caches."""
+    """Return the cache folder: ``HOPLINE_CACHE``, or the platform's place for caches."""
     chosen = os.environ.get("HOPLINE_CACHE")
     return Path(chosen).expanduser().absolute() if chosen else _platform_cache() / "hopline"
 

@@ -1,4 +1,4 @@
-"""The jars of Kafka's broker, and of Spark's connectors beside pyspark.
+"""The jars of Kafka's broker, and of the Spark connectors that pyspark lacks.
 
 Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
 coordinate. Nothing is resolved on a user's machine: exactly these files, or an error.
@@ -16,11 +16,11 @@ from streams.errors import SurroundingsError
 KAFKA_VERSION = "4.2.2"
 """The newest version that is safe when killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""The version of pyspark, as a test checks; why not 4.1.1: docs/decisions/0032."""
+"""The version of pyspark, as a test checks. docs/decisions/0032 says why it is not 4.1.1."""
 
 
 def kafka_jars() -> tuple[Path, ...]:
-    """Return the broker's class path: ``KAFKA_HOME``'s jars, else the locked ones, fetched once."""
+    """Return the broker's class path: jars of ``KAFKA_HOME``, or the locked ones, fetched once."""
     home = os.environ.get("KAFKA_HOME")
     if home:
         return _jars_of_home(Path(home))

@@ -28,12 +28,13 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the Java of ``JAVA_HOME``, else of the PATH; raise if missing or too old."""
+    """Return the Java of ``JAVA_HOME`` or of the PATH; raise if it is missing or too old."""
     path = _executable()
     java = _ask(path)
     if java.major < MINIMUM:
         raise SurroundingsError(
-            f"Java at {path} is version {java.version}, Kafka needs {MINIMUM} or newer.", _REMEDY
+            f"Java at {path} is version {java.version}, but Kafka needs {MINIMUM} or newer.",
+            _REMEDY,
         )
     return java
 
@@ -47,7 +48,9 @@ def _executable() -> Path:
         return Path(found)
     found = shutil.which("java")
     if found is None:
-        raise SurroundingsError("Java was not found: no java on the PATH, no JAVA_HOME.", _REMEDY)
+        raise SurroundingsError(
+            "Java was not found: there is no java on the PATH, and JAVA_HOME is not set.", _REMEDY
+        )
     return Path(found)
 
 
@@ -60,6 +63,6 @@ def _ask(path: Path) -> Java:
         raise SurroundingsError(f"Java at {path} does not run: {error}.", _REMEDY) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        # macOS has a java that only prints where to download one.
+        # macOS has a java that only prints where to download Java.
         raise SurroundingsError(f"Java at {path} does not report its version.", _REMEDY)
     return Java(path, match["full"], int(match["major"]))

@@ -1,4 +1,4 @@
-"""The locked jars: a line of ``NAME.lock`` for each, its SHA-256 and its Maven coordinate."""
+"""The locked jars: ``NAME.lock`` has a line for each, with its SHA-256 and its Maven coordinate."""
 
 from __future__ import annotations
 

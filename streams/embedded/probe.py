@@ -1,4 +1,4 @@
-"""Check whether a Kafka broker listens on a port, and of which cluster.
+"""Check whether a Kafka broker listens on a port, and to which cluster it belongs.
 
 One Metadata request in Kafka's own protocol (key 3, version 4): this layer is below the Kafka
 client, and a bare connect does not distinguish a broker from another program.

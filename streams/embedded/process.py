@@ -18,26 +18,26 @@ from streams.private import open_private
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
-"""Kept until the interpreter ends:
+"""Children, kept until the interpreter ends.
 
-Python warns about a child that is abandoned while running, which is intended here.
+Python would warn about a child that is abandoned while it runs, which is intended here.
 """
 _WATCHDOGS: dict[int, Watchdog] = {}
-"""By the process id of the child."""
+"""Watchdogs by the process id of their child."""
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for Java: with the locale C it could not open a file named Übung."""
+    """Return the environment for Java: with locale C it could not open a file named Übung."""
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
 def spawn(
     command: list[str], log: Path, mode: str = "wb", *, umask: int = -1, tied: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Start a process in its own session, its output in ``log``; mode ``ab`` appends.
+    """Start a process in its own session, with its output in ``log``; mode ``ab`` appends.
 
-    Ctrl-C in the shell does not reach it, and it outlives this process. If ``tied``, it is killed
-    when this process ends, also if this process is killed, until it is released.
+    Ctrl-C in the shell does not reach it, and it outlives this process. A ``tied`` process is
+    killed when this process ends or is killed, unless it was released.
     """
     _forget_ended()
     if not tied or sys.platform == "win32":
@@ -72,7 +72,7 @@ def _tied(
 
 
 def _forget_ended() -> None:
-    # Other threads may do the same, or start a process meanwhile.
+    # Other threads may wait too, or start a process meanwhile.
     for pid, watchdog in list(_WATCHDOGS.items()):
         if watchdog.child_has_ended() and _WATCHDOGS.pop(pid, None) is not None:
             watchdog.close()
@@ -114,11 +114,11 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
             break
         if wait_until(gone, patience):
             break
-    _forget_ended()  # it may be a child of ours
+    _forget_ended()  # it may be our child
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
-    """Poll until the condition holds; return whether it did within the time, in seconds."""
+    """Poll until the condition holds; return whether it did within ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
@@ -128,7 +128,7 @@ def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Return a process's command line; empty if there is none: process ids are reused."""
+    """Return a process's command line, because process ids are reused; empty without a process."""
     proc = Path(f"/proc/{pid}/cmdline")
     if proc.parent.parent.joinpath("self").exists():  # Linux
         try:

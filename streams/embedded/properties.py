@@ -18,15 +18,16 @@ _FIXED = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
-    # An open transaction blocks every read_committed consumer: end a dead worker's soon.
+    # An open transaction blocks every read_committed consumer, so abort that of a dead worker soon.
     "transaction.max.timeout.ms": "15000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     # No rebalance delay on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # After a kill the controller waits this long for the broker's former life: 9 s by default.
+    # After a kill the controller waits this long for the former broker's session to end: 9 s by
+    # default.
     "broker.session.timeout.ms": "4000",
-    # 128 MB of heap by default, for logs that are small here.
+    # The default is 128 MB of heap, but logs are small here.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }
 
@@ -41,7 +42,7 @@ _IN_SYNC = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A broker of several: its ``number`` from 1 on, and the ports of all controllers."""
+    """One of several brokers: its ``number``, from 1, and the ports of all controllers."""
 
     number: int
     controllers: tuple[int, ...]
@@ -49,9 +50,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Additions to a broker's plain listener, which stays for its administration.
+    """Additions to a broker's plaintext listener, which remains for administration.
 
-    ``listeners``: more ports, by security protocol; ``properties`` of Kafka, which override;
+    ``listeners``: more ports, by security protocol; ``properties`` of Kafka, which override ours;
     ``java``: options of its Java.
     """
 
@@ -66,9 +67,9 @@ NOTHING = Beside()
 def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
     """Return the file's text. Loopback only; ``log_dir`` is Kafka's data folder.
 
-    The quorum's voters are static: their address is then configuration, and a data folder can be
-    started again on other ports. With a dynamic quorum the first port stays in the data forever.
-    Topics are replicated to all brokers, and writes need all but one of them.
+    The quorum's voters are static, so their addresses are configuration, and a data folder can be
+    started again on other ports. With a dynamic quorum the first port would stay in the data
+    forever. Topics are replicated to all brokers, and writes need all but one of them.
     """
     if "," in str(log_dir):
         raise UsageError(
@@ -96,10 +97,11 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
 
 
 def threads(cores: int) -> dict[str, str]:
-    """Return the number of request threads: Kafka's defaults, 3 and 8, are for servers.
+    """Return the numbers of network and request threads; Kafka's defaults are for servers.
 
-    Every request passes between threads, and on few cores each has to be woken: with 1 and 3 a
-    broker on two cores takes a tenth less, or half of that (docs/performance_notes.md).
+    The defaults are 3 and 8. Every request passes between threads, and on few cores each thread
+    must be woken. With 1 and 3 threads a broker on two cores needs 5 to 10 % less CPU
+    (docs/performance_notes.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))
     return {"num.network.threads": str(network), "num.io.threads": str(workers)}

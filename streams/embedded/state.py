@@ -1,8 +1,8 @@
 """A broker's data folder, and whether its broker is alive.
 
-``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own,
-``broker.json`` exists while a broker runs, and longer if it was killed; ``start.lock`` prevents two
-starts at once.
+``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own.
+``broker.json`` exists while a broker runs, and remains if it was killed. ``start.lock`` prevents
+two simultaneous starts.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from streams.private import open_private, write_private
 
 
 class Condition(Enum):
-    """The condition of a data folder's broker."""
+    """The state of a data folder's broker."""
 
     RUNNING = "running"
     STARTING = "starting"
     """The process is alive but does not respond: it starts, stops or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
-    """The state file has a process that has ended or is another program now."""
+    """The state file names a process that has ended, or whose id belongs to another program now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class DataDir:
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
-        """Prevent other processes from starting a broker on the folder meanwhile."""
+        """Prevent other processes from starting a broker on the folder within the block."""
         with locked(self.path / "start.lock") as mine:
             if not mine:
                 raise UsageError(
@@ -136,7 +136,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether another process has the lock of a file, as Kafka has of ``log/.lock``."""
+    """Tell whether another process has the lock of a file, such as Kafka's on ``log/.lock``."""
     try:
         with path.open("r+b") as file:
             return not _lock(file)
@@ -151,7 +151,7 @@ def default_data_dir() -> Path:
 
 def _lock(file: IO[bytes]) -> bool:
     if sys.platform == "win32":
-        return True  # Windows refuses the second Kafka its files by itself
+        return True  # Windows itself denies a second Kafka access to the files
     import fcntl
 
     try:

@@ -1,7 +1,8 @@
-"""A watchdog process: it kills a child process when the parent has ended, killed or not.
+"""A watchdog process, which kills a child process when the parent has ended or was killed.
 
-The watchdog reads two pipes. Only the parent has the writing end of the first, and only the child
-that of the second, so the end of a pipe is the end of a process. Windows has no watchdog.
+The watchdog reads two pipes. Only the parent has the write end of the first, and only the child has
+the write end of the second, so a closed pipe means that the process has ended. Windows has no
+watchdog.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Watchdog:
 
 
 def watch(parent: int, child: int) -> None:
-    """Wait for the end of parent or child, given by their pipes; kill the child if need be."""
+    """Wait until the pipe of parent or child is closed; kill the child if it still runs."""
     with open(parent, "rb", buffering=0) as orders, selectors.DefaultSelector() as selector:
         line = orders.readline()
         if not line:

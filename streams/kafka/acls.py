@@ -30,7 +30,7 @@ _RESOURCES = {
     Resource.TOPIC: ResourceType.TOPIC,
     Resource.GROUP: ResourceType.GROUP,
     Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
-    Resource.CLUSTER: ResourceType.BROKER,  # the client's name for both
+    Resource.CLUSTER: ResourceType.BROKER,  # the client uses this name for both
 }
 
 
@@ -38,7 +38,7 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
     """Create ACL entries for principals, from every host; return their number.
 
     Existing entries stay, and an entry that several roles grant to a user is created once. Raises
-    SurroundingsError if the cluster refuses; entries that it created before stay.
+    SurroundingsError if the cluster refuses an entry; those created before stay.
     """
     bindings = list(
         dict.fromkeys(
@@ -70,7 +70,7 @@ def _not_granted(binding: AclBinding, error: KafkaException, so_far: str) -> Sur
         f"{so_far} entries were created.",
         "It needs an authorizer (authorizer.class.name) and a user with Alter on the cluster."
         if cause.code() in _NOT_ALLOWED
-        else "Run the command again when the cause is gone; it keeps entries that exist.",
+        else "Run the command again when the cause is fixed; it keeps entries that exist.",
     )
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 RECORDS = 1_000
-"""Records of the controller that one request leads to, unless a single entry has more."""
+"""Maximum number of controller records per request, unless a single entry causes more."""
 
 T = TypeVar("T")
 
 
 def batches(entries: Iterable[T], records: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:
-    """Yield the entries in their order, in lists that one request may have.
+    """Yield the entries in their order, in lists that are small enough for one request.
 
-    ``records``: how many records of the controller an entry leads to.
+    ``records`` returns the number of controller records that an entry causes.
     """
     batch: list[T] = []
     total = 0

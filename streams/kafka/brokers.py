@@ -19,8 +19,8 @@ def find_long_transactions(cluster: Cluster) -> tuple[str, ...]:
     """Return a warning if brokers allow transactions to stay open longer than Hopline needs.
 
     An open transaction blocks read_committed consumers of its partition, and any producer with
-    write access can open one. Also returns a sentence if the brokers' settings cannot be read;
-    nothing if the broker does not respond, or the service has no such setting.
+    write access can open one. Also returns a warning if the brokers' settings cannot be read.
+    Returns an empty text if the broker does not respond, or the service has no such setting.
     """
     admin = cluster.admin()
     brokers = admin.list_topics(timeout=_TIMEOUT).brokers

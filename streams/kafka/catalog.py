@@ -24,9 +24,9 @@ VERSION_KEY = "version"
 
 @dataclass(slots=True)
 class CatalogState:
-    """What was read of the catalog so far; ``topology`` is that of ``version``, the last valid one.
+    """The catalog as read so far; ``topology`` is that of ``version``, the last valid one.
 
-    Schemas take effect at once, for the whole process: an additional one is harmless.
+    Schemas take effect at once, for the whole process; an additional schema is harmless.
     """
 
     version: int = 0
@@ -67,7 +67,7 @@ class UnusableCatalogError(SurroundingsError):
 
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:
-    """Return the topology of live objects; schemas, which are never removed, may be invalid."""
+    """Return the topology of live objects. Schemas are never removed, so they may be invalid."""
     return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
 
 
@@ -93,10 +93,10 @@ def read_catalog(cluster: Cluster) -> CatalogState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What publishing would do: keys of added, changed and removed objects.
+    """The effect of publishing: keys of added, changed and removed objects.
 
-    ``repairs``: the catalog's last record is not usable. Compaction may leave no other version, and
-    a starting worker then waits for one.
+    ``repairs``: the catalog's last version record is not usable. Compaction may leave no other
+    version, and a starting worker then waits for a new one.
     """
 
     base: int
@@ -134,7 +134,7 @@ def publish(cluster: Cluster, topology: Topology, change: Change) -> int:
 
 
 def order_skip(cluster: Cluster, place: str) -> int:
-    """Order workers to skip the held-back record at a place (TOPIC/PARTITION@OFFSET).
+    """Let workers skip the blocking record at a place (TOPIC/PARTITION@OFFSET).
 
     Returns the catalog's new version.
     """
@@ -146,16 +146,16 @@ def order_skip(cluster: Cluster, place: str) -> int:
 
 
 def skip_key(place: str) -> str:
-    """Return the key of the object that orders a record to be skipped."""
+    """Return the key of the object that lets workers skip a record."""
     return catalog_key("", "", "skip", place)
 
 
 def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change) -> int:
     """Write objects in one transaction; return the new version.
 
-    All writers share one transactional id, so a second one fences the first; the catalog is read
-    again after that, and SurroundingsError reports that another writer was faster. Objects that
-    readers could not use are not written: UnusableCatalogError.
+    All writers share one transactional id, so a second writer fences the first. The catalog is read
+    again after that; raises SurroundingsError if another writer was faster. Raises
+    UnusableCatalogError instead of writing objects that readers could not use.
     """
     topics = cluster.topics
     producer = cluster.producer(transactional_id=f"{topics.prefix}catalog")
@@ -163,7 +163,8 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     state = read_catalog(cluster)
     if state.version != change.base:
         raise SurroundingsError(
-            f"The catalog is now at version {state.version}; the plan was made for {change.base}.",
+            f"The catalog is now at version {state.version}, but the plan was made for "
+            f"{change.base}.",
             "Run the command again.",
         )
     version = change.base + 1

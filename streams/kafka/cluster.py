@@ -22,7 +22,7 @@ Headers = list[tuple[str, bytes | None]]
 log = logging.getLogger("hopline.kafka")
 
 STATISTICS_EVERY = 5_000
-"""Milliseconds between two statistics reports of a client."""
+"""Milliseconds between statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
 """Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
 _FETCHED = {
@@ -34,7 +34,7 @@ _FETCHED = {
 more. It fetches again when the application has taken every record. The limits that the client has
 in bytes do not count headers, and lz4 may expand a fetch by a factor of 255."""
 _LOOK = 5.0
-"""Seconds between two lines about waiting for a cluster."""
+"""Seconds between log lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 
@@ -47,7 +47,8 @@ def headers_of(message: Message) -> Headers:
 
     In that case the client library leaves an exception pending and returns a list that may crash
     the interpreter, so read headers only through this function. Specialized bytecode would not
-    notice; a call through ``methodcaller`` is always checked, and raises SystemError.
+    notice the exception, but a call through ``methodcaller`` is always checked and raises
+    SystemError.
     """
     try:
         headers: Headers | None = _headers(message)
@@ -72,8 +73,8 @@ def size_of(message: Message) -> int:
 class Cluster:
     """A Kafka cluster; ``properties`` are librdkafka's, for every client.
 
-    They override the values set here, so properties that correctness depends on raise UsageError.
-    ``replication`` applies to the creation and comparison of topics.
+    They override the values set here, so UsageError is raised for properties on which correctness
+    depends. ``replication`` applies to the creation and comparison of topics.
     """
 
     bootstrap: str
@@ -87,7 +88,7 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.bootstrap,
-            # For debugging, librdkafka's whole log, immediately: on stderr.
+            # For debugging: librdkafka's whole log, immediately on stderr.
             **({} if "debug" in self.properties else {"logger": self._outage()}),
             "reconnect.backoff.max.ms": 1000,
             # Otherwise librdkafka 2.16 restarts from the bootstrap servers when all brokers are
@@ -97,7 +98,7 @@ class Cluster:
         }
 
     def _outage(self) -> Outage:
-        """Return the shared logger of all clients of this cluster, also for copies of the value."""
+        """Return the logger that all clients of this cluster share, including those of copies."""
         key = (self.bootstrap, frozenset(self.properties.items()))
         return _outages.setdefault(
             key, Outage(self.bootstrap, lambda timeout: self.admin().list_topics(timeout=timeout))
@@ -117,7 +118,7 @@ class Cluster:
         settings: dict[str, Any] = {
             "enable.idempotence": True,
             "acks": "all",
-            "partitioner": "murmur2_random",  # the same partition as every Java client
+            "partitioner": "murmur2_random",  # the same partition as in every Java client
             "compression.type": "lz4",
             "delivery.report.only.error": True,
             "queue.buffering.max.messages": 500_000,
@@ -182,22 +183,19 @@ class Cluster:
                 return
 
     def remedy(self, usual: str) -> str:
-        """Return the remedy for a missing topic:
-
-        Kafka hides topics that a user may not describe.
-        """
+        """Return the remedy for a missing topic: Kafka may also hide it from this user."""
         if "security.protocol" not in self.properties:
             return usual
         return (
-            f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` lists the rights of "
-            "each role."
+            f"{usual} Or this user lacks the right to see it; `hopline acl TOPOLOGY` lists the "
+            "rights of each role."
         )
 
     def unreachable(self, error: KafkaException, timeout: float | None = None) -> SurroundingsError:
         """Return the error for an unreachable cluster, after ``timeout`` seconds if any."""
         where = f"Kafka at {self.bootstrap}"
         waited = "" if timeout is None else f" (gave up after {timeout:g} s)"
-        if "debug" in self.properties:  # then librdkafka logs everything itself
+        if "debug" in self.properties:  # librdkafka then logs everything itself
             return worded(error, where, waited=waited)
         outage = self._outage()
         if outage.refused:

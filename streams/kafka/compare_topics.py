@@ -1,4 +1,4 @@
-"""Compare topics with their required settings; topics that could lose records are rejected."""
+"""Compare topics with their required settings; reject topics that could lose records."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # Otherwise the broker asked does not know the topic yet.
+            # Otherwise the broker that was asked does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found
@@ -109,7 +109,8 @@ def _differences(
     too_few = _too_few(spec.name, found, replicas)
     if too_few is not None:
         yield too_few
-        replicas = None  # with more in sync than replicas every write would fail
+        # every write would fail if min.insync.replicas exceeded the number of replicas
+        replicas = None
     needed = config_of(spec, replicas)
     wrong = {name: value for name, value in needed.items() if not _fits(config, name, value)}
     for name, value in wrong.items():
@@ -135,7 +136,7 @@ def config_of(spec: TopicSpec, replicas: Replicas | None) -> dict[str, str]:
 
 
 def durable_config(replicas: Replicas | None) -> dict[str, str]:
-    """Return the settings of a topic that must not lose acknowledged records; none for ``None``."""
+    """Return the settings of a topic that must not lose acknowledged records; {} for ``None``."""
     if replicas is None:
         return {}
     return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}
@@ -162,7 +163,7 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
     """Raise SurroundingsError if a topic has too few replicas; clients call it first.
 
-    Clients may lack the right to read topic configurations; workers have compared those.
+    Clients may lack the right to read topic configurations, which workers have compared already.
     """
     try:
         metadata = cluster.admin().list_topics(timeout=timeout)

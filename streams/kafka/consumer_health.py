@@ -1,4 +1,4 @@
-"""Whether a consumer still works: it asks its brokers, and fetches what there is to read."""
+"""Check whether a consumer still works: whether it reaches brokers and fetches records."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ log = logging.getLogger("hopline.kafka")
 
 
 class ConsumerHealth:
-    """Look after a consumer that was made with ``stats=health.report``; ``also`` has reports, too.
+    """Monitor a consumer that was made with ``stats=health.report``; ``also`` gets the reports too.
 
-    What is found is cured by a new client only.
+    Only a new client cures a fault that is found.
     """
 
     def __init__(
@@ -36,9 +36,10 @@ class ConsumerHealth:
         *others: Asking,
         paused: Collection[Place] = (),
     ) -> None:
-        """Raise SurroundingsError where a client does not work; ``others`` are asked as well.
+        """Raise SurroundingsError if this client or one of ``others`` does not work.
 
-        ``is_well`` and ``others`` are :class:`LostBrokers`'; ``paused`` is :class:`StalledFetch`'s.
+        ``is_well`` and ``others`` are as in :class:`LostBrokers`, ``paused`` is as in
+        :class:`StalledFetch`.
         """
         self._lost_brokers.look(is_well, consumer, *others)
         stalled = self._stalled.find(consumer, paused)
@@ -46,16 +47,16 @@ class ConsumerHealth:
             raise SurroundingsError(
                 f"{_text(stalled)} has records that its client here no longer fetches "
                 "(librdkafka issue 4492).",
-                "Start this again: a new client continues.",
+                "Restart this process; a new client continues.",
             )
 
     def finds(self, is_well: bool, consumer: Consumer) -> bool:
-        """Tell whether the consumer does not work, for a caller that makes another one."""
+        """Return whether the consumer does not work, for callers that can create a new one."""
         if self._lost_brokers.finds(is_well, consumer):
             return True
         stalled = self._stalled.find(consumer)
         if stalled is not None:
-            log.warning("%s is no longer fetched: a new client continues", _text(stalled))
+            log.warning("%s is no longer fetched; a new client continues", _text(stalled))
         return stalled is not None
 
 

@@ -16,7 +16,7 @@ MOVES = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""Errors of a broker whose groups were just created, or are being moved."""
+"""Errors of a broker whose groups were just created or are being moved."""
 
 Answer = TypeVar("Answer")
 
@@ -26,7 +26,7 @@ def while_coordinator_moves(
 ) -> Answer:
     """Call until the coordinator is available, with pauses, for ``patience`` seconds.
 
-    Raises the call's KafkaException on any other error, and after that time.
+    Raises the call's KafkaException on any other error, and when the time is over.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -27,7 +27,7 @@ from streams.wire.specs import TopicSpec
 
 _TIMEOUT = 30.0
 _AGAIN = 0.05
-"""Seconds until a broker is asked again for a topic that it does not know yet."""
+"""Seconds before a broker is asked again about a topic that it does not know yet."""
 _ANSWERS = 3.0
 """Seconds for one broker to respond."""
 
@@ -35,7 +35,7 @@ _ANSWERS = 3.0
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
     """Create missing topics and correct others; return what was done.
 
-    They are compared first, so no right to create or alter is needed if all match.
+    The topics are compared first, so no right to create or alter is needed if all match.
     """
     return settle(cluster, specs, compare(cluster, specs))
 
@@ -45,8 +45,8 @@ def settle(
 ) -> list[str]:
     """Create and correct what :func:`compare` has found; return what was done.
 
-    Raises SurroundingsError if a topic has another number of partitions (changing it is a separate
-    offline command), or if a right is missing. Topics with too few replicas stay.
+    Raises SurroundingsError if a topic has a different number of partitions (changing it is a
+    separate offline command), or if a right is missing. Topics with too few replicas stay.
     """
     wanted = {s.name: s for s in specs}
     for mismatch in mismatches:
@@ -83,7 +83,7 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
 
 
 def _records(topic: NewTopic) -> int:
-    """Return how many records of the controller a new topic is: with partitions and settings."""
+    """Return how many controller records a new topic causes, with its partitions and settings."""
     return 1 + topic.num_partitions + len(topic.config or ())
 
 
@@ -94,13 +94,13 @@ def _not_created(
     how_many = "" if replicas is None else f", {replicas.count} replicas"
     return SurroundingsError(
         f"Topic {spec.name} does not exist and cannot be created: {refusal(error, 'Create')}",
-        f"Or have it created with {spec.partitions} partitions{how_many}, "
+        f"Or let an administrator create it with {spec.partitions} partitions{how_many}, "
         f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
     )
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
-    """Add partitions to topics up to a number; skip topics that have it.
+    """Add partitions to topics up to a number; skip topics that have as many.
 
     Raises SurroundingsError if Kafka refuses.
     """
@@ -117,7 +117,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
             except KafkaException as error:
                 raise SurroundingsError(
                     f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
-                    "Or have them added, then run the command again.",
+                    "Or let an administrator add them, then run the command again.",
                 ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 
@@ -140,7 +140,8 @@ def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
     admin = replace(cluster, bootstrap=broker).admin()
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics
-    except KafkaException:  # for example, it has just failed, and the others do not know yet
+    except KafkaException:
+        # for example, the broker has just failed, and the others do not know yet
         return False
     return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 

@@ -19,8 +19,8 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 class Deployment:
     """The changes made or planned: topics and catalog objects; ``version`` is the catalog's.
 
-    ``findings``: tasks of an operator for topics and brokers that ``apply`` cannot do;
-    ``warning``: why the cluster is too small to be safe, or "".
+    ``findings`` are problems of topics and brokers that only an operator can solve; ``warning`` is
+    why the cluster is too small to be safe, or "".
     """
 
     topics: tuple[str, ...]
@@ -71,12 +71,12 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
 
 
 def find_beyond_apply(cluster: Cluster, mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return sentences about the tasks of an operator that ``apply`` cannot do."""
+    """Return sentences about the problems that only an operator can solve."""
     return (*_find_too_few(mismatches), *find_long_transactions(cluster))
 
 
 def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return a sentence about topics with too few replicas: how many, the first, the remedy."""
+    """Return a sentence about topics with too few replicas: the first, the count, the remedy."""
     found = [m for m in mismatches if _is_finding(m)]
     if not found:
         return ()

@@ -56,7 +56,7 @@ def is_passing(error: KafkaError) -> bool:
 
 
 def is_forbidden(cause: KafkaError) -> bool:
-    """Tell whether the error is a missing right."""
+    """Return whether the error reports a missing right."""
     return cause.name().endswith("_AUTHORIZATION_FAILED")
 
 
@@ -77,7 +77,8 @@ def worded(
 ) -> SurroundingsError:
     """Return the error for a missing right, an unreachable cluster, or anything else.
 
-    For an unreachable cluster, ``heard`` is the reason if known, and ``waited`` the time.
+    For an unreachable cluster, ``heard`` is the reason if it is known, and ``waited`` the time
+    waited, as text.
     """
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):

@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 Place = tuple[str, int]
 
 _AHEAD = 1_000
-"""Buffered records of one partition that wait for those of others."""
+"""The maximum number of buffered records of one partition that wait for other partitions."""
 _SLICE = 0.2
-"""Seconds in the client library at a time, so that an interrupt is served."""
+"""Seconds per call of the client library, so that an interrupt is handled."""
 _PATIENCE = 30.0
 _TAIL = -2000  # librdkafka: this minus n is "n before the end"
 
@@ -64,7 +64,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Start at the beginning or, with ``last``, that many offsets before each end."""
+        """Start at the beginning or, with ``last``, so many offsets before each partition's end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(
@@ -88,7 +88,7 @@ class Follower(Generic[Item]):
         self._consumer.close()
 
     def to_end(self) -> Iterator[Item]:
-        """Yield what exists now, in order."""
+        """Yield the items that exist now, in order."""
         quiet_since = time.monotonic()
         while self._reading or self._heads:
             yield from self._ready()

@@ -2,7 +2,7 @@
 
 Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
 transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays
-open forever. The last stable offset shows it: it is below the log end and does not move.
+open forever. The last stable offset reveals it by staying below the log end without moving.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets, read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds after which a transaction cannot be ours: its timeout, and the time until its end is
-noticed.
+"""Seconds after which an open transaction cannot be ours: the timeout, plus the time until its end
+is noticed.
 """
 _LOOK = 0.2
 
@@ -31,7 +31,7 @@ class Hung(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return how to abort it."""
+        """Return how to abort the transaction."""
         return (
             "If its producer is gone, abort it: kafka-transactions.sh --bootstrap-server HOST:PORT "
             f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
@@ -57,7 +57,7 @@ class HungTransactions:
         self.open: dict[Hung, float] = {}
 
     def look(self, topics: Sequence[str]) -> tuple[Hung, ...]:
-        """Check once; return transactions that have been open for ``patience`` seconds."""
+        """Check once; return the transactions that have been open for ``patience`` seconds."""
         stable = read_ends(self._cluster, topics)
         highs = read_highs(self._cluster, topics)
         now = self._clock()
@@ -69,7 +69,7 @@ class HungTransactions:
 def find_hung(
     cluster: Cluster, topics: Sequence[str], patience: float = PATIENCE
 ) -> tuple[Hung, ...]:
-    """Return the hung transactions of topics; immediately if no transaction stays open."""
+    """Return the hung transactions of topics; return immediately if no transaction is open."""
     watch = HungTransactions(cluster, patience)
     hung, candidates = watch.look(topics), set(watch.open)
     while candidates and not hung:
@@ -80,7 +80,7 @@ def find_hung(
 
 
 def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
-    """Return when everything before these ends is committed or aborted.
+    """Return when all transactions before these ends are committed or aborted.
 
     Raises SurroundingsError if a transaction stays open for ``timeout`` seconds.
     """

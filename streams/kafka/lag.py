@@ -33,8 +33,8 @@ Notes = dict[tuple[str, int], tuple[int, str]]
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     """Return how many committed records each group has not read, by topic.
 
-    Offsets are counted, including transaction markers. A group without an offset lags by the whole
-    topic. Topics that do not exist are left out.
+    This counts offsets, including transaction markers. The lag of a group without an offset is the
+    whole topic. Topics that do not exist are left out.
     """
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
@@ -62,12 +62,12 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
 
 
 def read_positions(cluster: Cluster, group: str) -> Offsets:
-    """Return a group's committed offsets; nothing if it has never committed."""
+    """Return a group's committed offsets; empty if it has never committed."""
     return {place: position for place, (position, _) in read_notes(cluster, group).items()}
 
 
 def read_notes(cluster: Cluster, group: str) -> Notes:
-    """Return a group's committed offsets, with the notes beside them."""
+    """Return a group's committed offsets with their notes."""
     admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     return _noted(_asked(admin, group))
 

@@ -17,7 +17,7 @@ from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
 
 _PATIENCE = 15.0
-"""Seconds without any response after which clients are checked."""
+"""Seconds without a response after which clients are checked."""
 _TIMEOUT = 5.0
 
 
@@ -29,14 +29,14 @@ class Asking(Protocol):
 
 
 class LostBrokers:
-    """Watch clients that have not heard from Kafka for a while; ``clock`` is in seconds."""
+    """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster, self._clock = cluster, clock
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
-        """Raise SurroundingsError if :meth:`finds` is true; for clients that cannot be replaced."""
+        """Raise SurroundingsError if :meth:`finds` is True, for clients that cannot be replaced."""
         if self.finds(is_well, *clients):
             raise SurroundingsError(
                 f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
@@ -45,9 +45,9 @@ class LostBrokers:
             )
 
     def finds(self, is_well: bool, *clients: Asking) -> bool:
-        """Tell whether one of the clients has lost all brokers while a new client gets a response.
+        """Return whether a client has lost all brokers while a new client gets a response.
 
-        Occasionally this takes some seconds, but not if ``is_well``.
+        This occasionally takes some seconds, but not if ``is_well``.
         """
         if is_well:
             self._look_at = None

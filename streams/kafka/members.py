@@ -1,4 +1,4 @@
-"""Which partitions the members of consumer groups have."""
+"""The partitions that the members of consumer groups have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Assigned:
 
 
 def read_assigned(cluster: Cluster, beginnings: Sequence[str]) -> dict[str, Assigned]:
-    """Return what is assigned in the groups whose names begin so; Kafka lists those it lets see."""
+    """Return the assignments of groups whose names have this prefix and that Kafka lists for us."""
     admin = cluster.admin()
     listed = admin.list_consumer_groups(request_timeout=_TIMEOUT).result()
     names = sorted(g.group_id for g in listed.valid if g.group_id.startswith(tuple(beginnings)))

@@ -1,8 +1,8 @@
 """Notes in the metadata of committed offsets, with an explicit end.
 
-Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these texts with
-whatever follows them in memory: ``r0 5+2`` becomes ``r0 5+25``, or is not UTF-8 any more. So a note
-marks its own end.
+Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these texts with the
+bytes that follow them in memory: ``r0 5+2`` becomes ``r0 5+25``, or text that is not UTF-8. So a
+note marks its own end.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def closed(note: str) -> str:
 
 
 def note_of(found: Noted) -> str:
-    """Return the note beside an offset; "" without one.
+    """Return the note of an offset; "" if there is none.
 
-    A foreign note without an end mark is returned with what follows it.
+    A foreign note without an end mark may be returned with the bytes that follow it.
     """
     try:
         text = found.metadata or ""

@@ -1,7 +1,8 @@
 """Log an outage of Kafka: one line at its start, one every ten seconds, and one at its end.
 
 librdkafka logs every failed connection attempt of every client, but never a success. So the first
-such line starts a check of the cluster itself, and its result is logged instead of the other lines.
+such line starts a check of the cluster itself, and the check's result is logged instead of the
+other lines.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Callable
 from confluent_kafka import KafkaException
 
 EVERY = 10.0
-"""Seconds between two lines about a cluster that is still unavailable."""
+"""Seconds between log lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without any such line after which no client waits for the cluster any more."""
+"""Seconds without such a line after which no client is waiting for the cluster any more."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
@@ -35,8 +36,8 @@ _told.setLevel(logging.WARNING)
 class Outage:
     """The logger of one cluster's clients.
 
-    ``look`` sends any request to the cluster, with a limit in seconds; raises
-    KafkaException.
+    ``look`` sends some request to the cluster with a time limit in seconds, and raises
+    KafkaException if that fails.
     """
 
     def __init__(self, bootstrap: str, look: Callable[[float], object]) -> None:
@@ -46,7 +47,7 @@ class Outage:
         self._watched = False
         self._heard_at = 0.0
         self.refused = ""
-        """The last reason why a broker rejected a login, if any: it is reported nowhere else."""
+        """The last reason why a broker rejected a login, if any; it is reported nowhere else."""
         self.reason = ""
         """The last reason of a failed connection, if any."""
 
@@ -73,7 +74,8 @@ class Outage:
         try:
             if self._answers(_LOOK):
                 self.refused = self.reason = ""
-                # One of several brokers, or a late report of a client that is seldom polled.
+                # It concerns one of several brokers, or comes late from a client that is seldom
+                # polled.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return

@@ -2,8 +2,8 @@
 
 ``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
 wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and
-5511). A broker that Kafka no longer lists is dropped, but stays the cached coordinator; so even
-later calls reach no broker, and only a new client gets a response.
+5511). A broker that Kafka no longer lists is dropped, but stays the cached coordinator. So later
+calls reach no broker either, and only a new client gets a response.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 Call = Callable[[], object]
 
 FIRST = 3.0
-"""Time limit of such a call in seconds: an available coordinator responds in milliseconds."""
+"""Time limit of such a call in seconds; an available coordinator responds in milliseconds."""
 LONGEST = 24.0
 
 
@@ -44,7 +44,7 @@ def _failure(call: Call) -> BaseException | None:
 
 
 _idle: list[_Caller] = []
-"""Idle threads for calls. A new thread for each call took seven times as long."""
+"""Idle threads for calls. A new thread for each call would take seven times as long."""
 
 
 def _begin(call: Call) -> _Caller:
@@ -60,8 +60,8 @@ def _begin(call: Call) -> _Caller:
 def in_time(call: Call, seconds: float) -> None:
     """Make a call in another thread, and raise its error.
 
-    Raises StuckError if it takes longer: the thread and its client are abandoned, and a new client
-    is needed.
+    Raises StuckError if it takes longer; the thread and its client are then abandoned, and a new
+    client is needed.
     """
     caller = _begin(call)
     try:
@@ -76,7 +76,7 @@ def in_time(call: Call, seconds: float) -> None:
 class Patience:
     """The time limit of a client's calls: three seconds, doubled with each replacement.
 
-    On a loaded machine where a call takes longer, a client that is always replaced too early would
+    On a loaded machine a call may take longer, and clients that are always replaced too early would
     never make progress.
     """
 
@@ -101,11 +101,11 @@ class OneAtATime:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a call has not returned yet: then its client must not be closed."""
+        """Return whether a call is still running, in which case its client must not be closed."""
         return self._caller is not None
 
     def call(self, call: Call, seconds: float) -> bool:
-        """Make a call, and tell whether it has returned within ``seconds``; raise its error.
+        """Make a call, and return whether it has ended within ``seconds``; raise its error.
 
         While an earlier call is running, do nothing and return at once.
         """

@@ -22,7 +22,7 @@ _PASSING = NO_LEADER | {
 
 def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:
     """Return a topic's partitions; raise SurroundingsError if it does not exist."""
-    # All topics are listed: a request by name creates the topic on brokers that allow that.
+    # List all topics, because a request by name would create the topic on brokers that allow that.
     try:
         metadata = cluster.admin().list_topics(timeout=timeout).topics.get(topic)
     except KafkaException as error:
@@ -56,7 +56,7 @@ def watermarks(
 PATIENCE = 30.0
 """Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
-"""How many times in a row it waits while Kafka responds without records."""
+"""How many times in a row a reader waits while Kafka responds without records."""
 
 
 def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
@@ -69,7 +69,7 @@ def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
         message = consumer.poll(PATIENCE)
         if message is not None:
             return message
-        try:  # not watermarks(), which polls: its record would be lost
+        try:  # not watermarks(), because the record that it polls would be lost
             consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE)
         except KafkaException as error:
             raise SurroundingsError(
@@ -88,8 +88,8 @@ def read_all(
 ) -> Iterator[Message]:
     """Yield a topic's committed records in order, from the start to the current end.
 
-    The end is the last stable offset: an open transaction does not block. With ``to_high`` it is
-    the high watermark: the reader waits until open transactions have ended.
+    The end is the last stable offset, so an open transaction does not block. With ``to_high`` it is
+    the high watermark, and the reader waits until open transactions have ended.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
@@ -140,7 +140,8 @@ def read_live(
 ) -> dict[bytes, bytes]:
     """Return the content of a compacted topic: the latest value of each key.
 
-    With ``only`` just these keys are kept: others may have more data than fits into memory.
+    With ``only`` just these keys are kept, because the others may have more data than fits into
+    memory.
     """
     live: dict[bytes, bytes] = {}
     for message in read_all(cluster, topic, partition, to_high=to_high):
@@ -169,13 +170,13 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
-"""The overhead of a record besides its key and value: headers, and Python's own objects."""
+"""The bytes of a record besides its key and value: headers, and Python's own objects."""
 
 
 _SKIP = 2_000
-"""Number of records whose skipping takes about as long as a new fetch."""
+"""Number of records that can be skipped in about the time of a new fetch."""
 _AT_ONCE = 500
-"""How many records are taken from the client with one call."""
+"""Maximum number of records that one call takes from the client."""
 
 
 class GoneError(SurroundingsError):
@@ -185,9 +186,9 @@ class GoneError(SurroundingsError):
 class Fetcher:
     """Fetch records of one partition by offset, with a cache of the latest.
 
-    Offsets are kept instead of bodies, so bodies are reread when needed. A caller that needs
-    several requests them in offset order, so that the log is read forward once. The cache has up to
-    ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
+    Workers keep offsets instead of bodies, and reread bodies when they are needed. A caller that
+    needs several records requests them in offset order, so that the log is read forward once. The
+    cache has up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
     """
 
     def __init__(

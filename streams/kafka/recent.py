@@ -1,8 +1,8 @@
 """Read the recent records of a one-partition topic in few fetches, and detect its end.
 
 While a partition has records that the application has not taken, the client checks every
-``fetch.queue.backoff.ms``, and fetches the other partitions without it. A consumer that pauses
-between two reads should use :data:`PAUSING`, which checks and fetches less often.
+``fetch.queue.backoff.ms``, and meanwhile fetches the other partitions without this one. A consumer
+that pauses between two reads should use :data:`PAUSING`, which checks and fetches less often.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from streams.kafka.reader import next_of, watermarks
 PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
 """Configuration of a consumer that pauses between two reads."""
 BATCH = 1_000
-"""How many records are taken from the client's queue at a time."""
+"""Maximum number of records taken from the client's queue at a time."""
 
 
 def start_before_newest(
     consumer: Consumer, topic: str, seconds: Callable[[Message], float]
 ) -> tuple[int, int]:
-    """Return the offset of a topic's recent past, and the current end.
+    """Return the offset at which a topic's recent records begin, and the current end.
 
-    The past begins ``seconds`` before the newest record, by the broker's clock
-    (LogAppendTime); no other clock is used. Compaction never removes the newest record.
+    They begin ``seconds`` before the newest record, by the broker's clock (LogAppendTime); no other
+    clock is used. Compaction never removes the newest record.
     """
     where = TopicPartition(topic, 0)
     low, high = watermarks(consumer, topic, 0)
@@ -51,9 +51,10 @@ def take(consumer: Consumer, timeout: float) -> list[Message]:
 
 
 def is_at_end(consumer: Consumer, topic: str, position: int) -> bool:
-    """Tell whether an offset is the topic's end as of the last fetch; asks no broker.
+    """Return whether an offset is the topic's end as of the last fetch, without a request.
 
-    At hundreds of records a second no fetch is empty, and the client reports no end of partition.
+    At hundreds of records a second no fetch is empty, so the client never reports the end of the
+    partition.
     """
     _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)
     return 0 <= high <= position

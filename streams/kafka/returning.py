@@ -3,7 +3,7 @@
 Kafka recognizes a static member and returns its last assignment without a rebalance (KIP-345). A
 topic created since then is unassigned, and the group's leader, which watches topics for the others,
 does not notice if it is the restarted member. So each member checks after joining, and requests a
-rebalance if a partition is unassigned. The leader assigns by its own metadata: if that is stale,
+rebalance if a partition is unassigned. The leader assigns by its own metadata. If this is stale,
 the partition stays unassigned, so the member checks a few more times.
 """
 
@@ -24,17 +24,19 @@ _TIMEOUT = 10.0
 _UNSETTLED = 0.5
 """Seconds until a rebalancing group is checked again."""
 _AGAIN = 5.0
-"""Seconds until it is checked again if Kafka did not respond, or a partition was unassigned."""
+"""Seconds until the group is checked again if Kafka did not respond, or a partition was unassigned.
+"""
 _MOST = 5
-"""Limit of requested rebalances, as a partition may stay unassigned for another reason."""
+"""Maximum number of requested rebalances; a partition may stay unassigned for other reasons.
+"""
 
 
 class Returning:
     """The check of a member after it has joined its group; without a ``name`` it does nothing.
 
     ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request,
-    where members transfer partitions in two steps, between which they are unassigned. ``clock`` is
-    monotonic, in seconds.
+    for groups whose members transfer partitions in two steps, between which they are unassigned.
+    ``clock`` is monotonic, in seconds.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Returning:
         self._asked = 0
 
     def finds_idle(self, topics: Collection[str]) -> bool:
-        """Tell whether to request a rebalance: a partition of these topics is unassigned.
+        """Return whether to request a rebalance because a partition of these topics is unassigned.
 
         Waits for Kafka. Most calls do nothing and return ``False``; after ``True`` a later call
         checks again, until all are assigned.

@@ -16,12 +16,12 @@ from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
 
 _BATCH = 1_000
-"""Records at a time: few enough for a processor's caches."""
+"""Records per call, few enough for a processor's caches."""
 _SLICE = 0.2
-"""Seconds in the client library at a time, so that an interrupt is served."""
+"""Seconds per call of the client library, so that an interrupt is handled."""
 _LOOK = 2.0
 """Timeout in seconds for listing topics, which is retried later."""
-# The methods themselves: with ``map`` several times as fast.
+# The methods themselves, because ``map`` with them is several times as fast.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
 _partition: Callable[[Message], Any] = Message.partition
@@ -47,7 +47,7 @@ class Spans:
     ``positions`` are the next offsets, initially the start; ``ends`` are exclusive, and without
     them reading never ends. ``patience``: seconds without a record after which a broker is asked
     whether it responds. ``name``: consumer group of the reader, which never joins it; with access
-    control it must be one that the reader may describe.
+    control it must be a group that the reader may describe.
     """
 
     cluster: Cluster
@@ -83,7 +83,7 @@ class Spans:
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 
     def add(self, begins: Offsets) -> None:
-        """Add partitions with their start offsets; for reading without ends."""
+        """Add partitions with their start offsets, for reading without ends."""
         self.positions.update(begins)
         self._open |= set(begins)
         self._consumer.incremental_assign([TopicPartition(*p, begins[p]) for p in sorted(begins)])
@@ -96,7 +96,7 @@ class Spans:
         return names_known(self._consumer, _LOOK)
 
     def read(self) -> list[Message]:
-        """Return the next records, perhaps none; wait no longer than 0.2 s.
+        """Return the next records, perhaps none; wait at most 0.2 s.
 
         Raises SurroundingsError if Kafka does not respond, KafkaException if it refuses.
         """

@@ -1,4 +1,4 @@
-"""A partition that a consumer no longer fetches, although there are records to read.
+"""Detect a partition that a consumer no longer fetches, although it has records to read.
 
 After leaders have changed several times within seconds, librdkafka may wait forever for a response
 about a partition's leader epoch (issue 4492), without an error. The client works otherwise, and
@@ -18,9 +18,9 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds after which Kafka is asked whether a partition has more than was fetched."""
+"""Seconds after which Kafka is asked whether a partition has more records than were fetched."""
 _EVERY = 10.0
-"""Seconds between two such looks."""
+"""Seconds between such checks."""
 _TIMEOUT = 1.0
 
 
@@ -34,10 +34,10 @@ class Fetching(Protocol):
 class StalledFetch:
     """Find such partitions in a consumer's statistics; ``clock`` is in seconds.
 
-    A partition is stalled if its fetch position stays below the last stable offset from one look to
-    the next, with a report of the client in between, while the client has no records left to hand
-    out: one whose application is slow fetches no more, either. ``also`` takes the parsed
-    reports, too.
+    A partition is stalled if its fetch position stays below the last stable offset from one check
+    to the next, with a report of the client in between, while the client has no buffered records.
+    (A client with buffered records does not fetch because its application is slow.) ``also`` gets
+    the parsed reports too.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class StalledFetch:
     ) -> None:
         self._also, self._clock = also, clock
         self._fetched: dict[Place, tuple[int, float]] = {}
-        """By partition the next offset to fetch, and since when it is that."""
+        """By partition: the next offset to fetch, and since when this has not changed."""
         self._behind: dict[Place, int] = {}
         self._drained = False
         self._reported = False
         self._look_at = 0.0
 
     def report(self, statistics: str) -> None:
-        """Take a report of the client: JSON, as librdkafka's STATISTICS.md has it."""
+        """Process a report of the client, in JSON as described in librdkafka's STATISTICS.md."""
         report = json.loads(statistics)
         said = {
             (topic, int(number)): (int(partition["next_offset"]), int(partition["fetchq_cnt"]))
@@ -74,10 +74,10 @@ class StalledFetch:
             self._also(report)
 
     def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
-        """Return a partition that is stalled, if any; ``paused`` are not to be fetched.
+        """Return a stalled partition, if any; ``paused`` partitions are not checked.
 
-        Asks Kafka only about partitions of which nothing was fetched for 30 s, and takes at most a
-        second where their leader does not answer.
+        Asks Kafka only about partitions from which nothing was fetched for 30 s, and takes at most
+        a second if their leader does not answer.
         """
         now = self._clock()
         if now < self._look_at or not (self._drained and self._reported):
@@ -89,7 +89,7 @@ class StalledFetch:
                 continue
             try:
                 end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)[1]
-            except KafkaException:  # its leader is down: no client can fetch it
+            except KafkaException:  # its leader is down, so no client can fetch it
                 break
             if end <= offset:
                 self._fetched[place] = offset, now

@@ -22,8 +22,8 @@ from streams.wire import Topics
 def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cluster:
     """Return a cluster with its address; raise UsageError if it has none.
 
-    Settings override the topology. If they have credentials, they alone define where these are
-    sent: otherwise any writer of the catalog could obtain a password. ``home`` has the default
+    Settings override the topology. If the settings have credentials, they alone define where these
+    are sent; otherwise any writer of the catalog could obtain a password. ``home`` has the default
     prefix of its topics.
     """
     _demand_stateable(stated)
@@ -44,8 +44,8 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
 def demand_stateable(topology: Topology) -> None:
     """Raise UsageError for properties that a topology must not set for a cluster.
 
-    Passwords, because every reader of the catalog would see them. And properties not known to be
-    harmless, because every worker applies the catalog.
+    These are passwords, because every reader of the catalog would see them, and properties that are
+    not known to be harmless, because every worker applies the catalog.
     """
     for cluster in topology.clusters.values():
         _demand_stateable(cluster)

@@ -16,7 +16,7 @@ NO_TOPIC = uuid.UUID(int=0)
 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
-    """Return Kafka's id of a topic: a recreated topic with the same name has a new one."""
+    """Return Kafka's id of a topic; raise KafkaException if it does not exist."""
     return topic_ids(cluster, [topic])[topic]
 
 

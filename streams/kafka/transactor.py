@@ -1,8 +1,8 @@
 """Commit records, with offsets if any, in one transaction.
 
 For applications and relays; an endpoint worker has its own transactions. A transaction is opened,
-filled and committed in one call: an open one blocks read_committed consumers, so nothing slow may
-happen in it.
+filled and committed in one call. Because an open transaction blocks read_committed consumers,
+nothing slow may happen in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.kafka.fenced import FENCED, FencedError
 from streams.kafka.patience import Patience, StuckError
 
 _STEP = 5.0
-"""Seconds per call of Kafka's client; then it is retried."""
+"""Seconds per call of Kafka's client, after which the call is retried."""
 _LEAST = 0.1
 
 
@@ -38,8 +38,8 @@ _REFUSED = (
 class Outgoing(NamedTuple):
     """A record to be written to a topic.
 
-    Its key determines the partition unless ``partition`` does (-1: the key); ``timestamp`` in epoch
-    milliseconds, 0 for now.
+    Its key determines the partition unless ``partition`` is given (-1: not given); ``timestamp`` is
+    in epoch milliseconds, 0 for now.
     """
 
     topic: str
@@ -51,7 +51,7 @@ class Outgoing(NamedTuple):
 
 
 class AbortedError(SurroundingsError):
-    """Nothing of the transaction took effect.
+    """No part of the transaction took effect.
 
     ``refused`` is the reason if Kafka permanently rejects one of its records, and empty otherwise.
     """
@@ -62,9 +62,9 @@ class AbortedError(SurroundingsError):
 
 
 class Transactor:
-    """Commit batches under a name; the next process with the name aborts what is open.
+    """Commit batches under a name; the next process with the name aborts an open transaction.
 
-    ``timeout``: seconds to wait for Kafka. For one thread.
+    ``timeout``: seconds to wait for Kafka. Not thread-safe.
     """
 
     def __init__(self, cluster: Cluster, name: str, *, timeout: float = 30.0) -> None:
@@ -97,7 +97,7 @@ class Transactor:
                 self._try(said, offsets, member, until)
                 return
             except StuckError as error:
-                self._begin_anew()  # which aborts what was open: nothing of it took effect
+                self._begin_anew()  # this aborts the open transaction, of which nothing took effect
                 if time.monotonic() > until:
                     raise AbortedError(
                         f"Kafka accepted no record of a transaction: {error}.",
@@ -125,7 +125,7 @@ class Transactor:
                 f"Kafka accepted no record of a transaction: {cause.str()}.",
                 worded(error).remedy
                 if is_forbidden(cause)
-                else "It is safe to retry. If the topic is unknown: run 'hopline apply TOPOLOGY'.",
+                else "It is safe to retry. If the topic is unknown, run 'hopline apply TOPOLOGY'.",
                 cause.str() if cause.code() in _REFUSED else "",
             ) from error
 
@@ -161,12 +161,12 @@ class Transactor:
 
         The sequence numbers of rejected records are used up for the client but not for the broker.
         """
-        with suppress(KafkaException):  # a new producer aborts it too
+        with suppress(KafkaException):  # a new producer aborts the transaction too
             self._certainly(lambda: self._producer.abort_transaction(_STEP))
         self._begin_anew()
 
     def _certainly(self, call: Callable[[], object]) -> None:
-        """Call until the outcome is known: a retriable error does not tell it."""
+        """Repeat a call until the outcome is known; a retriable error leaves it unknown."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:

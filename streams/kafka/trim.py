@@ -17,7 +17,7 @@ _TIMEOUT = 30.0
 def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Offsets:
     """Return the first offset of each log that is not older than a time (epoch milliseconds).
 
-    Older records may follow. Logs that have only older records are left out.
+    Older records may follow that offset. Logs that have only older records are left out.
     """
     # A record's timestamp may be invalid, and the client rejects a number too large.
     spec = OffsetSpec.for_timestamp(min(max(moment, 0), LATEST))
@@ -26,7 +26,7 @@ def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: i
 
 
 def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Offsets:
-    """Delete records before these offsets; return the logs that were shortened.
+    """Delete records before these offsets; return the logs that became shorter.
 
     Raises KafkaException if the cluster does not respond, or a log could not be shortened.
     """
@@ -43,7 +43,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
     for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
         try:
             done[place.topic, place.partition] = future.result().low_watermark
-        except KafkaException as error:  # the others are shortened anyway
+        except KafkaException as error:  # the other logs are shortened anyway
             failed = error
     if failed is not None:
         raise failed

@@ -1,4 +1,4 @@
-"""Read a system's status from Kafka: the catalog, the workers' lag, blocking records."""
+"""Read a system's status from Kafka: the catalog, the workers' lag, and blocking records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.topology import Topology, pair_names
 
 @dataclass(frozen=True, slots=True)
 class CatalogStatus:
-    """The catalog that the cluster has."""
+    """The cluster's catalog."""
 
     version: int
     instances: tuple[str, ...]
@@ -70,7 +70,7 @@ def _lags(cluster: Cluster, topology: Topology) -> tuple[Lag, ...]:
         inputs = {"cmd": [topics.cmd(name)], "in": [topics.inbox(name)], "ack": [topics.ack(name)]}
         reads[name, "endpoint"] = inputs
         reads[name, "forwarder"] = {"out": [topics.out(name)]}
-        if name in topology.instances:  # frames for a pair are written to a partner's
+        if name in topology.instances:  # frames for a pair are written to a partner's topic
             reads[name, "forwarder"]["txq"] = [topics.txq(name)]
     for each in topology.ingress:
         entrance = topics.ingress(each.gateway, each.cluster)

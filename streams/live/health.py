@@ -1,4 +1,4 @@
-"""How a system is, in a word."""
+"""The health of a system, in one word."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Health(Enum):
-    """How a system is, in a word."""
+    """The health of a system, in one word."""
 
     RUNNING = "running"
     STARTING = "starting"

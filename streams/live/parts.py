@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
-    """Return every part, or the ``chosen`` cluster's; raise UsageError if there is none."""
+    """Return every part, or that of the ``chosen`` cluster; raise UsageError if there is none."""
     names = clusters_of(topology)
     if chosen is not None:
         names = (chosen,)
@@ -35,18 +35,18 @@ def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
 
 
 def cluster_of_part(part: Part, home: Topics, credentials: Credentials) -> Cluster:
-    """Return the cluster of a part, with its own credentials and not a neighbour's."""
+    """Return the cluster of a part, with its own credentials, not a neighbour's."""
     return stated_cluster(replace(part.stated, credentials=None), home, credentials)
 
 
 def refuse_another(part: Part, cluster: Cluster, state: CatalogState) -> None:
-    """Raise UsageError if the catalog is that of another cluster of the topology."""
+    """Raise UsageError if the catalog belongs to another cluster of the topology."""
     live = state.topology
     there = {i.cluster for i in live.instances.values()} if live else set()
     if part.name and there and part.name not in there:
         named = ", ".join(sorted(name or "none" for name in there))
         raise UsageError(
-            f"The catalog at {cluster.bootstrap} belongs to another cluster than {part.name}: its "
+            f"The catalog at {cluster.bootstrap} belongs to a cluster other than {part.name}: its "
             f"instances name {named}.",
             "Give this cluster's address, or another prefix.",
         )

@@ -1,9 +1,9 @@
 """Trace a path with a probe that the live workers forward and no application sees.
 
 A probe is an acknowledgement of a nonexistent dialog. Forwarders route it by the same rules and the
-same plan as a message; it ends in ``ack`` of the delivering instance, where the endpoint worker
-finds no dialog (its answer to a returning probe, that the dialog is closed, reaches no endpoint).
-Its ``sb-hop`` has the path and times.
+same plan as a message. It ends in the delivering instance's topic ``ack``, where the endpoint
+worker finds no dialog. (The worker answers a returning probe that the dialog is closed, but this
+answer reaches no endpoint.) The probe's ``sb-hop`` has the path and times.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from streams.wire.frame_headers import decode_journey, decode_parties
 from streams.wire.records import HOP, ROUTE, ack_record, header_of
 
 Visit = tuple[str, int]
-"""An instance, and the probe's arrival there, in milliseconds after it was sent."""
+"""An instance, and the probe's arrival there in milliseconds after the start."""
 _POLL = 0.1
 
 
 class Verdict(Enum):
-    """The outcome of a probe, the best first."""
+    """The outcomes of a probe, the best first."""
 
     OK = "ok"
     DIFFERS = "differs"
-    """It arrived by a path that `path` does not predict."""
+    """It arrived over a path that `path` does not predict."""
     LOST = "lost"
 
 
@@ -54,7 +54,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe there and one back; ``expected`` are the paths that `path` predicts for its id."""
+    """A probe to the target and one back; ``expected``: the paths that `path` predicts."""
 
     conversation: uuid.UUID
     expected: tuple[tuple[str, ...], ...]
@@ -63,7 +63,7 @@ class Probe:
 
     @property
     def verdict(self) -> Verdict:
-        """Return what became of it."""
+        """Return the outcome of the probe."""
         if self.there.arrived is None:
             return Verdict.LOST
         if self.there.instances not in self.expected:
@@ -149,7 +149,7 @@ class Tracer:
         return Leg((), None, f"no report within {self._timeout:g} s")
 
     def _read(self, message: Message, from_initiator: bool) -> Leg | None:
-        """Return the leg in a record of the probe; ``None`` for the other leg's."""
+        """Return the leg in a record of the probe; ``None`` for a record of the other leg."""
         with suppress(MalformedError):
             if message.topic() == self._cluster.topics.event:
                 event = decode_event(message.value())
@@ -185,6 +185,6 @@ def _taken(paths: Paths, leg: Leg) -> Outcome | None:
 
 
 def walk_all(tracer: Tracer, count: int, broker: str | None = None) -> Iterator[Probe]:
-    """Yield ``count`` probes, each with its own id: balanced routes spread them."""
+    """Yield ``count`` probes, each with its own id, so that balanced routes spread them."""
     for _ in range(count):
         yield tracer.walk(uuid.uuid4(), broker)

@@ -17,16 +17,17 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""Seconds after its due time from which a statement counts as late."""
+"""Seconds after its due time when a statement begins to count as late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """The load: dialogs of ``length`` messages each, ``rate`` messages a second in total.
 
-    ``dialogs`` are open at a time; at least ``think`` seconds between two messages of one. ``size``
-    is the range of bodies in bytes; ``duration`` in seconds. ``texts``, if given, are the bodies,
-    in turn. Without ``ends`` the other side ends the dialogs.
+    ``dialogs`` are open at a time; ``think`` is the minimum number of seconds between two messages
+    of a dialog. ``size`` is the range of body sizes in bytes; ``duration`` is in seconds.
+    ``texts``, if given, are the bodies, used in turn. Without ``ends`` the other side ends the
+    dialogs.
     """
 
     instance: str
@@ -48,7 +49,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """What was sent, and the lateness of each message, in seconds."""
+    """The counts of sent messages, and the lateness of each message in seconds."""
 
     begun: int = 0
     ended: int = 0
@@ -65,7 +66,7 @@ class Tally:
 
 @dataclass(order=True, slots=True)
 class _Open:
-    """A dialog that may send again ``at``; ``number`` orders equal times."""
+    """A dialog that may send again at the time ``at``; ``number`` orders equal times."""
 
     at: float
     number: int
@@ -74,13 +75,13 @@ class _Open:
 
 
 def due_times(load: Load) -> Iterator[float]:
-    """Yield when each message is due, in seconds after the start: evenly, without gaps."""
+    """Yield when each message is due, in seconds after the start, at even intervals."""
     for number in range(round(load.rate * load.duration)):
         yield number / load.rate
 
 
 def bodies(load: Load) -> Iterator[bytes]:
-    """Yield bodies endlessly: the texts, else of uniformly random sizes, by the seed."""
+    """Yield bodies endlessly: the given texts, or bodies of uniformly random sizes by the seed."""
     if load.texts:
         yield from cycle(load.texts)
     chance, (low, high) = Chance(load.seed), load.size
@@ -96,9 +97,9 @@ def drive(
 ) -> Tally:
     """Send the load; return when everything is sent and every dialog has ended.
 
-    If all dialogs are pausing, a message waits for the first of them: that counts as late too. The
-    first message waits for its result, and the clock starts after it; raises StatementError if it
-    is rejected, as all others would be.
+    If all dialogs are pausing, a message waits for the first of them, which counts as late too. The
+    first message waits for its result, and the clock starts after that; raises StatementError if it
+    is rejected, because all others would be rejected too.
     """
     tally, numbers, texts = Tally(), count(), bodies(load)
     idle = [_Open(0.0, next(numbers)) for _ in range(load.dialogs)]
@@ -156,6 +157,6 @@ def _end(load: Load, client: Client, speaker: _Open, tally: Tally) -> None:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which a share of the values is; 0 without values."""
+    """Return the value below which the given share of the values lies; 0 without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

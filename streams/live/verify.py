@@ -1,4 +1,4 @@
-"""Verify that nothing is lost: find the sources, choose an engine that reads them, judge."""
+"""Verify that nothing is lost: find the sources, choose an engine to read them, and judge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streams.wire.state import decode_positions
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to verify: messages and dialogs, and the number of exceptions to list."""
+    """The messages and dialogs to verify, and the number of exceptions to list."""
 
     span: Span = ALWAYS
     limit: int = 10_000
@@ -37,9 +37,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The account, and its limitations.
+    """The account and its limitations.
 
-    ``hung``: transactions on `event`; the events behind them are not in the account. ``engine`` has
+    ``hung``: transactions on `event`; the events after them are not in the account. ``engine`` has
     read the records.
     """
 
@@ -50,7 +50,7 @@ class Verified:
 
 
 def verify_clusters(choose: Choose, clusters: Sequence[Cluster], asked: Asked) -> Verified:
-    """Verify the topics of clusters between which dialogs may cross.
+    """Verify the topics of clusters that dialogs may span.
 
     Raises UsageError if a cluster has no catalog, or if dialogs may leave these clusters.
     """
@@ -81,7 +81,7 @@ def _of_cluster(engine: Engine, cluster: Cluster, snapshot: Snapshot) -> Source:
 
 
 def verify_captures(choose: Choose, files: Iterable[Path], asked: Asked) -> Verified:
-    """Verify captures, by the names of their topics; as of their latest time.
+    """Verify captures by the names of their topics, as of their latest time.
 
     Raises InputError for an incomplete capture.
     """
@@ -113,7 +113,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Judge until nothing was trimmed meanwhile, and every rejection is known."""
+    """Judge again until nothing was trimmed meanwhile, and every rejection is known."""
     if not sources:
         return Account()
     trimmed, refused, overruled = begins(), frozenset[bytes](), frozenset[bytes]()
@@ -137,7 +137,7 @@ _Placed = tuple[Positions, Sites]
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return up to where commands were read, from the state."""
+    """Return the position up to which commands were read, from the state."""
     found = {}
     for positions, sites in surveyed:
         for (topic, partition), raw in positions.items():
@@ -146,12 +146,12 @@ def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
                 try:
                     found[place.instance or "", partition] = decode_positions(raw).cmd
                 except MalformedError:
-                    continue  # no worker starts with it either
+                    continue  # a worker would not start with it either
     return found
 
 
 def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
-    """Report instances with commands but without state."""
+    """Report instances that have commands but no state."""
     places = [sites.place_of(topic) for positions, sites in surveyed for topic, _ in positions]
     homes = {
         kind: {place.instance for place in places if place is not None and place.kind == kind}
@@ -159,12 +159,12 @@ def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
     }
     silent = sorted(home or "" for home in homes["cmd"] - homes["dialog"])
     return [
-        f"The capture has no state of {home}: its commands count as not read." for home in silent
+        f"The capture has no state of {home}, so its commands count as not read." for home in silent
     ]
 
 
 def _demand_all(topologies: Sequence[Topology]) -> None:
-    """Raise if the other half of dialogs may be in another cluster."""
+    """Raise UsageError if the other half of dialogs may be in another cluster."""
     here = {name for topology in topologies for name in topology.instances}
     for topology in topologies:
         for neighbour in topology.neighbours.values():

@@ -1,7 +1,7 @@
 """Spark: stream figures from Kafka, and judge captures on executors.
 
-Latency, duplicates, paths, undecodable records: Structured Streaming from Kafka into the store. The
-only importer of pyspark.
+Structured Streaming writes latency, duplicates, paths and undecodable records from Kafka into the
+store. This package is the only importer of pyspark.
 """
 
 from pyspark.sql import SparkSession

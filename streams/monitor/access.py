@@ -1,8 +1,9 @@
 """Translate librdkafka's properties into those of Java's Kafka client.
 
-Spark uses Java's client, whose properties have other names. Unsupported properties, or ones with
-another meaning, are rejected and never dropped: the connection would be less secure than requested.
-Certificates and keys are passed as text, so executors on other machines need no files.
+Spark uses Java's client, whose properties have other names. Unsupported properties, and properties
+with another meaning, are rejected, never dropped: without them the connection would be less secure
+than requested. Certificates and keys are passed as text, so executors on other machines need no
+files.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _MODULES = {
     "SCRAM-SHA-256": f"{_LOGIN}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{_LOGIN}.scram.ScramLoginModule",
 }
-"""The login modules of mechanisms that both clients support alike."""
+"""The login modules of mechanisms that both clients support in the same way."""
 _OF_LOGIN = frozenset({"sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"})
 _OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location",
                      "ssl.key.pem", "ssl.key.password"})  # fmt: skip
 _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
-"""Whether a broker's certificate must have its name."""
+"""Java's values for the check that a broker's certificate has the broker's name."""
 _REMEDY = (
     "Verify without Spark (--engine local) or captures of its topics (--capture FILE), or use TLS "
     "with SCRAM, PLAIN or a key."
@@ -41,7 +42,7 @@ def source_options(cluster: Cluster) -> dict[str, str]:
 def java_properties(cluster: Cluster) -> dict[str, str]:
     """Return the properties of Java's client for a cluster; some are passwords.
 
-    Raises UsageError for unsupported ones, or if a file is unreadable.
+    Raises UsageError for unsupported properties, or if a file is unreadable.
     """
     given = {n: v for n, v in cluster.properties.items() if n.startswith(("sasl.", "ssl."))}
     protocol = cluster.properties.get("security.protocol", "plaintext").upper()
@@ -78,7 +79,7 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(value: str) -> str:
-    """Quote a text for JAAS, where a backslash escapes and a quote ends."""
+    """Quote a text for JAAS, where a backslash escapes and a quote ends the text."""
     if "\n" in value or "\r" in value:
         raise UsageError(
             "User names and passwords must not contain line breaks.", "Look at its file."
@@ -113,7 +114,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pem(given: Mapping[str, str], name: str) -> str:
-    """Return certificates or a key as text, from a property or from the file that one names."""
+    """Return certificates or a key as text, from a property or from the file that it names."""
     text = given.get(f"{name}.pem")
     if text is not None:
         return text

@@ -2,7 +2,7 @@
 
 Nothing is decided here: listeners extract the parts of a record, judges evaluate the parts of a
 dialog. Bodies do not leave the JVM: a digest replaces them. Spark spills to disk what does not fit
-into memory, and each partition returns one sum to this process.
+into memory, and each partition returns only one sum to this process.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from streams.wire.state_keys import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
 Positions = dict[tuple[str, int], bytes | None]
-"""The latest record of positions of each partition, by topic and partition; None: it has none."""
+"""The latest record of positions of each partition, by topic and partition; None without one."""
 
 _ERROR, _HEAD = b"<Error ", 256
-"""The start of an Error's body, and the length that includes its code."""
+"""The start of an Error's body, and a length that is enough to include its code."""
 
 
 class Listener(Protocol):
@@ -42,7 +42,8 @@ class Listener(Protocol):
     def read_fields(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
         """Yield (dialog, part) for a record.
 
-        The fields: topic, partition, offset, milliseconds, key, headers, value, value's digest.
+        The record's fields: topic, partition, offset, milliseconds, key, headers, value, digest of
+        the value.
         """
 
 
@@ -67,7 +68,7 @@ class Container:
 
 
 def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
-    """Return the committed records of a slice, which must not be empty."""
+    """Return the committed records of a slice. The slice must not be empty."""
     partitions: defaultdict[str, list[int]] = defaultdict(list)
     begins: defaultdict[str, dict[str, int]] = defaultdict(dict)
     ends: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -140,7 +141,7 @@ def sum_dialogs(
     """Judge every dialog with all of its parts, one partition at a time; add up the sums."""
     context = sources[0].records.sparkSession.sparkContext
     parts = [_parts(source) for source in sources]
-    # A union of one would send every part to the JVM and back.
+    # The union of a single frame would send every part to the JVM and back.
     records = parts[0] if len(parts) == 1 else context.union(parts)
     dialogs = records.groupByKey(max(records.getNumPartitions(), context.defaultParallelism))
     return dialogs.mapPartitions(lambda some: (judge(some),)).reduce(plus)
@@ -174,7 +175,7 @@ def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
 def _listen(
     listener: Listener, schemas: Sequence[str], rows: Iterable[Any]
 ) -> Iterator[tuple[bytes, Any]]:
-    learn_schemas(schemas)  # an executor has read no catalog and no capture's header
+    learn_schemas(schemas)  # an executor has read neither the catalog nor a capture's header
     for topic, partition, offset, timestamp, key, names, values, value, digest in rows:
         headers = [
             (name, None if raw is None else bytes(raw))

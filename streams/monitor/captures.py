@@ -31,7 +31,7 @@ Sum = TypeVar("Sum")
 
 REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it again."
 _READ = {"topic", "key", "headers"}
-"""Bodies are not needed: they are skipped, not decoded."""
+"""Bodies are not needed, so they are skipped instead of decoded."""
 
 
 class RowReader(Protocol):
@@ -60,7 +60,7 @@ def count_captures(
     master: str,
     log: Path,
 ) -> Sum:
-    """Start Spark, judge captures, count the rows of each partition on its executor; add up.
+    """Start Spark, judge captures, count the rows of each partition on its executor, and add up.
 
     Raises InputError for an unreadable file, SurroundingsError if Spark fails.
     """
@@ -75,7 +75,7 @@ def capture_rows(
     merge: Callable[[Any, Any], Any],
     judge: Callable[[Iterable[tuple[str, Any]]], Iterable[Row]],
 ) -> RDD[Row]:
-    """Return the results of ``judge`` for every dialog, its parts merged, uncollected.
+    """Return the results of ``judge`` for every dialog with all its parts, as a lazy frame.
 
     Raises InputError for a file that is unreadable or lacks records.
     """
@@ -92,7 +92,7 @@ def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
 
 
 def _schema() -> str:
-    """Return the reader's schema: the wanted fields. Spark decodes all others too."""
+    """Return the reader's schema, which has only the needed fields; Spark would decode all."""
     schema = load("CapturedRecord")
     return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 
@@ -100,14 +100,14 @@ def _schema() -> str:
 def _read(
     reader: RowReader, schemas: Sequence[str], rows: Iterable[Any]
 ) -> Iterator[tuple[str, Any]]:
-    learn_schemas(schemas)  # an executor has read no catalog and no capture's header
+    learn_schemas(schemas)  # an executor has read neither the catalog nor a capture's header
     for topic, key, headers in rows:
         pairs = ((h.key, None if h.value is None else bytes(h.value)) for h in headers)
         yield from reader.read(topic, None if key is None else bytes(key), tuple(pairs))
 
 
 def _demand_complete(frame: DataFrame, source: Source) -> None:
-    """Read the file once without decoding records, so that an error has its name."""
+    """Read the file once without decoding records, so that an error has the file's name."""
     try:
         found = frame.count()
     except (PySparkException, Py4JError) as error:
@@ -121,7 +121,7 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
     """Raise InputError if a file does not have the number of records that it states."""
     if stated is not None and found != stated:
         raise InputError(
-            f"The file has {found} records; its header says {stated}.",
+            f"The file has {found} records, but its header says {stated}.",
             file=str(path),
             remedy=REMEDY,
         )

@@ -12,13 +12,13 @@ from streams.store import MONITOR_STORE
 from streams.wire import Topics
 
 FOLDER = Path(".hopline/monitor")
-"""The default folder of the checkpoint, beside the store."""
+"""The default folder of the checkpoint, next to the store."""
 
 QUERIES_VERSION = 4
-"""Increase it when the state of a query changes: old checkpoints are then ignored."""
+"""Increase this number when the state of a query changes; old checkpoints are then ignored."""
 
 STORE_FORM = "2"
-"""Increase it when a table of the store changes: an older store is then rejected."""
+"""Increase this number when a table of the store changes; an older store is then rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class MonitorConfig:
     window: int = 10_000
     """Length of the windows of latencies and events."""
     late: int = 60_000
-    """Watermark: deliveries that are this much older than the newest one are left out."""
+    """Watermark: deliveries that are older than the newest one by more than this are left out."""
     horizon: int = 600_000
     """Two copies of a message are compared if they arrived no further apart than this, and a
     message that has not arrived after this time is missing.
@@ -48,15 +48,17 @@ class MonitorConfig:
     trigger: int = 1_000
     """Trigger interval."""
     job: str | None = None
-    """Of dialogs with ids from a replay, only this job's; none of them for None."""
+    """Replay job whose dialogs are monitored; None monitors all dialogs that are not from a replay.
+    """
     keep: float | None = None
-    """Days after which rows are deleted; none for None."""
+    """Days after which rows are deleted; never for None."""
     until_idle: float | None = None
     """Seconds without a record after which to stop; never for None."""
     ready_file: Path | None = None
-    """Created when all queries run."""
+    """File that is created when all queries run."""
     http: str | None = None
-    """``HOST:PORT`` of /metrics, /healthz and /readyz, a port alone on loopback; None for none."""
+    """``HOST:PORT`` of /metrics, /healthz and /readyz; a port alone is on loopback; None for none.
+    """
 
     @property
     def kafka(self) -> Cluster:
@@ -66,8 +68,8 @@ class MonitorConfig:
     def checkpoint_for(self, cluster: str) -> Path:
         """Return the checkpoint folder for these settings and a cluster.
 
-        Window and watermark are part of the state's meaning, offsets belong to one cluster: with
-        others the queries start again instead of producing wrong figures.
+        The state depends on window and watermark, and offsets belong to one cluster. With other
+        values the queries start again instead of producing wrong figures.
         """
         parts: tuple[object, ...]
         parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)
@@ -76,7 +78,7 @@ class MonitorConfig:
         return self.checkpoint.absolute() / digest
 
     def claims(self, cluster: str) -> dict[str, str]:
-        """Return what all figures in one store must have in common."""
+        """Return the settings that all figures in one store must have in common."""
         return {
             "cluster": cluster,
             "prefix": self.prefix,

@@ -1,4 +1,4 @@
-"""Decode the needed fields of single-object encoded Avro in a column."""
+"""Decode the needed fields of a column with single-object encoded Avro."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decode(raw: str, writers: Writers, *names: str) -> Column:
 
 
 def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the reader's schema: the current one, with only the needed fields."""
+    """Return the reader's schema, which is the current one with only the needed fields."""
     current = dict(next(iter(writers.values())))
     kinds = (field["type"] for field in current["fields"])
     # A type is defined at its first use, which may be in a field that is not needed.

@@ -1,8 +1,8 @@
 """Dialogs: the last state of each side, and when it was reached.
 
-Nothing is kept between two batches: the previous state is in the store, and a row there keeps the
-times that a batch cannot know (``streams.store.state_tables``). So no state grows with the number
-of dialogs.
+No state is kept between batches, so none grows with the number of dialogs. The previous state is in
+the store, and a row there keeps the times that a batch cannot know
+(``streams.store.state_tables``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ STATE = (
     "is_locked", "ended_at", "sent", "acknowledged", "received", "parked", "attempt", "status",
     "status_at",
 )  # fmt: skip
-"""One record about a side of a dialog; with ``gone`` it was deleted, with ``reason`` unreadable."""
+"""One record about a side of a dialog; ``gone``: it was deleted; ``reason``: why it is unreadable.
+"""
 
 SIDE = ("topic", "database", "conversation", "is_initiator")
 
@@ -94,9 +95,9 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
 def sides(states: DataFrame) -> DataFrame:
     """Return one row per side of a dialog in a batch (STATE, static).
 
-    It has the columns of ``DialogSide``, as far as its last record and earlier ones in the batch
-    have them (``state`` is null without any), ``gone_at`` if the last one deletes it, and the
-    number of ``unreadable`` records, with the ``reason`` of one.
+    A row has the columns of ``DialogSide``, as far as the side's records in the batch have them
+    (``state`` is null if none has), ``gone_at`` if the last record deletes the side, and the number
+    of ``unreadable`` records, with the ``reason`` of one of them.
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()
@@ -132,7 +133,7 @@ def sides(states: DataFrame) -> DataFrame:
 
 
 def troubles(events: DataFrame) -> DataFrame:
-    """Return the events of a batch with an error about a dialog, one row per kind of it.
+    """Return the events of a batch that report an error about a dialog, one row per kind of error.
 
     Duplicates (11218) do not count.
     """

@@ -1,4 +1,4 @@
-"""Duplicates: those that an endpoint removed, by cause, and those that reached a queue."""
+"""Duplicates that an endpoint removed, by cause, and duplicates that reached a queue."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _COUNTED = (
     "route", "cause", "count",
 )  # fmt: skip
 EVENT_WINDOWS = ("window_start", "window_end", *_COUNTED)
-"""Events per window, or (``reason``, ``topic``) records that cannot be read."""
+"""Events per window, or records that cannot be read (``reason``, ``topic``)."""
 
 REPEATS = (
     "topic", "message_id", "fragment", "conversation", "sequence", "copies", "first_at", "last_at",
 )  # fmt: skip
 
 SKEW_MS = 60_000
-"""How far a sender's clock may be ahead before its messages are left out."""
+"""How far a sender's clock may be ahead before its messages are left out, in milliseconds."""
 
 
 def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> DataFrame:
@@ -71,9 +71,9 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """Return the messages that the same queue has more than once (REPEATS).
 
     Exactly-once is broken: the alarm is raised in the batch of the second copy. All copies of a
-    message have the same enqueued time, so that is the key and the event time: no pair straddles a
-    border, and the state drops a message once others were enqueued more than ``within`` ms after
-    it. Unsequenced messages have no guarantee.
+    message have the same enqueued time, which is therefore part of the key and the event time. So
+    no pair of copies straddles a border, and the state drops a message when later messages were
+    enqueued more than ``within`` ms after it. Unsequenced messages have no exactly-once guarantee.
     """
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
     bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
@@ -97,7 +97,7 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
             F.max("arrived").alias("last_at"),
         )
     )
-    # An undecodable record has no time; see latency.windows for why it is left out only here.
+    # An undecodable record has no time; latency.windows explains why it is left out only here.
     alarms = counted.where((F.col("copies") > 1) & F.col("first_at").isNotNull())
     for identifier in ("message_id", "conversation"):
         alarms = alarms.withColumn(identifier, uuid_text(identifier))

@@ -1,7 +1,7 @@
 """Select the traffic to monitor: that of applications, or of one replay.
 
-A replay with new dialog ids marks them (:mod:`streams.wire.job`). The id is in the key of all
-records of a dialog, or in a header of a queue's record, so nothing is decoded for this.
+A replay that makes new dialog ids marks them (:mod:`streams.wire.job`). The id is in the key of all
+records of a dialog, or in a header of a queue's record, so no record needs to be decoded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _REPLAYED = "8"
 def only(raw: DataFrame, job: str | None) -> DataFrame:
     """Return the records (with ``key`` and maybe ``headers``) of one job's dialogs.
 
-    Without a job: all except those of any job's dialogs, and including records without a dialog.
+    Without a job, return all records except those of any job's dialogs; this includes records
+    without a dialog.
     """
     key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
     if "headers" not in raw.columns:

@@ -1,4 +1,4 @@
-"""Latency of messages, per window and path: as a whole, and leg by leg."""
+"""Latency of messages per window and path, as a whole and for each leg."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from streams.monitor.read import event_time, flagged
 from streams.protocol.frames import Flag
 
 HISTOGRAM_BINS = 2048
-"""Maximum bins of a window's histogram; with more different values, neighbours are merged."""
+"""Maximum number of bins of a window's histogram; if there are more values, neighbours are merged.
+"""
 
 MOST_LEGS = 64
-"""Legs of a path that are counted one by one. A forged journey may have a thousand visits, and each
-leg is a row with the whole path; 16 hops make 18."""
+"""Maximum number of legs of a path that are counted separately. A forged journey may have a
+thousand visits, and each leg is a row with the whole path; 16 hops need 18 legs."""
 
 LEGS = (
     "at", "reason", "topic", "from_service", "to_service", "target", "path", "hops", "leg",
     "leg_from", "leg_to", "ms", "attempt",
 )  # fmt: skip
-"""One row per leg of a delivery, or (``reason``, ``topic``) per record that cannot be read."""
+"""One row per leg of a delivery, or per record that cannot be read (``reason``, ``topic``)."""
 
 WINDOWS = (
     "window_start", "window_end", "reason", "topic", "from_service", "to_service", "target",
@@ -31,8 +32,9 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole path. System messages (EndDialog, Error) and those that never travelled
-    (created in the queue's own database: one visit) have a leg 0 without ``ms`` and visits.
+    Leg 0 is the whole path. System messages (EndDialog, Error) and messages that never left an
+    instance (created in the queue's own database, one visit) have a leg 0 without ``ms`` and
+    visits.
     """
     system = flagged(Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
     travelled = (F.size("path") > 1) & ~system
@@ -57,7 +59,8 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     )
     legs = F.when(F.col("last_leg") <= MOST_LEGS, F.col("last_leg")).otherwise(0)
     single = named.select("*", F.explode(F.sequence(F.lit(0), legs)).alias("leg"))
-    # Leg 0 goes from the command to the last visit, its names from the first visit to the last.
+    # Leg 0 is timed from the command to the last visit, but is named after the first and the last
+    # visit.
     whole = F.col("leg") == 0
     end = F.when(whole, F.col("last_leg")).otherwise(F.col("leg"))
     start = F.when(whole, 0).otherwise(F.col("leg") - 1)
@@ -90,8 +93,8 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
             ),
         )
     )
-    # Left out here and not before: Spark moves a condition on decoded columns below the decoding
-    # and decodes twice. One that depends on an aggregate stays.
+    # Left out only here, because Spark moves a condition on decoded columns below the decoding and
+    # decodes twice. A condition that depends on an aggregate is not moved.
     kept = figures.where(F.col("reason").isNotNull() | F.col("max").isNotNull())
     return kept.select(
         "*",
@@ -102,7 +105,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the visits without the target's own instance, which its database already has."""
+    """Return the visits without the target's own instance, which the target's name already has."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)

@@ -1,4 +1,4 @@
-"""The schemas that records may be written under: our own, and those that the catalog announces."""
+"""The schemas with which records may be written: our own, and those that the catalog announces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_S = 15.0
 
 
 class Schemas:
-    """What writers may have used, by the name of the record; ``objects`` are the catalog's."""
+    """The schemas that writers may have used, by record name; ``objects`` are the catalog's."""
 
     def __init__(self, objects: Iterable[tuple[str, str]] = ()) -> None:
         self._announced = [(split_key(k)[3].split(".")[0], b) for k, b in objects if is_schema(k)]
@@ -43,7 +43,7 @@ OWN = Schemas()
 
 
 def learn(cluster: Cluster) -> Schemas:
-    """Read the catalog, where there is one; raises SurroundingsError where Kafka fails."""
+    """Read the catalog, if there is one; raises SurroundingsError if Kafka fails."""
     try:
         if cluster.topics.catalog not in topic_names(cluster, _ANSWER_S):
             return Schemas()

@@ -1,9 +1,9 @@
 """The life of each message, from its first transmission to its last copy: one session per message.
 
-A session has all sightings of one message with at most the horizon between two of them. When it is
-over, the message has a row if there is a problem: it never arrived (missing), it arrived more than
-once (with the cause of each copy), or it arrived long after it was sent. Retries do not extend a
-session: otherwise a message that is lost again and again would never be missing.
+A session has all sightings of one message with at most the horizon between successive ones. When
+the session is over, the message gets a row if there is a problem: it never arrived (missing), it
+arrived more than once (with the cause of each copy), or it arrived long after it was sent. Retries
+do not extend a session; otherwise a message that is lost again and again would never be missing.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ MOST_COMPARED = 1_000
 """Maximum copies of a message that are compared: the delivered ones first, then the earliest.
 
 Further copies are only counted, with an unknown cause. Otherwise a hostile writer of frames could
-enlarge the state of a message without limit, and every batch writes that state again."""
+enlarge the state of a message without limit, and every batch would write that state again."""
 
 _STEPS = ("sequence", "place", "fragment", "sent_at", "left_at", "first_hop")
 COPY = ("removed", "arrived_at", *_STEPS, "topic")
-"""A copy that came to an endpoint; ``topic`` is the queue's, null where the copy was removed.
+"""A copy that reached an endpoint; ``topic`` is the queue's, null if the copy was removed.
 
-``sent_at`` tells the transmissions of the sender apart, ``left_at`` how often the sender's
-forwarder passed one of them on, ``first_hop`` the routes it took at once. The order of the fields
-is the order in which copies are chosen for the comparison."""
+``sent_at`` distinguishes the sender's transmissions, ``left_at`` the passes of one transmission by
+the sender's forwarder, ``first_hop`` the routes of one pass. The order of the fields is the order
+in which copies are chosen for the comparison.
+"""
 
 _OF_MESSAGE = (
     "from_initiator", "sequence", "from_service", "to_service", "enqueued_at", "expires_at", "sent",
@@ -51,7 +52,7 @@ LIVES = (
     "redeliveries", "several_routes", "several_targets", "replays", "unknown", "trouble",
     "first_at", "last_at", "found",
 )  # fmt: skip
-"""``found``: it arrived longer after its first transmission than the horizon."""
+"""``found``: it arrived later than a horizon after its first transmission."""
 
 _TYPES = {
     "conversation": "binary",
@@ -74,9 +75,10 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
     """Return the sightings in ``out`` and in queues (``read.ENVELOPE``).
 
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
-    of a message that was sent while its dialog is retried: it counts as of when its message was
-    accepted, which extends no session, unless that was a horizon ago. Undelivered system messages
-    are not missing: an endpoint that has ended accepts an EndDialog without delivering it.
+    of a message that was sent while its dialog was retried. Its time is that at which the message
+    was accepted, which extends no session, unless this was more than a horizon ago. Undelivered
+    system messages are not missing, because an endpoint that has ended accepts an EndDialog without
+    delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -142,7 +144,7 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
 
 
 def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
-    """Return records of ``presence`` (RAW) as empty sightings: they advance time."""
+    """Return records of ``presence`` (RAW) as empty sightings, which only advance time."""
     columns = dict.fromkeys(_SEEN, F.lit(None))
     timed = raw.withColumn("stored_at", F.col("timestamp")).withColumn(
         "claimed", F.unix_millis("timestamp")
@@ -172,12 +174,12 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         F.unix_millis("session.start").alias("first_at"),
         (F.unix_millis("session.end") - horizon).alias("last_at"),
     )
-    # A removed duplicate implies that the endpoint has another copy: it was delivered long ago.
+    # A removed duplicate implies that the endpoint had received another copy long before.
     missing = F.col("sent").isNotNull() & (F.col("copies") == 0)
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
     repeated = F.col("copies") > F.least("delivered", F.lit(1))
-    # No condition on a key: Spark would move it below the watermark, and heartbeats with it.
+    # No condition on a key, because Spark would move it below the watermark, with the heartbeats.
     something = sessions.withColumn("found", found).where(missing | F.col("found") | repeated)
     for identifier in ("message_id", "conversation"):
         something = something.withColumn(identifier, uuid_text(identifier))
@@ -197,7 +199,7 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
     nowhere = F.transform(compared, lambda copy: copy.withField("place", no_place))
     several = F.size(F.array_distinct("queued.topic")) > 1
     counted = sessions.withColumn("queued", queued).withColumn(
-        # An endpoint may have moved meanwhile: places matter only where there are several queues.
+        # An endpoint may have moved meanwhile, so places matter only if there are several queues.
         "all",
         F.when(several, compared).otherwise(nowhere),
     )
@@ -223,17 +225,17 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
 
 
 def _of_fragments() -> Column:
-    """Return what to compare removed fragments with: a message is queued whole, as fragment 0."""
+    """Return copies to compare removed fragments with; messages are queued whole, as fragment 0."""
     numbers = F.array_distinct(F.filter("arrived.fragment", lambda number: number != 0))
     wholes = F.array_repeat(F.get("queued", F.lit(0)), F.size(numbers))
     return F.zip_with(wholes, numbers, lambda copy, number: copy.withField("fragment", number))
 
 
 def _different(*names: str) -> Column:
-    """Return how many copies differ in any of these.
+    """Return how many copies differ in any of these columns.
 
-    Their hashes are compared, because Spark compares structs pairwise. A hash skips nulls, so it
-    includes whether each value is null.
+    Hashes are compared, because Spark compares structs pairwise. A hash skips nulls, so it includes
+    whether each value is null.
     """
 
     def digest(copy: Column) -> Column:
@@ -247,8 +249,8 @@ def _sightings(
 ) -> DataFrame:
     """Return a row for each record for which ``is_sighting`` is true.
 
-    By exploding and not by a condition: Spark moves conditions below the decoding, and decodes
-    twice.
+    This explodes an array instead of using a condition, because Spark moves conditions below the
+    decoding, and decodes twice.
     """
     made = {name: columns.get(name, F.col(name)) for name in _TYPES}
     sighting = F.struct(

@@ -1,4 +1,4 @@
-"""The living instances, by one reader of ``presence``."""
+"""The instances that are alive, according to one reader of ``presence``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from streams.node import LEFT, SILENCE
 
 _SILENCE_MS = int(SILENCE * 1000)
 _SKEW_MS = 30_000
-"""The maximum difference of the reader's clock from Kafka's, before that is known."""
+"""The assumed maximum difference between the reader's clock and Kafka's, until it is known."""
 
 
 @dataclass(slots=True)
 class Liveness:
     """The last heartbeat of each instance; times are Kafka's, in epoch milliseconds.
 
-    The heartbeats advance Kafka's clock. Without any, the reader's own clock is used.
+    The heartbeats advance Kafka's clock; between heartbeats the reader's own clock is used.
     """
 
     _last: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -25,9 +25,9 @@ class Liveness:
     _seen: int = 0
 
     def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
-        """Note a heartbeat; the next one is due in ``period`` seconds.
+        """Record a heartbeat; the next one is due in ``period`` seconds.
 
-        The count LEFT reports that the sender leaves.
+        The count LEFT means that the sender leaves.
         """
         self._last[instance] = (at, 0 if count == LEFT else _SILENCE_MS * period)
         self._newest = max(self._newest, at)
@@ -35,7 +35,7 @@ class Liveness:
     def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
         """Yield each instance, whether it is up, and the time of its last heartbeat.
 
-        ``now`` is the reader's clock in epoch milliseconds: only differences are used.
+        ``now`` is the reader's clock in epoch milliseconds, of which only differences are used.
         """
         if self._moved_at is None:
             clock = max(self._newest, now - _SKEW_MS)

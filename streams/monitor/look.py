@@ -1,4 +1,4 @@
-"""Take samples that are not in records: workers' positions, buffered copies, heartbeats."""
+"""Sample values that records do not have: workers' positions, buffered copies, heartbeats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from streams.wire.spans import spans_in
 
 _BEGINNING = -2
 PATIENCE = 10.0
-"""Seconds for Kafka to return a topic's end."""
+"""Seconds to wait for Kafka to return a topic's end."""
 _READ = ("event", "queue", "out", "dialog")
 
 Place = tuple[str, int]
@@ -46,8 +46,8 @@ class Seen:
     """The result of one sample, by instance (or pair).
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
-    ``heartbeats``: whether it is up, and its last heartbeat; ``links``: of its routes. ``hung``:
-    transactions in the topics that the monitor reads.
+    ``heartbeats``: whether an instance is up, and its last heartbeat; ``links``: the instances to
+    which its routes lead. ``hung``: transactions in the topics that the monitor reads.
     """
 
     homes: tuple[str, ...]
@@ -197,7 +197,7 @@ class Eye:
     def _held(
         self, homes: Sequence[str], notes: Mapping[str, Notes], logs: Mapping[Place, range]
     ) -> dict[str, tuple[int, int]]:
-        """Return what forwarders report as buffered, as far as their logs have it."""
+        """Return the copies that forwarders report as buffered, if their logs still have them."""
         held: dict[str, tuple[int, int]] = {}
         for home in homes:
             copies = size = 0
@@ -214,7 +214,7 @@ class Eye:
         return held
 
     def _bytes(self, place: Place, positions: Sequence[int]) -> int:
-        """Return the bytes that some bodies count towards MESSAGE_FORWARD_SIZE."""
+        """Return how many bytes these bodies count towards MESSAGE_FORWARD_SIZE."""
         sizes = self._sizes.pop(place, {})
         known = {offset: sizes[offset] for offset in positions if offset in sizes}
         unknown = [offset for offset in positions if offset not in sizes]
@@ -235,7 +235,7 @@ def _inputs(topics: Topics, topology: Topology, home: str, role: str) -> dict[st
     """Return the topics that a role of an instance, or of a pair, reads; each with its kind."""
     if role == "endpoint":
         return {topics.cmd(home): "cmd", topics.inbox(home): "in", topics.ack(home): "ack"}
-    if home not in topology.instances:  # messages for a pair arrive at a partner
+    if home not in topology.instances:  # messages for a pair arrive at one of the partners
         return {topics.out(home): "out"}
     entrances = (each.cluster for each in topology.ingress if each.gateway == home)
     return {

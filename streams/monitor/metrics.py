@@ -1,6 +1,6 @@
 """Metrics of a running monitor for Prometheus, health, readiness.
 
-Labels are the names of its queries, of which there are few.
+Labels are the names of its queries, which are few.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABELS = ("query",)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of each query; ``read`` returns nothing if there is none."""
+    """A metric of each query; ``read`` returns None if a query does not have it."""
 
     name: str
     says: str
@@ -65,7 +65,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_monitor_query_active",
-        "1 while a query runs, else 0.",
+        "1 while a query runs, otherwise 0.",
         lambda w: w.query.isActive,
     ),
 )

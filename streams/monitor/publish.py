@@ -10,14 +10,14 @@ from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
 _STATE = (DialogSide, DialogGone)
-"""The topics of state already have these, record by record."""
+"""Kinds of rows that the topics of state already have, record by record."""
 
 
 class Publisher:
     """Write a batch to ``metric``, then to the store.
 
-    In this order nothing is in the store that is not in the topic. A repeated batch is written to
-    the topic again: the rows have keys, and the last one of a key counts.
+    In this order every row in the store is also in the topic. A repeated batch is written to the
+    topic again, which is harmless because the last row of each key counts.
     """
 
     def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:

@@ -36,7 +36,7 @@ _NEVER = "(?!)"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that is defined and not started."""
+    """A query that is defined but not started."""
 
     frame: DataFrame
     sink: BatchSink
@@ -44,13 +44,13 @@ class Query:
 
     @property
     def name(self) -> str:
-        """Return the name: in the store, of the checkpoint's folder, in Spark's log."""
+        """Return the name for the store, the checkpoint's folder and Spark's log."""
         return self.sink.query
 
     def start(
         self, checkpoint: str, *, trigger_ms: int = 0, available_now: bool = False
     ) -> StreamingQuery:
-        """Start it on a checkpoint; with ``available_now`` it stops at the current end."""
+        """Start the query on a checkpoint; with ``available_now`` it stops at the current end."""
         writer = self.frame.writeStream.queryName(self.name).outputMode(self.mode)
         writer = writer.foreachBatch(self.sink).option(
             "checkpointLocation", f"{checkpoint}/{self.name}"
@@ -123,7 +123,7 @@ class Records:
         )
 
     def queued(self) -> DataFrame:
-        """Return the envelopes of what is in queues, for one query.
+        """Return the envelopes of records in queues, for one query.
 
         Queries do not share a frame: Spark evaluates the options of ``from_avro`` anew in each
         batch, with a buffer that belongs to the expression, and two batches at the same moment
@@ -139,7 +139,7 @@ class Records:
 def _sightings(records: Records, now: Column) -> DataFrame:
     """Return the sightings of messages; heartbeats advance time unless it stops when idle."""
     config = records.config
-    # Acknowledgements are left out before decoding.
+    # Leave out acknowledgements before decoding.
     frames = records.raw("out", "queue").where(
         F.exists("headers", lambda header: header["key"] == MESSAGE)
     )
@@ -149,7 +149,7 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         ),
         lifecycle.of_events(records.events(), now),
     ]
-    # The source always exists, because a checkpoint's sources must not change.
+    # This source always exists, because a checkpoint's sources must not change.
     heartbeats = records.raw(*_HEARTBEATS) if config.until_idle is None else records.none()
     seen.append(lifecycle.heartbeats(heartbeats, now))
     return reduce(DataFrame.unionByName, seen)

@@ -1,4 +1,4 @@
-"""Convert records of Kafka to columns: the three headers of a queue record, the value of an event.
+"""Convert Kafka's records to columns: the three headers of a queue record, the value of an event.
 
 DataFrame functions only: no record passes through Python. An undecodable record keeps its row with
 a ``reason``; the other columns are then null.
@@ -29,8 +29,8 @@ ENVELOPE = (
     "sent_at", "first_hop", "path",
 )  # fmt: skip
 """Columns of a message in transit or in a queue. Ids are bytes, times epoch milliseconds, except
-``sent_at`` (eight bytes, big-endian); ``stored_at`` is Kafka's timestamp: on a queue topic the
-instant at which the message was enqueued, not its delivery."""
+``sent_at`` (eight bytes, big-endian). ``stored_at`` is Kafka's timestamp, which on a queue topic is
+the time at which the message was enqueued, not its delivery."""
 
 _OF_EVENT = (
     "event", "error", "at", "instance", "database", "conversation", "from_initiator",
@@ -45,8 +45,8 @@ _OF_MESSAGE = (
 )  # fmt: skip
 
 LAST_NUMBER = 1 << 40
-"""No dialog has as many messages. Numbers up to this can be added up, and a larger one, which any
-writer may claim, would end the query: Spark raises where a sum does not fit."""
+"""No dialog has as many messages. Numbers up to this one can be added up. A larger number, which
+any writer may claim, would end the query, because Spark raises if a sum does not fit."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}
@@ -65,8 +65,9 @@ def stream(
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
     ``access`` is of :func:`streams.monitor.access.source_options`. A batch has at most ``most`` of
-    them, if given. A pattern and not a name: topics may be created later, and every queue is one.
-    ``failOnDataLoss`` is off because queue topics are trimmed behind their readers.
+    them, if given. This needs a pattern instead of a name, because every queue has its own topic,
+    and topics may be created later. ``failOnDataLoss`` is off because queue topics are trimmed
+    after reading.
     """
     options = {
         **access,
@@ -83,7 +84,7 @@ def stream(
 
 
 def topics_of(prefix: str, *kinds: str) -> str:
-    """Return the Java pattern of the topics of some kinds: all ``queue``, or the one ``event``."""
+    """Return the Java pattern for topics of some kinds, such as ``queue`` or ``event``."""
     return rf"\Q{prefix}\E({'|'.join(kinds)})(\..*)?"
 
 
@@ -92,7 +93,7 @@ def envelopes(
 ) -> DataFrame:
     """Return the envelopes (ENVELOPE) of the records (RAW) of queues, or of frames in transit.
 
-    A frame in transit has no ``conversation``: it is the record's key.
+    A frame in transit has no ``conversation``, because it is the record's key.
     """
     headers = raw.select(
         "topic",
@@ -172,8 +173,8 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 def event_time(claimed: str, now: Column) -> Column:
     """Return when something happened: ``claimed`` (ms) unless that is in the future.
 
-    Then it is Kafka's timestamp, and at most ``now``, the batch's time: one record from the future
-    would advance the watermark and make everything else late.
+    In that case use Kafka's timestamp, but at most ``now``, the batch's time, because one record
+    from the future would advance the watermark and make all other records late.
     """
     instant = F.timestamp_millis(F.col(claimed))
     plausible = F.when(instant <= now, instant)
@@ -188,7 +189,7 @@ def flagged(*flags: Flag) -> Column:
 def names_a_dialog() -> Column:
     """Return whether the record of a queue has a dialog id.
 
-    One without was not written by an endpoint worker, and the store could not keep it.
+    A record without one was not written by an endpoint worker, and the store could not keep it.
     """
     return F.length("conversation") == 16
 
@@ -220,7 +221,7 @@ def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -
 
 
 def header(name: str) -> Column:
-    """Return the value of the last header of a name (as everywhere); null without one."""
+    """Return the value of the last header with a name, as all readers do; null without one."""
     named = F.filter("headers", lambda one: one["key"] == name)
     return F.get(F.reverse(named), 0)["value"]
 

@@ -99,7 +99,7 @@ def _monitor(
 
 
 def _target(cluster: Cluster, store: Store, say: Say) -> Target:
-    """Return the target of figures: the store, and the topic if the cluster has one."""
+    """Return the target of figures: the store, and the topic ``metric`` if the cluster has it."""
     if cluster.topics.metric in topic_names(cluster, _ANSWER_S):
         return Publisher(store, cluster)
     say(f"there is no topic {cluster.topics.metric}; 'hopline apply' creates it")
@@ -142,10 +142,11 @@ def _follow(
 
 
 def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
-    """Store up to when all queries have read, if that has changed; return it."""
+    """Return the time up to which all queries have read, and store it if it has changed."""
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
     if len(reached) < len(watches):
-        return noted  # one has not read at all yet: the value of a former run still holds
+        # one query has not read at all yet, so the value of a former run is still valid
+        return noted
     if noted and min(reached.values()) < min(noted.values()) + _NOTE_MS:
         return noted
     store.reach(reached)
@@ -163,7 +164,7 @@ def _check(query: Query, running: StreamingQuery) -> None:
 
 
 def _finish(running: Iterable[StreamingQuery]) -> None:
-    """Stop queries after their current batches, if that does not take too long."""
+    """Stop queries after their current batches, or earlier if this takes too long."""
     end = time.monotonic() + _LAST_BATCH_S
     for query in running:
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Take samples beside Spark: every few seconds, by the driver, in a thread."""
+"""Take samples every few seconds without Spark, in a thread of the driver."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from streams.store import (
 )
 
 EVERY = 5.0
-"""Seconds between two samples."""
+"""Seconds between samples."""
 KEPT = 86_400_000
-"""Milliseconds that samples are kept."""
+"""Milliseconds for which samples are kept."""
 
 _LAST_S = 15.0
 _CHANGES = ("until", "seen_at")
@@ -35,7 +35,7 @@ _CHANGES = ("until", "seen_at")
 class Sampler:
     """Sample a cluster periodically. ``failure`` is the error of a store that could not be written.
 
-    If Kafka does not respond there is no sample: the last ones become old, which is visible.
+    If Kafka does not respond there is no sample; the last samples become old, which is visible.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Sampler:
             self._eye.close()
 
     def try_to_look(self) -> None:
-        """Take one sample; if Kafka does not respond, report it once."""
+        """Take one sample; if Kafka does not respond, report this once."""
         now = _now()
         try:
             seen = self._eye.look(now)
@@ -116,7 +116,8 @@ class Sampler:
         self._holding = {subject_of(row): row for row in rows}
 
     def _missed(self, why: str) -> None:
-        # The next sample uses a new client: this one may be stuck (streams/kafka/lost_brokers.py).
+        # The next sample uses a new client, because this one may be stuck
+        # (streams/kafka/lost_brokers.py).
         self._eye.close()
         if why != self._reported:
             self._say(f"sampling failed: {why}")
@@ -147,7 +148,7 @@ def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -
 
 
 def subject_of(row: Sample) -> tuple[object, ...]:
-    """Return the subject of a sample: two of the same subject show a change."""
+    """Return the subject of a sample; two samples of the same subject show a change."""
     names = ("instance", "role", "topic", "other")
     own = {field.name for field in fields(row)}
     return type(row), *(getattr(row, name) for name in names if name in own)

@@ -25,26 +25,27 @@ from streams.private import make_folder, open_private
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 # Avro reserves memory for as many items as a length prefix claims, and an OutOfMemoryError ends the
-# query: headers are untrusted. A path has at most 65 visits, a name at most 256 bytes.
+# query, so limit the lengths in headers, which are untrusted. A path has at most 65 visits, a name
+# at most 256 bytes.
 _AVRO_LIMITS = {
     "org.apache.avro.limits.collectionItems.maxLength": 256,
 }
 LARGEST = 65_536
 
-_LARGEST_BODY = 64 * 1024 * 1024  # bytes; a capture is a file of ours
+_LARGEST_BODY = 64 * 1024 * 1024  # bytes; we have written the capture
 _LEAVE_S = 20.0
 
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",  # frozen into a checkpoint at its first start
+    "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint at its first start
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Counting the rows of the state costs a read before every write.
+    # Counting the rows of the state needs a read before every write.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # All queries are in update mode: a batch without data would only clean up.
+    # All queries are in update mode, in which a batch without data would only clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A query without new data reports so once a second: its figures are as of then.
+    # A query without new data reports this once a second, which keeps its figures current.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     # Options in Spark's plans and logs have passwords and keys redacted.
     "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|url",
@@ -69,7 +70,7 @@ def open_session(
     make_folder(log.parent)
     try:
         with open_private(log, "ab") as output, _signals_kept():
-            # A separate session: a signal to our process group must reach us, not the JVM.
+            # A separate session, because a signal to our process group must not reach the JVM.
             streams: dict[str, Any] = {"stdout": output, "stderr": output}
             own = {"start_new_session": os.name == "posix"}
             gateway = launch_gateway(conf, streams | own)  # type: ignore[no-untyped-call]
@@ -78,7 +79,7 @@ def open_session(
         reason = str(error).splitlines()[0]
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
-    # Only spark-submit reads this from settings; executors would use whatever python3 is.
+    # Only spark-submit reads this from settings; otherwise executors would use any python3.
     context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
 
@@ -106,7 +107,7 @@ def cause_of(error: Exception) -> str:
 
 
 def close_session(spark: SparkSession) -> None:
-    """Stop Spark and wait for its Java process; then another session may be opened."""
+    """Stop Spark and wait for its Java process, so that another session can be opened."""
     gateway = SparkContext._gateway
     spark.stop()
     if gateway is None:
@@ -125,7 +126,7 @@ def close_session(spark: SparkSession) -> None:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Undo that a new context handles Ctrl-C itself: by cancelling jobs."""
+    """Restore the handling of Ctrl-C; a new context handles it by cancelling jobs."""
     kept = signal.getsignal(signal.SIGINT)
     try:
         yield

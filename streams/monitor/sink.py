@@ -191,5 +191,5 @@ def _malformed(row: SparkRow) -> MalformedWindow:
 
 
 def _histogram(bins: Iterable[SparkRow]) -> Histogram:
-    # Spark lists a value once per partial result that it has merged.
+    # Spark lists a value once for each partial result that it has merged.
     return merged([[(float(one["x"]), round(one["y"])) for one in bins]])

@@ -15,14 +15,14 @@ from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Trouble
 from streams.wire import Topics
 
 MOST = 50_000
-"""Records in a batch: their dialogs are in the driver's memory."""
+"""Maximum number of records in a batch, because their dialogs are in the driver's memory."""
 
 
 class StateSink(BatchSink):
     """The ``foreachBatch`` function for records of ``dialog`` topics and of ``event``.
 
-    Unlike that of figures, a batch has no previous values: it is aggregated here, and the store
-    keeps values of a row that the batch cannot know.
+    Unlike a batch of figures, this batch has no previous values: it is aggregated here, and the
+    store keeps a row's values that the batch cannot know.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class StateSink(BatchSink):
             happened = dialogs.troubles(events).collect()
         finally:
             frame.unpersist()
-        # Only then: the transaction of the store must not wait for Spark.
+        # Only now, because the transaction of the store must not wait for Spark.
         return chain(
             chain.from_iterable(map(self._side, sides)),
             (Trouble(**row.asDict()) for row in happened),

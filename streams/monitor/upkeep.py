@@ -1,4 +1,4 @@
-"""Periodic maintenance of the store: merge days, delete old rows."""
+"""Maintain the store periodically: merge days, delete old rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY_S = 86_400
 
 @dataclass(slots=True)
 class Upkeep:
-    """Keep ``keep`` days of a store, everything for None; ``epoch`` returns the time in seconds."""
+    """Keep ``keep`` days of a store, all for None; ``epoch`` returns the time in seconds."""
 
     store: Store
     keep: float | None

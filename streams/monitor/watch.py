@@ -1,4 +1,4 @@
-"""The progress of running queries: rows read, late rows, whether any has work."""
+"""The progress of running queries: rows read, late rows, and whether a query has work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEARTBEATS = "(presence)"
 
 @dataclass(slots=True)
 class Watch:
-    """Follow one query by its progress reports; call :meth:`look` more often than 100 batches take.
+    """Follow one query by its progress reports; call :meth:`look` at least once per 100 batches.
 
     Of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the commit)
     are seconds, ``ended`` is seconds since 1970, ``behind`` the remaining records. ``reached``:
@@ -41,15 +41,15 @@ class Watch:
 
     @property
     def ready(self) -> bool:
-        """Tell whether the query has read its topics once; it stays true."""
+        """Tell whether the query has read its topics at least once."""
         waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
         self._ready = self._ready or waits
         return self._ready
 
     def look(self, store: Store) -> bool:
-        """Process new batches and tell whether the query has, or just had, work to do."""
+        """Process new batches; return whether the query has, or just had, work to do."""
         status = self.query.status
-        # A trigger looks for data for a moment; more than that is waiting for Kafka.
+        # A trigger looks for data for a moment; if this takes longer, it waits for Kafka.
         self._active = self._active + 1 if status["isTriggerActive"] else 0
         busy = bool(status["isDataAvailable"]) or self._active > _MOMENT
         for progress in self._reports():
@@ -64,7 +64,8 @@ class Watch:
     def _reports(self) -> list[StreamingQueryProgress]:
         """Return the reports since the last call, oldest first.
 
-        Each as one text: pyspark's own method calls Java for each of a hundred values.
+        Each report is read as one text, because pyspark's own method calls Java for each of a
+        hundred values.
         """
         recent, found = self.query._jsq.recentProgress(), []
         for place in reversed(range(len(recent))):

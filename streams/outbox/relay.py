@@ -7,14 +7,14 @@ The steps of its loop, and the result of a crash after each one:
     3. commit both in one Kafka transaction               the same batch again; Kafka has its id
     4. delete the rows                                    nothing
 
-So the only question at the start is whether Kafka has the id of the batch in flight. The offset
+So a starting relay needs to know only whether Kafka has the id of the batch in flight. The offset
 belongs to a group with the outbox's name that reads nothing; it is stored for the catalog topic,
-because every cluster has that. A replaced relay is fenced by Kafka at 2 and 3, and finds another
-owner in the database at 1.
+which every cluster has. Kafka fences a replaced relay in steps 2 and 3, and in step 1 the relay
+finds another owner in the database.
 
 A relay commits such an offset before its first batch, and again while it is idle. So an offset with
-another id shows that the batch was not sent, and a missing offset that Kafka has deleted it
-(``offsets.retention.minutes``): then the outcome is unknown, and the relay refuses to start.
+another id means that the batch was not sent. A missing offset means that Kafka has deleted it
+(``offsets.retention.minutes``); the outcome is then unknown, and the relay refuses to start.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _REST = 9
 It has read all rows that must wait: for a missing instance, or because they are too large.
 """
 _MOST_NAMES, _NAME_SHOWN = 100, 100
-"""How many missing instances are listed, and how many characters of each."""
+"""The maximum number of missing instances that are listed, and of characters of each."""
 
 
 class Relay:
@@ -73,13 +73,13 @@ class Relay:
         self._too_large: Sequence[int] = ()
         self._mark = TopicPartition(cluster.topics.catalog, 0)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}outbox.{outbox.id}")
-        # In this order: first no other process can commit, then the database has the batch in
-        # flight.
+        # The order matters: no other process may be able to commit before the batch in flight is
+        # read.
         self._transactor = Transactor(cluster, f"outbox.{outbox.id}", timeout=timeout)
         unfinished = outbox.claim()
         known = self._last_batch()
         if unfinished is not None:
-            if not unfinished.statements:  # its rows were deleted: nothing can be lost
+            if not unfinished.statements:  # its rows were deleted, so nothing can be lost
                 outbox.finish(unfinished)
             elif known is None:
                 raise _forgotten(unfinished)
@@ -106,7 +106,7 @@ class Relay:
     def turn(self) -> int:
         """Relay one batch; return the number of statements.
 
-        Raises AbortedError if Kafka accepts nothing of it, FencedError and SupersededError if
+        Raises AbortedError if Kafka accepts none of them, FencedError and SupersededError if
         another relay has taken over.
         """
         batch = self._next()
@@ -131,9 +131,9 @@ class Relay:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Return instances that are not applied: their statements wait.
+        """Return the first instances that are not applied, with long names truncated.
 
-        Only the first ones, and long names truncated.
+        Their statements wait.
         """
         return self._absent
 
@@ -158,7 +158,7 @@ class Relay:
         return None
 
     def _look(self) -> None:
-        """Find out which instances of the statements exist."""
+        """Determine which of the statements' instances exist."""
         now = time.monotonic()
         self._look_again = now + _AGAIN
         warns = now >= self._list_again

@@ -2,9 +2,9 @@
 
 Three parties use these tables. An application inserts statements in its own transactions; a relay
 takes them out in batches; and the table of relays has the batch in flight, so that the next relay
-knows what to ask Kafka. Rows are relayed in the order of their positions. Rows of one transaction,
-and of successive ones, are in order by that. Of two concurrent transactions the one with the higher
-positions may come first; neither can have waited for the other.
+knows which batch to look for in Kafka. Rows are relayed in the order of their positions. This keeps
+the order of rows of one transaction, and of successive transactions. Of two concurrent transactions
+the one with the higher positions may come first; neither can depend on the other.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from streams.store.database import engine_for, shown
 from streams.times import LATEST
 
 METADATA = sa.MetaData()
-"""The outbox's tables, for schema migrations; also :mod:`streams.outbox.inbox`'s."""
+"""The tables of the outbox and of :mod:`streams.outbox.inbox`, for schema migrations."""
 
 BATCH_BYTES = 8_000_000
-"""The most bytes of a batch, except for a single row."""
+"""The maximum size of a batch in bytes, unless it is a single row."""
 LARGEST = 1_000_000 + 36
-"""The most bytes of a statement with body and key.
+"""The maximum size of a statement in bytes, with body and key.
 
-Kafka accepts no larger record: such a row is left out.
+Larger rows are left out, because Kafka accepts no larger record.
 """
 LONGEST_NAME = 4_096
-"""Characters of an instance's name; longer ones do not exist."""
+"""Maximum number of characters of an instance's name; longer names do not exist."""
 
 OUTBOX = sa.Table(
     "hopline_outbox",
@@ -48,7 +48,7 @@ OUTBOX = sa.Table(
     sa.Column("id", sa.String(36), nullable=False),  # the command's
     sa.Column("instance", sa.Text, nullable=False),
     sa.Column("conversation", sa.String(36), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),  # for people: the command has it too
+    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command has it too
     sa.Column("command", sa.LargeBinary, nullable=False),  # sb-command
     sa.Column("body", sa.LargeBinary),
     sqlite_autoincrement=True,
@@ -102,7 +102,7 @@ class OutboxTable:
 
     @property
     def address(self) -> str:
-        """Return the URL for users: without the password."""
+        """Return the URL for users, without the password."""
         return shown(self._engine.url)
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class OutboxTable:
         self._engine.dispose()
 
     def claim(self) -> Batch | None:
-        """Become the owner; return the unfinished batch of a former one."""
+        """Become the owner; return the unfinished batch of a former owner."""
         with self._writing() as connection:
             connection.execute(RELAY.update().values(owner=self._owner))
             return self._in_flight(connection)
@@ -131,10 +131,10 @@ class OutboxTable:
             return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
 
     def take(self, now: int, only: Iterable[str] | None = None) -> Batch | None:
-        """Return the batch in flight, else a new one at ``now`` (epoch seconds), if there are rows.
+        """Return the batch in flight, or a new one as of ``now`` (epoch seconds) if there are rows.
 
-        A new one has statements for the instances of ``only``; ``None``: for any. Raises
-        SupersededError if another relay has become the owner.
+        A new batch has statements for the instances of ``only``, or for any instance if this is
+        ``None``. Raises SupersededError if another relay has become the owner.
         """
         with self._writing() as connection:
             owner = connection.execute(sa.select(RELAY.c.owner).with_for_update()).scalar_one()
@@ -158,7 +158,7 @@ class OutboxTable:
         self._end(batch, delete=True)
 
     def release(self, batch: Batch) -> None:
-        """Undo a batch that was not sent to Kafka: its rows are available again."""
+        """Undo a batch that was not sent to Kafka, so that its rows are available again."""
         self._end(batch, delete=False)
 
     def _end(self, batch: Batch, *, delete: bool) -> None:
@@ -211,7 +211,7 @@ def _identity(connection: Connection) -> str:
 
 
 def _read_any_text(engine: Engine) -> None:
-    """Decode invalid text without an error: SQLite does not check text."""
+    """Decode invalid text without an error, because SQLite does not check text."""
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
@@ -219,7 +219,7 @@ def _read_any_text(engine: Engine) -> None:
 
 
 def _size(dialect: str) -> sa.ColumnElement[int]:
-    """Return the size of a row's record, with its key, without its overhead."""
+    """Return the size of a row's record with its key, but without the record's overhead."""
 
     def bytes_of(column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
         if dialect == "sqlite":  # `octet_length` is new

@@ -18,7 +18,7 @@ from streams.xml_reader import parse_xml
 
 
 def to_service_name(body: bytes) -> str | None:
-    """Return the text at ``/message/toServiceName``; ``None`` without it.
+    """Return the text at ``/message/toServiceName``; ``None`` if there is none.
 
     A document with a type declaration is rejected, so that no entity is ever read.
     """
@@ -28,7 +28,7 @@ def to_service_name(body: bytes) -> str | None:
 
 
 def make_classifier(stated: Classification | None) -> Classifier:
-    """Return the topology's classifier, else the sample.
+    """Return the topology's classifier, or the sample.
 
     Raises InputError with its place if it is invalid.
     """
@@ -69,8 +69,8 @@ _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
     Language.AVRO: (_in_avro, "Name a field of the record, and its schema beside the topology."),
     Language.PYTHON: (
         lambda stated: find_by_function(stated.expression.text),
-        "Write MODULE:FUNCTION; modules are searched beside the topology and in the current "
-        "folder.",
+        "Write MODULE:FUNCTION; Python searches for modules in the topology's folder and in the "
+        "current folder.",
     ),
 }
-"""How a finder is made of what is stated, and what to do where it cannot."""
+"""How to make a finder from a topology's text, and the remedy if that is impossible."""

@@ -2,15 +2,16 @@
 
 The router is the target of an *inbound* dialog. Its first message is classified, and the router
 begins an *outbound* dialog with the classifier's service, under the same contract and in the same
-conversation group. From then on it forwards everything, in both directions, and when one dialog
-ends it ends the other.
+conversation group. From then on the router forwards everything in both directions, and when one
+dialog ends, it ends the other.
 
 The rows of ``resolved_conversations`` connect the two, one row for each direction. They are deleted
 when both dialogs have ended. A process that crashes between two rows gets the message again, and
-checks the row of its own dialog: that one is stored and deleted last. Later messages from the queue
-without a row that are not first messages are ignored, like messages of an ended conversation.
+checks the row of the message's own dialog, which is stored and deleted last. Messages without a row
+that are not a dialog's first are ignored, like messages of an ended conversation.
 
-Every id follows from the message that caused it, so that repeating a turn repeats its statements.
+Every id follows from the message that caused it, so processing a message again repeats its
+statements.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """END CONVERSATION, WITH ERROR where there is a code."""
+    """END CONVERSATION, WITH ERROR if there is a code."""
 
     command_id: uuid.UUID
     handle: Handle
@@ -103,7 +104,7 @@ class Router:
     classify: Classifier
 
     def route(self, resolved: Mapping[Handle, Handle], message: Incoming) -> Turn:
-        """Decide one message; ``resolved`` are the rows before it."""
+        """Decide one message; ``resolved`` has the rows before it."""
         far = resolved.get(message.handle)
         if message.type in (END_DIALOG, ERROR):
             return self._end(message, far)
@@ -142,10 +143,10 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class Redirector:
-    """The redirection variant: it answers with the service's name, and ends the dialog.
+    """The redirection variant answers with the service's name, and ends the dialog.
 
-    The initiator then begins its own dialog with that service: end-to-end security, and only the
-    first message passes through here.
+    The initiator then begins its own dialog with that service, which gives end-to-end security;
+    only the first message passes through here.
     """
 
     service: str
@@ -154,7 +155,7 @@ class Redirector:
     reply_type: str
 
     def route(self, message: Incoming) -> Turn:
-        """Decide one message; there is no state."""
+        """Decide one message; this needs no state."""
         end = End(_id(self.broker_id, message, "end"), message.handle)
         if message.type in (END_DIALOG, ERROR):
             return Turn((end,))
@@ -168,7 +169,7 @@ class Redirector:
 
 
 def read_error(body: bytes) -> tuple[int, str]:
-    """Return code and description of an Error message; code 1 where it is not readable."""
+    """Return the code and description of an Error message; code 1 if it is not readable."""
     root = parse_xml(body)
     if root is None:
         return FAILED, ""
@@ -178,12 +179,12 @@ def read_error(body: bytes) -> tuple[int, str]:
 
 
 def _is_first(message: Incoming) -> bool:
-    """Tell whether a dialog begins with the message: those begun by the router never do."""
+    """Tell whether the message begins a dialog, which is never one begun by the router."""
     return message.sequence == 0 and not message.handle.is_initiator
 
 
 def _name(classify: Classifier, body: bytes, own: str) -> str | None:
-    """Return a valid name; a dialog with the router itself would never end."""
+    """Return a valid name that is not the router's: a dialog with itself would never end."""
     try:
         name = classify(body)
         units = len(name.encode("utf-16-le")) // 2 if name else 0

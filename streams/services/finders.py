@@ -53,7 +53,7 @@ def find_by_jmespath(expression: str) -> Finder:
 def find_in_avro(field: str, schema: Path) -> Finder:
     """Return a field of an Avro body, ``a.b`` for nested records, with a file's schema.
 
-    A body is in single-object encoding, of that very schema, or the bare bytes of a record.
+    A body is in single-object encoding with exactly this schema, or is the bare bytes of a record.
     """
     import fastavro
     from fastavro.schema import SchemaParseException, fingerprint, to_parsing_canonical_form

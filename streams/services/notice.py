@@ -1,9 +1,9 @@
 """The configuration service: answer a database's route request (reference 2.5).
 
 It receives a MissingRoute, creates the route in the requesting database, with a LIFETIME, and ENDs
-the dialog; WITH ERROR if it cannot. A directory has the possible routes. Created routes are
-recognized by their names; the engine does not remove expired routes, so this service does.
-Answering twice is harmless: an equivalent route is not created again.
+the dialog, WITH ERROR if it cannot create the route. A directory has the possible routes. The
+service recognizes the routes that it has created by their names, and removes expired ones, because
+the engine does not. Answering twice is harmless: an equivalent route is not created again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Refusal = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class NoticeAnswer:
-    """T-SQL for the requesting database, perhaps none; or the error."""
+    """T-SQL for the requesting database, which may be empty, or the error."""
 
     sql: str = ""
     refusal: Refusal | None = None
@@ -44,7 +44,8 @@ NOTHING_TO_DO = NoticeAnswer()
 def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
     """Return the database with a broker id, with the name of its instance.
 
-    Of a mirrored pair it is the principal: its partner requests after a failover.
+    For a mirrored pair return the principal; the other partner sends requests only after a
+    failover.
     """
     wanted = broker_key(broker)
     found = [
@@ -66,9 +67,10 @@ def answer(
 ) -> NoticeAnswer:
     """Decide the answer to a request.
 
-    ``offers`` are the directory's for the service, ``routes`` those of the requesting database;
-    ``now`` is in epoch seconds. If one matches the request, all are created: several broker ids
-    balance, several addresses are tried in turn, and no further request is needed.
+    ``offers`` are the directory's entries for the service, ``routes`` those of the requesting
+    database; ``now`` is in epoch seconds. If one offer matches the request, all are created:
+    several broker ids balance the load, several addresses are tried in turn, and no further request
+    is needed.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:
@@ -87,7 +89,7 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
 
 
 def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
-    """Return why the directory's offers match no request, whatever the catalog."""
+    """Return why the directory's offers cannot match the request, whatever the catalog contains."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
         return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
@@ -96,7 +98,7 @@ def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
 
 
 def _text(text: str) -> str:
-    """Return a text that an Error can contain: XML cannot represent every character."""
+    """Return a text that an Error can contain, because XML cannot represent every character."""
     return "".join(c if c.isprintable() else "?" for c in text)[:_LONGEST]
 
 

@@ -49,8 +49,8 @@ class AlarmKind(Enum):
 class Alarm:
     """One problem. ``what`` and ``remedy`` are sentences; ``where`` is a place.
 
-    ``count`` is the number (messages, dialogs, records, as in ``what``), ``since`` when it was
-    first known, ``conversations`` some of the dialogs, for inspection.
+    ``count`` is the number of messages, dialogs or records, as in ``what``; ``since`` is when the
+    problem was first known; ``conversations`` are some of the dialogs, for inspection.
     """
 
     severity: Severity
@@ -71,7 +71,7 @@ class Facts:
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
-    """Copies that came from second targets (11224)."""
+    """Dialogs that a second target has answered (11224)."""
     refusing: Mapping[str, DialogSide]
     """The initiators that refused these messages, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]

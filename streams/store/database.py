@@ -43,8 +43,8 @@ def engine_for(
 def reading_engine_for(url: str) -> Engine:
     """Return an engine that only reads, for a database that may be temporarily unavailable.
 
-    Creates nothing: raises UsageError if the SQLite file is missing now. If it is removed later,
-    connections fail.
+    Creates nothing; raises UsageError if the SQLite file is missing now. If the file is removed
+    later, connections fail.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
@@ -59,14 +59,14 @@ def reading_engine_for(url: str) -> Engine:
         connection.execute("PRAGMA query_only = on")
         return connection
 
-    # A kept connection would continue to read a deleted file.
+    # A pooled connection would continue to read a deleted file.
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
 
 
 def shown(url: URL) -> str:
-    """Return an address for users: without the password."""
+    """Return an address for users, without the password."""
     return url.render_as_string(hide_password=True)
 
 
@@ -88,7 +88,7 @@ def _address(url: str) -> URL:
     if address.get_backend_name() not in _BACKENDS:
         raise UsageError(
             f"{address.get_backend_name()} is not supported as a store.",
-            "SQLite (sqlite:///FILE) and PostgreSQL (postgresql+psycopg://...) are possible.",
+            "Use SQLite (sqlite:///FILE) or PostgreSQL (postgresql+psycopg://...).",
         )
     if address.get_backend_name() == "sqlite" and address.database in (None, "", ":memory:"):
         raise UsageError("A store needs a file.", "For example sqlite:///monitor.sqlite.")
@@ -116,14 +116,14 @@ def _prepare_file(address: URL, create: bool, remedy: str) -> None:
 def _set_up_sqlite(engine: Engine) -> None:
     """Start transactions explicitly, and let writers wait for each other.
 
-    If two deferred transactions both read first and then write, one fails at once, without waiting;
-    so every writer takes the lock at its start. There is no write-ahead log: switching to it fails,
-    also without waiting, if several processes open a new file.
+    If two deferred transactions both read first and then write, one fails at once, without waiting,
+    so every writer takes the lock at its start. There is no write-ahead log, because switching to
+    it also fails without waiting if several processes open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # the driver itself begins nothing
+        connection.isolation_level = None  # the driver itself begins no transaction
 
     @sa.event.listens_for(engine, "begin")
     def begin_transaction(connection: Connection) -> None:

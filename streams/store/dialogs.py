@@ -1,4 +1,4 @@
-"""Query dialogs: which have problems, and how many of each kind.
+"""Query dialogs: those with problems, and the number of each kind.
 
 The database counts and sorts; there may be millions of dialogs.
 """
@@ -17,11 +17,12 @@ from streams.store.state_tables import DIALOGS
 from streams.store.store import Store
 
 RETRY_CEILING = 64_000
-"""Longest time between two attempts (U-27), in milliseconds."""
+"""Longest time between two delivery attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
-"""Milliseconds without a statement after the other side ended or failed: the side is leaked."""
+"""Milliseconds without a statement, after the other side ended or failed, until a side is leaked.
+"""
 IDLE = 3_600_000
-"""Milliseconds without a statement after which a dialog is idle: possibly left open by mistake."""
+"""Milliseconds without a statement after which a dialog is idle, possibly left open by mistake."""
 
 _D = DIALOGS.c
 
@@ -44,15 +45,15 @@ class Which(Enum):
     IDLE = "idle"
     """Nothing waits, nothing failed, and no statement was issued for an hour or more."""
     SLOW = "slow"
-    """The initiators that waited longest until a target answered."""
+    """The initiators that waited longest for the first answer of a target."""
 
 
 @dataclass(frozen=True, slots=True)
 class DialogCounts:
     """The number of dialog sides of each kind.
 
-    ``begun``, ``locked``, ``failed``, ``ended`` count events in a window: initiators that began,
-    initiators that were locked, sides that came into ERROR, sides that were closed. All others
+    ``begun``, ``locked``, ``failed`` and ``ended`` count events in a window: initiators that began,
+    initiators that were locked, sides that entered ERROR, sides that were closed. All other fields
     count the present state.
     """
 
@@ -70,7 +71,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """How long initiators waited for their lock, in milliseconds, over those locked in a window."""
+    """How long initiators that were locked in a window had waited for it, in milliseconds."""
 
     count: int
     mean: float
@@ -127,7 +128,7 @@ def find_dialogs(
 class Group:
     """Open dialogs of one kind at one instance that share a transmission status.
 
-    ``since``: the earliest of their times of last progress.
+    ``since``: the earliest of the times of their last progress.
     """
 
     instance: str
@@ -138,9 +139,9 @@ class Group:
 
 
 def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
-    """Return the open dialogs of each kind but SLOW, by instance and status, in one query.
+    """Return the open dialogs of each kind except SLOW, by instance and status, in one query.
 
-    SLOW is no kind of these.
+    Dialogs of the kind SLOW need not be open.
     """
     since = sa.func.coalesce(_D.waiting_since, _D.progress_at)
     figures: list[sa.ColumnElement[Any]] = []
@@ -183,13 +184,14 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
     }
     counts = {name: _count(store, condition) for name, condition in happened.items()}
     for which, groups in group_dialogs(store, now).items():
-        if which is not Which.FAILED:  # those that came into ERROR are counted, not those in it
+        # sides that entered ERROR are counted, not those in that state
+        if which is not Which.FAILED:
             counts[which.value] = sum(group.sides for group in groups)
     return DialogCounts(**counts)
 
 
 def lock_time(store: Store, start: int, end: int) -> LockTime:
-    """Return the times that initiators locked in a window had waited for the lock."""
+    """Return how long initiators that were locked in a window had waited for the lock."""
     took = _D.locked_at - _D.begun_at
     mean = sa.func.avg(took)
     figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))
@@ -200,7 +202,7 @@ def lock_time(store: Store, start: int, end: int) -> LockTime:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An instance's waiting messages with one status; ``oldest_at`` as in QueueSample."""
+    """An instance's waiting messages with one status; ``oldest_at`` is as in QueueSample."""
 
     instance: str
     status: int

@@ -1,4 +1,4 @@
-"""A directory of services in a database: a table, or a view, that is only read."""
+"""A directory of services in a database: a table or a view, which is only read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIRECTORY = sa.table(
     sa.column("mirror_address"),
     sa.column("lifetime"),  # seconds
 )
-_REMEDY = "docs/writing_a_service.md has the table that a directory is."
+_REMEDY = "docs/writing_a_service.md has the definition of a directory's table."
 
 
 class SqlDirectory:
@@ -36,15 +36,15 @@ class SqlDirectory:
 
     @property
     def address(self) -> str:
-        """Return the URL for users: without the password."""
+        """Return the URL for users, without the password."""
         return shown(self._engine.url)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return the entry of a service; raises SurroundingsError if it is unavailable."""
+        """Return a service's entry; raises SurroundingsError if the database is unavailable."""
         return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
 
     def all(self) -> tuple[Offer, ...]:
-        """Return all entries; raises SurroundingsError if it is unavailable."""
+        """Return all entries; raises SurroundingsError if the database is unavailable."""
         return self._read(DIRECTORY.select().order_by(DIRECTORY.c.service_name))
 
     def _read(self, wanted: sa.Select[Any]) -> tuple[Offer, ...]:
@@ -58,10 +58,10 @@ class SqlDirectory:
                 f"The directory in {self.address} cannot be read: {reason}.", _REMEDY
             ) from error
         finally:
-            self._engine.dispose()  # queries are rare, and a kept connection goes stale
+            self._engine.dispose()  # queries are rare, and a pooled connection would go stale
 
     def _offer(self, row: Any) -> Offer:
-        """Return a row as it is; in a view anything may be NULL."""
+        """Return a row unchanged; in a view any column may be NULL."""
         lifetime = OFFER_LIFETIME if row.lifetime is None else row.lifetime
         source = Source(f"{DIRECTORY.name} in {self.address}")
         return Offer(

@@ -1,4 +1,4 @@
-"""Drops and delays: events with a number, by instance, route and services."""
+"""Drops and delays: events with an error number, by instance, route and services."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS_OF_LOSS = {
     EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
     EventKind.CORRUPTED_MESSAGE: "corrupted",
 }
-"""Outcome of a copy by kind of event; duplicates (11218) are not among them."""
+"""The outcome of a copy by kind of event, without duplicates (11218)."""
 
 _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 

@@ -1,6 +1,6 @@
 """Derive alarms: the problem, its severity and place, and the remedy.
 
-The input are values; :mod:`streams.store.situation` reads them.
+The input consists of values; :mod:`streams.store.situation` reads them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Row = TypeVar("Row")
 Key = TypeVar("Key")
 
 LAG_LEAST = 100
-"""Records of lag up to which it is ignored."""
+"""A lag of up to so many records is ignored."""
 LAG_LOOKS = 60_000
-"""Milliseconds without a decrease after which a lag counts as not being worked off."""
+"""Milliseconds without a decrease after which a lag raises an alarm."""
 SILENT = 60_000
 """Milliseconds after which figures are too old to describe the present."""
 
 REMEDIES: Mapping[int, str] = {
     Number.NO_ROUTE: "Create a route to the service; 'hopline explain' shows which routes match.",
     Number.TARGET_UNREACHABLE: "Start the worker of the next hop, or change the route.",
-    Number.QUEUE_DISABLED: "Fix the queue's reader, then enable the queue (hopline queue).",
+    Number.QUEUE_DISABLED: "Fix the receiving application, then enable the queue (hopline queue).",
     Number.WAITING_FOR_CONFIGURATION: "Start the broker configuration service, or create the "
     "route.",
     Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER in the sender's database.",
@@ -46,7 +46,7 @@ _LOOK = (
 
 
 def decide(facts: Facts) -> tuple[Alarm, ...]:
-    """Return all alarms, the worst first."""
+    """Return all alarms, the most severe first."""
     found = [alarm for rule in _RULES for alarm in rule(facts)]
     return tuple(sorted(found, key=lambda a: (-a.severity, -a.count, a.kind.value, a.where)))
 
@@ -83,7 +83,7 @@ def _several_targets(facts: Facts) -> Iterator[Alarm]:
 
 
 def _towards(trouble: Trouble, facts: Facts) -> tuple[str, str]:
-    """Return the initiator's place of a dialog with two targets, and its far service, if known."""
+    """Return the place of a dialog's initiator, and the dialog's far service, if known."""
     side = facts.refusing.get(trouble.conversation)
     if side is None:
         return trouble.instance, ""
@@ -226,7 +226,7 @@ def _malformed(facts: Facts) -> Iterator[Alarm]:
             AlarmKind.MALFORMED,
             f"{counted(total, 'record')} cannot be read: {listed(sorted(reasons))}.",
             topic,
-            "'hopline tail' shows them; find the other producer that writes into this topic.",
+            "'hopline tail' shows them; find the foreign producer that writes into this topic.",
             total,
             min(row.window_start for row in rows),
         )
@@ -252,7 +252,7 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
             AlarmKind.STALE,
             "No monitor is running: these figures are outdated.",
             "monitor",
-            "Start 'hopline monitor' again; it resumes at its checkpoint.",
+            "Start 'hopline monitor' again; it resumes from its checkpoint.",
             since=facts.looked_at,
         )
 

@@ -1,4 +1,4 @@
-"""Alarms about single messages: lost ones, and numbers that queues lack."""
+"""Alarms about single messages: lost messages, and sequence numbers that queues lack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from streams.store.message_rows import Gap
 from streams.store.missing import Missing, Whereabouts
 
 _SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
-"""Waiting messages have the alarm of their dialog, and discarded ones have a reason."""
+"""Waiting messages have the alarm of their dialog, and discarded ones a known reason.
+"""
 
 
 def missing(facts: Facts) -> Iterator[Alarm]:

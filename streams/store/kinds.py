@@ -16,7 +16,7 @@ KINDS: dict[type, RowKind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
 
 
 def upsert(kind: RowKind, dialect: str) -> sa.Executable:
-    """Return the statement that writes rows of a kind, unless stored ones count more."""
+    """Return the statement that writes rows of a kind, unless the stored figures are larger."""
     if kind.forgets:
         return _forget(kind)
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert

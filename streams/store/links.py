@@ -25,11 +25,11 @@ class Link:
     """Figures of a link over a time window, and its state at the window's end.
 
     ``up`` tells whether the receiving instance sent heartbeats at the end (None: no samples),
-    ``up_share`` in which part of the sampled time, ``seen_at`` when the last one arrived. ``count``
-    messages were delivered over it in the window, ``rate`` per second; p50, p95, p99 and max are
-    their times on the link in milliseconds, None without messages. ``held_copies`` and
-    ``held_bytes`` (of bodies) are what the sending instance buffers for all next hops that are
-    down; reported for each such link. ``routed``: its routes lead there.
+    ``up_share`` the share of the sampled time in which it did, ``seen_at`` when the last heartbeat
+    arrived. ``count`` messages were delivered over it in the window, ``rate`` per second; p50, p95,
+    p99 and max are their times on the link in milliseconds, None without messages. ``held_copies``
+    and ``held_bytes`` (of bodies) are what the sending instance buffers for all next hops that are
+    down, repeated for each such link. ``routed``: routes of the sending instance lead to the other.
     """
 
     instance: str
@@ -53,8 +53,9 @@ def find_links(
 ) -> tuple[Link, ...]:
     """Return all links that existed in [start, end), epoch milliseconds.
 
-    ``of`` keeps those from and to one instance. Without ``latency`` there are no percentiles, and
-    the database alone counts: for thousands of links 0.1 s instead of 10 s.
+    ``of`` keeps the links from and to one instance. Without ``latency`` there are no percentiles,
+    and the database does all the counting, which takes 0.1 s instead of 10 s for thousands of
+    links.
     """
     at = min(end, looked_at(store) or end)
     heartbeats = {
@@ -80,7 +81,7 @@ def find_links(
 
 
 class _Legs(NamedTuple):
-    """Messages over a link in some seconds; ``counted`` may exceed the number of timed ones."""
+    """Messages over a link in some seconds; ``counted`` may exceed the number of timed messages."""
 
     passed: Histogram
     counted: int
@@ -142,9 +143,9 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
 
 
 def _legs(of: str | None, end: int, columns: Columns) -> sa.ColumnElement[bool]:
-    """Return the condition for windows that are over by ``end``, of links, perhaps of one.
+    """Return the condition for windows of links, or of one link, that are over by ``end``.
 
-    The first leg is from the command to the sender's own forwarder.
+    It leaves out the first leg, which is from the command to the sender's own forwarder.
     """
     links = (columns.leg > 1) & (columns.window_end <= end)
     if of is None:

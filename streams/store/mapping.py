@@ -16,22 +16,22 @@ _LISTS = {"histogram", "statuses"}
 
 
 def to_columns(row: Row) -> dict[str, Any]:
-    """Return a row's values by column, its key among them."""
+    """Return a row's values by column, including its key."""
     kind, values = KINDS[type(row)], _values(row)
     values["key"] = kind.key(values)
-    # A statement that sets columns takes a parameter of that name for a value to set.
+    # A statement that sets columns uses a parameter with the column's name for the new value.
     return {f"b_{name}": value for name, value in values.items()} if kind.forgets else values
 
 
 def as_columns(row: Row) -> tuple[str, str, dict[str, Any]]:
-    """Return a row as table, key and values by column, for other writers."""
+    """Return a row's table, key, and values by column, for other writers."""
     kind = KINDS[type(row)]
     values = _values(row)
     return kind.table.name, kind.key(values), values
 
 
 def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
-    """Return the row of a kind from a result of its table."""
+    """Return the row of a kind from a result of a query on its table."""
     values = {field.name: columns[field.name] for field in fields(kind)}
     if values.get("cause") is not None:
         values["cause"] = Cause(values["cause"])

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MissingMessage:
-    """A message that was transmitted and had not arrived a horizon later.
+    """A message that had not arrived within a horizon after it was transmitted.
 
-    ``sender`` is the owner of the topic that it was transmitted into: an instance, or a mirrored
-    pair. ``error`` is why a copy was dropped or rejected, by the last such event (at ``error_at``,
-    by ``error_by``); 0 without one. ``seen_at`` is the last sighting.
+    ``sender`` is the owner of the topic into which it was transmitted: an instance, or a mirrored
+    pair. ``error`` is why a copy was dropped or rejected, according to the last such event (at
+    ``error_at``, by ``error_by``); 0 if there is none. ``seen_at`` is the last sighting.
     """
 
     conversation: str
@@ -50,7 +50,7 @@ class CopiedMessage:
     """A message of which several copies reached an endpoint, all within the horizon.
 
     ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
-    ``places``: ``instance/database``), the others were removed. The rest are the numbers of
+    ``places``: ``instance/database``), the others were removed. The other fields are the numbers of
     duplicates by cause (see :class:`streams.store.Cause`).
     """
 
@@ -77,10 +77,9 @@ class CopiedMessage:
 class Gap:
     """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
 
-    Seen in a stretch of time, from ``first_at`` to ``last_at``: ``count`` messages have numbers
-    from ``first`` to ``last``, so at least ``missing`` are absent. If at least as many are
-    duplicated, ``missing`` is 0: duplicates have a separate alarm, and this row withdraws an
-    earlier one.
+    In a stretch of time, from ``first_at`` to ``last_at``, ``count`` messages had numbers from
+    ``first`` to ``last``, so at least ``missing`` are absent. If at least as many are duplicated,
+    ``missing`` is 0; duplicates have a separate alarm, and this row withdraws an earlier one.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Missing messages: which ones, what is known of each, and what to do about it."""
+"""Missing messages, with all that is known of each, and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streams.store.store import Store
 
 Item = TypeVar("Item")
 _AT_ONCE = 500
-"""Maximum values in one SQL condition; every database allows more."""
+"""Maximum number of values in one SQL condition; every database allows more."""
 
 
 class Whereabouts(Enum):
@@ -32,12 +32,12 @@ class Whereabouts(Enum):
     DISCARDED = "discarded"
     """Its dialog was over before it arrived: expired, in error, or ended by an application."""
     UNKNOWN = "unknown"
-    """Nothing is known about its dialog."""
+    """The state of its dialog is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A missing message, its location, the reason (a sentence), and the remedy (another one)."""
+    """A missing message, its location, the reason (a sentence), and the remedy (a sentence)."""
 
     message: MissingMessage
     whereabouts: Whereabouts
@@ -48,8 +48,7 @@ class Missing:
 _REMEDIES: Mapping[Whereabouts, str] = {
     Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
     "--conversation'; the application must send the message again.",
-    Whereabouts.WAITING: "Nothing, if the cause is removed; 'hopline query "
-    "sys.transmission_queue' shows the cause.",
+    Whereabouts.WAITING: "Remove the cause; 'hopline query sys.transmission_queue' shows it.",
     Whereabouts.DISCARDED: "Begin a new dialog and send the message again, if it is still needed.",
     Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it got; 'hopline verify' "
     "compares it with the dialog's state.",
@@ -75,8 +74,8 @@ def locate(
 ) -> tuple[Whereabouts, str]:
     """Locate a message by the state of both sides of its dialog; return the reason too.
 
-    The rules in this order: expired, a side in error, waiting, rejected with an acknowledgement,
-    ended, lost.
+    The rules are applied in this order: expired, a side in error, waiting, rejected with an
+    acknowledgement, ended, lost.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)

@@ -30,6 +30,6 @@ _DATED: Mapping[type, str] = {
 
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:
-    """Return the statements that delete rows about times before an instant (epoch ms)."""
+    """Return the statements that delete rows whose time is before an instant (epoch ms)."""
     tables = ((KINDS[kind].table, column) for kind, column in _DATED.items())
     return tuple(sa.delete(table).where(table.c[column] < before) for table, column in tables)

@@ -1,6 +1,6 @@
 """Percentiles of values with frequencies.
 
-Percentiles of windows cannot be combined; their histograms can. So every window has one.
+Percentiles of windows cannot be combined, but histograms can, so every window has one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
 
 
 def percentile(histogram: Histogram, share: float) -> float:
-    """Return the value below which ``share`` (0 to 1) of all are; linear between two ranks.
+    """Return the value below which ``share`` (0 to 1) of all values lie, linear between ranks.
 
     The same definition as Spark's ``percentile``. Raises ValueError for an empty histogram.
     """
     ends = list(accumulate(count for _, count in histogram))
     if not ends or not ends[-1]:
-        raise ValueError("a percentile of nothing")
+        raise ValueError("a percentile of no values")
     position = share * (ends[-1] - 1)
     low = histogram[bisect_right(ends, math.floor(position))][0]
     high = histogram[bisect_right(ends, math.ceil(position))][0]
@@ -39,5 +39,8 @@ def percentile(histogram: Histogram, share: float) -> float:
 
 
 def percentiles(histogram: Histogram) -> tuple[float, float, float]:
-    """Return the three percentiles that reports show: p50, p95 and p99. Raises as the above."""
+    """Return the three percentiles that reports show: p50, p95 and p99.
+
+    Raises ValueError for an empty histogram.
+    """
     return percentile(histogram, 0.50), percentile(histogram, 0.95), percentile(histogram, 0.99)

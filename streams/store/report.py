@@ -1,4 +1,4 @@
-"""Queries of reports: percentiles over everything, duplicates by cause."""
+"""Queries of reports: percentiles over all windows, duplicates by cause."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ COPY_COLUMNS = {
     "replays": Cause.REPLAY,
     "unknown": Cause.UNKNOWN,
 }
-"""Which column of a message with copies counts which cause."""
+"""The column that counts each cause of a message with copies."""
 
 _COUNTED_BY = ("window_start", "window_end", "event", "error", "instance", "route", "cause")
 
 LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
-"""By what :meth:`Report.latency` can tell messages apart."""
+"""The columns by which :meth:`Report.latency` can group messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class EventTotal:
 class Report:
     """Queries on a store. Every call computes the result again.
 
-    With ``between`` two instants (epoch milliseconds) they are about the windows that begin then.
+    With ``between``, two instants in epoch milliseconds, they cover the windows that begin in that
+    time.
     """
 
     def __init__(self, store: Store, between: tuple[int, int] | None = None) -> None:
@@ -72,7 +73,7 @@ class Report:
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
-        """Return the end-to-end latencies by window and path, oldest first; for None all legs."""
+        """Return the latencies of a leg by window and path, oldest first; None returns all legs."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
@@ -85,8 +86,8 @@ class Report:
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.
 
-        ``by`` names some of LATENCY_DIMENSIONS; without any there is one summary of everything, or
-        none where nothing was delivered.
+        ``by`` names some of LATENCY_DIMENSIONS; without any there is one summary of all messages,
+        or none if nothing was delivered.
         """
         return _summaries(self.latency_windows(), by)
 
@@ -102,9 +103,9 @@ class Report:
     def duplicates_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates so far by cause; all causes are keys.
 
-        Based on single events: by the attempt (:meth:`copies_by_cause` is exact, but later).
-        SEVERAL_TARGETS are copies at rejected targets (11224), the others copies that the target's
-        endpoint removed (11218).
+        This is based on single events and their attempt; :meth:`copies_by_cause` is exact, but
+        later. SEVERAL_TARGETS counts copies at rejected targets (11224), the other causes count
+        copies that the target's endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
         for row in self.event_counts():
@@ -118,14 +119,14 @@ class Report:
         return sum(row.count for row in rows if row.cause)
 
     def event_windows(self) -> tuple[EventWindow, ...]:
-        """Return all trace events by window, each with the services that it names."""
+        """Return all trace events by window, each with the services that the events name."""
         return self._store.read(EventWindow, between=self._between)
 
     def event_counts(self) -> tuple[EventWindow, ...]:
         """Return all trace events by window, instance, route and cause.
 
-        The database adds them up, whatever services they name: a hostile producer can name another
-        one in each frame.
+        The database adds up the events of all services, because a hostile producer can name a
+        different service in each frame.
         """
         columns = EVENTS.c
         keys = [columns[name] for name in _COUNTED_BY]
@@ -149,20 +150,20 @@ class Report:
         return self._store.read(MalformedWindow, between=self._between)
 
     def repeats(self) -> tuple[Repeat, ...]:
-        """Return the alarms: messages that one queue has twice. Must be empty."""
+        """Return alarms about messages that one queue has twice. Must be empty."""
         return self._store.read(Repeat)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """Return the alarms: numbers that a dialog's messages in a queue lack. Must be empty.
+        """Return alarms about numbers that a dialog's messages in a queue lack. Must be empty.
 
-        One gap may be seen in two windows, which overlap.
+        One gap may be in two windows, because windows overlap.
         """
         return tuple(gap for gap in self._store.read(Gap) if gap.missing)
 
     def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-        """Return messages that have not arrived, the newest first, with what is known of each.
+        """Return messages that have not arrived, the newest first, with all that is known of each.
 
-        ``now`` is in epoch milliseconds: it determines which dialogs have expired.
+        ``now``, in epoch milliseconds, determines which dialogs have expired.
         """
         return find_missing(self._store, now, limit=limit)
 
@@ -179,8 +180,8 @@ class Report:
     def copies_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates by cause; every cause is a key.
 
-        Each message's copies were compared, so this is exact, and available when the message's
-        session is over: :meth:`duplicates_by_cause` is immediate, and based on the attempt.
+        Each message's copies were compared, so this is exact, but only available when the message's
+        session is over. :meth:`duplicates_by_cause` is immediate, but based on the attempt.
         """
         columns = KINDS[CopiedMessage].table.c
         sums = [

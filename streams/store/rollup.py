@@ -1,12 +1,10 @@
 """Merge windows of latency into longer ones, for queries over days.
 
-A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. Past
-figures are also stored by ten minutes. They are exact as well: histograms are added, nothing is
-averaged.
-
-Stretches are merged in time order: figures before the end of the last stretch are in stretches,
-later ones only in windows. Writing an earlier window deletes the stretches that it
-invalidates (:meth:`streams.store.Store.write`).
+A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. So
+past figures are also stored in stretches of ten minutes. They are exact as well, because histograms
+are added, not averaged. Stretches are merged in time order: figures before the end of the last
+stretch are in stretches, later figures only in windows. Writing an earlier window deletes the
+stretches that it invalidates (:meth:`streams.store.Store.write`).
 """
 
 from __future__ import annotations
@@ -25,7 +23,8 @@ from streams.store.store import Store
 from streams.store.tables import LATENCY, STRETCH, STRETCHES
 
 LONG = 3 * 3_600_000
-"""Shortest period in milliseconds answered from the roll-up; shorter ones use the windows."""
+"""Shortest period in milliseconds that is read from the roll-up; shorter periods use the windows.
+"""
 
 FOREVER = 1 << 62
 Between = tuple[int, int] | None
@@ -43,9 +42,9 @@ _GROUP = tuple(
 
 
 def roll_up(store: Store, now: int, most: int = 12) -> int:
-    """Merge windows that are over and not merged yet; return the number of stretches.
+    """Merge windows that are over but not merged yet; return the number of stretches.
 
-    ``most`` limits the duration. ``now`` is epoch milliseconds.
+    ``most`` limits the number of stretches and so the duration. ``now`` is in epoch milliseconds.
     """
     for done in range(most):
         start = _next(store)
@@ -65,7 +64,7 @@ def stretches_of(windows: Iterable[LatencyWindow]) -> tuple[LatencyStretch, ...]
 
 
 def read_latencies(store: Store, between: Between, which: Condition) -> tuple[LatencyWindow, ...]:
-    """Return the latencies of the windows that begin in a time, by stretches if it is long.
+    """Return the latencies of the windows that begin in a period; long periods use stretches.
 
     ``between`` are two instants, [start, end) in epoch milliseconds, or None for all windows;
     ``which`` is a condition on columns of the table.

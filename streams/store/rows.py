@@ -14,7 +14,7 @@ class Cause(Enum):
     """The cause of a duplicate."""
 
     RETRY = "retry"
-    """The sender retransmitted it (attempt above 0): an acknowledgement was lost or late."""
+    """The sender retransmitted it (attempt above 0) because an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
     """One transmission arrived twice: a forwarder passed it on again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"
@@ -65,7 +65,7 @@ class LatencyStretch(LatencyWindow):
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """How often one trace event happened in a window; ``cause`` if it removed a copy.
+    """The count of one trace event in a window; ``cause``: why, if it removed a copy.
 
     ``route``: the routes of a copy that was not forwarded, joined by ``, ``.
     """
@@ -85,7 +85,7 @@ class EventWindow:
 
 @dataclass(frozen=True, slots=True)
 class MalformedWindow:
-    """How many records of a topic could not be decoded, and why."""
+    """The number of records of a topic that could not be decoded, and the reason."""
 
     window_start: int
     window_end: int

@@ -1,4 +1,4 @@
-"""Query samples: now, at an instant, or in a window of time."""
+"""Query samples at present, at an instant, or in a window of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.store.state_tables import SAMPLES
 from streams.store.store import Store
 
 STALE = 30_000
-"""Milliseconds after the last look for which a sample is still valid."""
+"""Milliseconds for which a sample is still valid after it was last confirmed."""
 
 AnySample = TypeVar("AnySample", bound=Sample)
 
@@ -25,7 +25,7 @@ def looked_at(store: Store) -> int | None:
 
 
 def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[AnySample, ...]:
-    """Return the sample of each subject at an instant; for None, the last ones."""
+    """Return the sample of each subject at an instant; for None, the last samples."""
     if at is None:
         at = looked_at(store)
     if at is None:
@@ -39,7 +39,7 @@ def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[Any
 def samples_in(
     store: Store, kind: type[AnySample], start: int, end: int, instance: str | None = None
 ) -> tuple[AnySample, ...]:
-    """Return the samples valid at some time of [start, end), by subject and oldest first."""
+    """Return the samples that were valid at some time in [start, end), by subject, oldest first."""
     table = KINDS[kind].table
     within = sa.select(table).where(table.c.at < end, table.c.until >= start)
     if instance is not None:

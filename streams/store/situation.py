@@ -65,7 +65,7 @@ class Situation:
         return count_dialogs(self._store, now, start, end)
 
     def lock_time(self, start: int, end: int) -> LockTime:
-        """Return how long initiators that were locked in a window had waited for it."""
+        """Return how long initiators that were locked in a window had waited for the lock."""
         return lock_time(self._store, start, end)
 
     def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
@@ -76,7 +76,7 @@ class Situation:
         return self._store.select(Trouble, found.order_by(TROUBLES.c.last_at.desc()).limit(1_000))
 
     def waiting(self) -> dict[str, tuple[Waiting, ...]]:
-        """Return what waits now according to dialogs, by instance and transmission status."""
+        """Return the messages that wait now, by instance and transmission status."""
         return find_waiting(self._store)
 
     def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
@@ -86,7 +86,7 @@ class Situation:
     def queues_over_time(
         self, start: int, end: int, instance: str | None = None
     ) -> tuple[QueueSample, ...]:
-        """Return the transmission queues over time: by instance, each row while it was valid."""
+        """Return the transmission queues over time by instance, each with its time of validity."""
         return samples_in(self._store, QueueSample, start, end, instance)
 
     def lags(self, at: int | None = None) -> tuple[LagSample, ...]:
@@ -102,8 +102,8 @@ class Situation:
     ) -> tuple[Link, ...]:
         """Return the links in a window of time, by name.
 
-        ``of`` keeps those of one instance; without ``latency`` they have no percentiles, which is
-        fast for thousands.
+        ``of`` keeps the links of one instance; without ``latency`` they have no percentiles, which
+        is fast even for thousands of links.
         """
         return find_links(self._store, start, end, of=of, latency=latency)
 
@@ -112,7 +112,7 @@ class Situation:
         return find_drops(self._store, start, end)
 
     def alarms(self, now: int) -> tuple[Alarm, ...]:
-        """Return all current alarms, the worst first."""
+        """Return all current alarms, the most severe first."""
         return decide(self._facts(now))
 
     def _facts(self, now: int) -> Facts:

@@ -1,7 +1,7 @@
-"""A cluster's state as rows: dialogs, their errors, and samples of everything else.
+"""A cluster's state as rows: dialogs, their errors, and samples of all other values.
 
-Times are epoch milliseconds. A sample is a figure that was the same from ``at`` to ``until``, in
-all samples taken; the newest one of a subject is its present state.
+Times are epoch milliseconds. A sample is a value that was the same at all samplings from ``at`` to
+``until``; the newest sample of a subject is its present state.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ class DialogSide:
     """One side of a dialog, in the state that its endpoint worker wrote last.
 
     ``instance`` names its topics: an instance, or a mirrored pair. ``state`` is SO, SI, CO, DI, DO,
-    ER or CD. Instants are when the state was committed: ``locked_at`` that of the first record in
-    which the initiator knows which broker answers (``far_broker``), ``error_at`` of the first one
-    in ER, ``progress_at`` of the first one with this state and these three numbers (``sent``,
-    ``acknowledged``: next to send, next to be acknowledged; ``received``: next expected).
-    ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed. ``position`` is that
-    of the record in its partition.
+    ER or CD. Instants are when the state was committed: ``locked_at`` is that of the first record
+    in which the initiator knows which broker answers (``far_broker``), ``error_at`` that of the
+    first record in ER, ``progress_at`` that of the first record with this state and these three
+    numbers (``sent``, ``acknowledged``: next to send, next to be acknowledged; ``received``: next
+    expected). ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed.
+    ``position`` is that of the record in its partition.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
-    is off. ``waiting_since``: when the oldest message became the oldest one; it is at least as old
-    as that. ``status`` is the number that the transmission queue shows, 0 for none.
+    is off. ``waiting_since``: when the oldest message became the oldest; the message is at least as
+    old as that. ``status`` is the number that the transmission queue shows, 0 for none.
     """
 
     instance: str
@@ -69,7 +69,7 @@ class DialogGone:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An event with an error about a dialog: why it failed (124), where it is rejected (160).
+    """An event with a dialog's error: why it failed (124), or where it is rejected (160).
 
     ``is_initiator``: for 124 the endpoint's side, otherwise the sender's.
     """
@@ -104,10 +104,10 @@ class QueueSample:
 
 @dataclass(frozen=True, slots=True)
 class LagSample:
-    """How many committed records of ``topic`` a worker has not read.
+    """The number of committed records of ``topic`` that a worker has not read.
 
-    ``topic`` is a kind: cmd, in, ack, out, txq, or ingress (of all clusters that write to it).
-    ``role`` is ``endpoint`` or ``forwarder``.
+    ``topic`` is a kind: cmd, in, ack, out, txq, or ingress (summed over all clusters that write to
+    it). ``role`` is ``endpoint`` or ``forwarder``.
     """
 
     instance: str
@@ -120,7 +120,7 @@ class LagSample:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSample:
-    """Whether an instance's forwarder sent heartbeats; ``seen_at`` the last one, by Kafka."""
+    """Whether an instance's forwarder sent heartbeats; ``seen_at``: Kafka's time of the last."""
 
     instance: str
     at: int
@@ -131,7 +131,7 @@ class HeartbeatSample:
 
 @dataclass(frozen=True, slots=True)
 class BufferedSample:
-    """What an instance's forwarder buffers for next hops that are down; bytes of bodies."""
+    """The copies, and bytes of bodies, that a forwarder buffers for next hops that are down."""
 
     instance: str
     at: int

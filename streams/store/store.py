@@ -46,16 +46,16 @@ class Store:
 
     @classmethod
     def look(cls, url: str) -> Self:
-        """Open the database at an SQLAlchemy URL for reading: nothing is created, not even a table.
+        """Open the database at an SQLAlchemy URL for reading; nothing is created, not even a table.
 
-        It may be temporarily unavailable: a call then raises SurroundingsError. Raises UsageError
-        if the SQLite file is missing now.
+        The database may be temporarily unavailable; a call then raises SurroundingsError. Raises
+        UsageError if the SQLite file is missing now.
         """
         return cls(reading_engine_for(url))
 
     @property
     def address(self) -> str:
-        """Return the URL for users: without the password."""
+        """Return the URL for users, without the password."""
         return shown(self._engine.url)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Store:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
             if known:
-                known.setdefault("form", "1")  # the form of stores that do not state one
+                known.setdefault("form", "1")  # the format of stores that do not state one
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -86,7 +86,7 @@ class Store:
                     )
 
     def settings(self) -> dict[str, str]:
-        """Return what :meth:`claim` noted."""
+        """Return the parameters that :meth:`claim` stored."""
         return {row["name"]: row["value"] for row in self.ask(sa.select(SETTINGS))}
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
@@ -101,10 +101,12 @@ class Store:
         with self._writing() as connection:
             if not _mark(connection, query, run, batch_id):
                 return False
-            if LatencyWindow in by_kind:  # stretches merged from them are invalid now
+            # stretches that were merged from these windows are invalid now
+            if LatencyWindow in by_kind:
                 first = min(values["window_start"] for values in by_kind[LatencyWindow])
                 connection.execute(STRETCHES.delete().where(STRETCHES.c.window_end > first))
-            for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
+            # the row must exist before it is marked as removed
+            for kind in sorted(by_kind, key=list(KINDS).index):
                 connection.execute(upsert(KINDS[kind], self._engine.dialect.name), by_kind[kind])
         return True
 
@@ -140,11 +142,12 @@ class Store:
         end: int,
         together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
     ) -> None:
-        """Merge the windows that begin in [start, end), while no writer changes any."""
+        """Merge the windows that begin in [start, end), while no writer can change them."""
         begins = LATENCY.c.window_start
         asked = sa.select(LATENCY).where(begins >= start, begins < end)
         with self._writing() as connection:
-            # SQLite locks at the first write, PostgreSQL the markers that every batch writes.
+            # SQLite takes its lock at the first write; in PostgreSQL lock the markers, which every
+            # batch writes.
             connection.execute(STRETCHES.delete().where(STRETCHES.c.window_start == start))
             connection.execute(sa.select(BATCHES.c.query).with_for_update())
             found = connection.execute(asked).mappings()
@@ -153,7 +156,7 @@ class Store:
                 connection.execute(STRETCHES.insert(), rows)
 
     def prune(self, before: int) -> int:
-        """Delete rows about times before an instant (epoch ms); return their number."""
+        """Delete rows whose time is before an instant (epoch ms); return their number."""
         with self._writing() as connection:
             return sum(connection.execute(deletion).rowcount for deletion in prunings(before))
 
@@ -168,8 +171,8 @@ class Store:
     ) -> tuple[AnyRow, ...]:
         """Return the rows of a kind, in the order of their identity.
 
-        ``equal`` keeps those whose columns have the given values, ``between`` those whose window
-        begins at the first instant or later, and before the second one.
+        ``equal`` keeps the rows whose columns have the given values, ``between`` those whose window
+        begins at or after the first instant and before the second.
         """
         table = KINDS[kind].table
         statement = sa.select(table).where(*(table.c[name] == equal[name] for name in equal))

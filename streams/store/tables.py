@@ -139,10 +139,10 @@ SETTINGS = Table(
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """The table of one kind of row: its identity, and the figure that only grows.
+    """The table of one kind of row: its identifying columns, and the figure that only grows.
 
     ``kept`` are columns that keep their value, if any, as long as the columns listed with them stay
-    the same. A row with ``forgets`` only changes an existing one.
+    the same. A row with ``forgets`` only changes an existing row.
     """
 
     table: Table

@@ -28,7 +28,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 @contextmanager
 def answering(address: str, answers: Answers) -> Iterator[int]:
-    """Serve requests while the block runs; yield the port.
+    """Serve requests within the block; yield the port.
 
     Raises UsageError for an invalid address, SurroundingsError if it is unavailable.
     """
@@ -79,4 +79,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Do not log: periodic requests are not news."""
+        """Log nothing, because periodic requests are of no interest."""

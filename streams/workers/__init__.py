@@ -7,11 +7,11 @@ the other.
 
 Shared by both: ``control`` has the catalog and Kafka's time, and reads and writes heartbeats.
 ``slot`` is a worker's name across restarts, ``ownership`` its right to work for a mirrored pair.
-``room`` passes records to Kafka's client, ``event_counts`` are a worker's counters.
+``room`` passes records to Kafka's client, and ``event_counts`` has a worker's counters.
 
-Around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes the garbage
-collector, ``working`` names the worker in log lines, ``pulse`` detects hanging threads. ``http``
-serves ``health`` and ``metrics``.
+The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
+the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hanging threads.
+``http`` serves ``health`` and ``metrics``.
 """
 
 from streams.kafka import FencedError

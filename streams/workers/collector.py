@@ -1,8 +1,8 @@
 """Tune Python's garbage collector for a process full of workers.
 
 Workers create many values but no reference cycles, so reference counting frees them at once. By
-default the collector scans a batch's values again and again while they are in use, which took half
-of an endpoint worker's time, and sometimes every open dialog.
+default the collector scans a batch's values again and again while they are in use, and sometimes
+every open dialog. This took half of an endpoint worker's time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _YOUNG = 200_000
 
 
 _found: list[tuple[int, int, int]] = []
-"""Thresholds that each open context found on entry; the first are the original ones."""
+"""The thresholds that each open context found on entry; the first ones are the original values."""
 _changing = threading.Lock()
 
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Collect rarely, and never values that exist already, while this context is open.
+    """Collect rarely, and never collect existing values, while this context is open.
 
-    Contexts may overlap, and close in any order: the last one restores the collector.
+    Contexts may overlap and close in any order; the last one to close restores the collector.
     """
     with _changing:
         _found.append(gc.get_threshold())
@@ -43,5 +43,5 @@ def collecting_rarely() -> Iterator[None]:
 
 
 def keep() -> None:
-    """Exclude everything that exists now from collection: the restored dialogs."""
+    """Exclude all values that exist now, such as restored dialogs, from collection."""
     gc.freeze()

@@ -203,7 +203,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_worker_ready",
-        "1 if the worker's partitions are assigned and their state is restored, else 0.",
+        "1 if the worker's partitions are assigned and their state is restored, otherwise 0.",
         "",
         _either(lambda w: w.assigned),
     ),

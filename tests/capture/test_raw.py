@@ -176,7 +176,7 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     code, out, _ = hopline(*words, *there, "--job", "once")
     assert code == 0
     assert f"{count} records were restored into 3 topics (job once)." in out
-    assert "with the current time: their topic uses LogAppendTime." in out
+    assert "with the current time, because their topic uses LogAppendTime." in out
     assert "Left out, because every cluster has its own:" in out
     captured(copy, tmp_path / "copy", "--topic", "cmd.*")
     renamed = [

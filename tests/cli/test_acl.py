@@ -78,7 +78,7 @@ def test_users_may_be_called_otherwise() -> None:
         (("--principal", "User:all"), "gives all roles the same user"),
         (("--role", "nobody"), "There is no role nobody"),
         (("--passwords", "."), "Add --apply"),
-        (("--apply", "--passwords", "{empty}"), "has no password of any user"),
+        (("--apply", "--passwords", "{empty}"), "has no password file for any user"),
     ],
 )
 def test_wrong_use_is_reported(tmp_path: Path, words: tuple[str, ...], why: str) -> None:

@@ -76,7 +76,7 @@ def test_the_file_is_named_by_a_flag_or_a_variable(folder: Path) -> None:
 def test_a_file_that_is_found_and_not_named_is_announced(folder: Path) -> None:
     """It may be a stranger's: that of a clone, or of a folder that many write."""
     (folder / "hopline.toml").write_text(FILE)
-    assert show().stderr == "Settings: hopline.toml of this folder.\n"
+    assert show().stderr == "Settings: hopline.toml in this folder.\n"
     assert show("--config", "hopline.toml").stderr == ""
 
 

@@ -72,7 +72,7 @@ def test_each_cluster_gets_its_share_and_only_that(folder: str, kafka: str, uniq
     wrong = ("--bootstrap", kafka, "--prefix", f"{unique}seller.")
     refused = run("apply", folder, "--cluster", "buyer", *wrong)
     assert refused.exit_code == 2
-    assert f"The catalog at {kafka} belongs to another cluster than buyer" in refused.stderr
+    assert f"The catalog at {kafka} belongs to a cluster other than buyer" in refused.stderr
 
 
 def test_where_a_cluster_is_the_settings_say_and_bootstrap_of_a_chosen_one(
@@ -97,7 +97,7 @@ def test_one_bootstrap_is_not_two_clusters(folder: str) -> None:
     assert "--bootstrap names one cluster; the topology has 2." in refused.stderr
     refused = run("up", folder, "--bootstrap", "127.0.0.1:1", "--data", f"{folder}/up")
     assert refused.exit_code == 2
-    assert "The topology has 2 clusters; --bootstrap gives one." in refused.stderr
+    assert "The topology has 2 clusters, but --bootstrap gives only one." in refused.stderr
 
 
 def test_a_password_in_a_topology_is_not_published(folder: str) -> None:

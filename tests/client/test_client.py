@@ -261,7 +261,7 @@ def test_a_full_memory_and_no_kafka_is_told_after_the_timeout(unique: str) -> No
         for _ in range(11):
             client.send(dialog, b"x")
     assert told.value.message == (
-        "10 statements are not confirmed by Kafka at 127.0.0.1:1: no answer within 0.3 s."
+        "10 statements have not been confirmed by Kafka at 127.0.0.1:1: no answer within 0.3 s."
     )
 
 
@@ -309,7 +309,7 @@ def test_after_a_statement_that_kafka_refused_a_client_says_nothing_more(
     for later in (lambda: client.send(dialog, b"three"), client.flush, client.close):
         with pytest.raises(SurroundingsError, match=told) as raised:
             later()
-        assert raised.value.remedy.endswith("create a new client: this one sends nothing more.")
+        assert raised.value.remedy.endswith("because this one sends nothing more.")
     assert len(client._producer) == 0
     [line] = [r.getMessage() for r in caplog.records if r.name == "hopline.client"]
     assert line.startswith(f"{unique}cmd.ServerA: Kafka rejected a statement: ")

@@ -56,7 +56,7 @@ def test_an_old_java_is_refused_with_its_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
 ) -> None:
     fake_java(monkeypatch, tmp_path, f'openjdk version "{version}"')
-    with pytest.raises(SurroundingsError, match=f"is version {version}, Kafka needs 17"):
+    with pytest.raises(SurroundingsError, match=f"is version {version}, but Kafka needs 17"):
         find_java()
 
 

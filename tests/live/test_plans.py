@@ -114,7 +114,7 @@ def test_a_target_that_moves_without_its_dialogs_is_refused(
     server = replace(moved.instances["ServerB"], name="ServerC")
     both = replace(moved, instances={**moved.instances, "ServerC": server}, expect=())
     found = breaks(system, folder(tmp_path, both), "--dry-run")
-    why = "its messages would go to ServerC/DatabaseB, and its other side is at ServerB/DatabaseB"
+    why = "its messages would go to ServerC/DatabaseB, but its other side is at ServerB/DatabaseB"
     back = "InitiatorService would be unreachable"  # no acknowledgement would come back
     assert found == [(str(dialog.id), True, why), (str(dialog.id), False, back)]
 

@@ -106,14 +106,14 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
 
     less = invoke("up", "two_brokers", *there)
     assert (
-        "The catalog has more instances, also served: ServerC (hopline apply --prune)."
+        "The catalog has more instances, which are served too: ServerC (hopline apply --prune)."
         in less.stdout
     )
     assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
 
     other = invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
     assert other.exit_code == 2
-    assert f"already runs, at {kafka} with the prefix {unique}." in other.stderr
+    assert f"already runs at {kafka} with the prefix {unique}." in other.stderr
 
 
 def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -> None:

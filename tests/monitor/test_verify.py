@@ -250,6 +250,6 @@ def test_verify_reports_what_a_capture_of_commands_lacks(
     ledger = found.account.ledger
     assert ledger.outcomes == {Fate.UNREAD: ledger.accepted} and ledger.accepted > 90
     assert found.notes == (
-        "The capture has no state of ServerA: its commands count as not read.",
-        "The capture has no state of ServerB: its commands count as not read.",
+        "The capture has no state of ServerA, so its commands count as not read.",
+        "The capture has no state of ServerB, so its commands count as not read.",
     )

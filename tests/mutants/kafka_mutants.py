@@ -478,7 +478,7 @@ MUTANTS = (
     KafkaMutant(
         "go on with a stuck transactor",
         _TRANSACTOR,
-        "self._begin_anew()  # which aborts what was open: nothing of it took effect",
+        "self._begin_anew()  # this aborts the open transaction, of which nothing took effect",
         "pass",
         "kafka/test_transactor.py",
     ),

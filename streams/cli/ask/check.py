@@ -39,7 +39,7 @@ _COLOURS = {Severity.ERROR: BAD, Severity.WARNING: CARE, Severity.INFO: "blue"}
 )  # fmt: skip
 @click.option(
     "--suppress", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help=f"File of findings to ignore.  [default: {SUPPRESSIONS_FILE} of the topology]",
+    help=f"File with findings to ignore. [default: {SUPPRESSIONS_FILE} of the topology]",
 )  # fmt: skip
 @click.option(
     "--expires-within", "soon", default="168h", show_default=True, type=DURATION,
@@ -58,8 +58,8 @@ def check(
 ) -> None:
     """Find errors in a topology, with evidence and remedy.
 
-    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if there are
-    findings of the severity of --fail-on or worse.
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if a finding has the
+    severity of --fail-on or worse.
     """
     if explain is not None:
         click.echo(_page(explain), nl=False)

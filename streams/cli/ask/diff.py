@@ -1,4 +1,4 @@
-"""``hopline diff``: the effect of a change of the topology, or of a failure, on every flow."""
+"""``hopline diff``: show how a change of the topology, or a failure, affects every flow."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _UNJUDGED = {
     "--without",
     multiple=True,
     metavar="NAME",
-    help="Take something out of NEW: INSTANCE, INSTANCE/DATABASE, INSTANCE/DATABASE/ROUTE "
-    "(msdb/ROUTE too), or a link, INSTANCE--INSTANCE. May be repeated.",
+    help="Remove an object from NEW: INSTANCE, INSTANCE/DATABASE, INSTANCE/DATABASE/ROUTE "
+    "(msdb/ROUTE too), or a link as INSTANCE--INSTANCE. May be repeated.",
 )
 @click.option(
     "--capture",
@@ -47,7 +47,7 @@ _UNJUDGED = {
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Count the messages of a capture that are affected. May be repeated.",
+    help="Count the affected messages of a capture. May be repeated.",
 )
 @click.option(
     "--engine",
@@ -73,13 +73,13 @@ def diff(
 ) -> None:
     """Compare two topologies: flows that stop, move, lose redundancy, change path or begin.
 
-    OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. --without
-    removes an object from NEW: what if this gateway fails? A flow stops if no path leads any
-    more to a broker id or database that it reached; it loses redundancy if fewer paths lead
+    OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. --without removes
+    an object from NEW, for example to see what happens if a gateway fails. A flow stops if no path
+    leads to a broker id or database that it reached in OLD; it loses redundancy if fewer paths lead
     there.
 
-    The exit code is 1 if anything changes, or if captured messages arrived at another place
-    than OLD sends them to.
+    The exit code is 1 if anything changes, or if captured messages arrived at a place other than
+    where OLD sends them.
     """
     if engine == "spark" and not captures:
         raise UsageError("--engine spark needs a capture.", "Add --capture FILE.")
@@ -104,7 +104,7 @@ def diff(
 def _tally(
     captures: tuple[Path, ...], old: Topology, new: Topology, now: float, engine: str, master: str
 ) -> Tally:
-    # Reading captures needs an extra; without captures the base install answers.
+    # Only reading captures needs an extra; without captures the base install is enough.
     from streams.capture.judge import Judge, judge_captures, tally
 
     judge = Judge(old, new, now)
@@ -139,7 +139,7 @@ def _captured(tally: Tally) -> str:
 def _agreement(tally: Tally) -> str:
     """Return how many messages have arrived where the old topology sends them."""
     agreed = tally.arrived - tally.elsewhere
-    share = 100 * agreed // tally.arrived  # fewer than all of them are never shown as 100 %
+    share = 100 * agreed // tally.arrived  # a share below 100 % is never rounded up to 100 %
     return (
         f"Arrived: {tally.arrived:,} messages, {share} % of them where OLD sends them"
         f"{f'; {tally.elsewhere:,} elsewhere' if tally.elsewhere else ''}."

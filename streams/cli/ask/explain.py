@@ -35,9 +35,11 @@ _WORDS = {
 @click.option("--broker", type=BROKER_ID, help="Broker id that the conversation names.")
 @hash_option(default="any")
 @click.option(
-    "--outside", is_flag=True, help="The message came from the network: msdb's routes decide."
+    "--outside", is_flag=True, help="The message came from the network, so msdb's routes decide."
 )
-@click.option("--from-target", is_flag=True, help="The target's side sent the message: a reply.")
+@click.option(
+    "--from-target", is_flag=True, help="The message is a reply: the target's side sent it."
+)
 @format_option()
 @click.pass_context
 def explain(

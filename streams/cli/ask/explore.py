@@ -12,7 +12,7 @@ import click
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
-"""The number of minimized failures: one for each invariant, of the lowest seeds."""
+"""The maximum number of failures to minimize: the first of each invariant."""
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:
@@ -42,7 +42,7 @@ def _with_progress(tales: Iterable[Tale], count: int) -> Iterator[Tale]:
 
 
 def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:
-    """Return the first failure of each invariant, a few at most."""
+    """Return the first failure of each invariant, at most :data:`_SMALL` of them."""
     first: dict[int, Tale] = {}
     for tale in tales:
         if tale.violation is not None:
@@ -58,6 +58,6 @@ def _report_failure(failure: Failure, output: Path) -> None:
     folder = output / f"seed-{failure.seed}"
     path = write_case(failure.small, folder, comment)
     click.echo(
-        f"\nseed {failure.seed}, made small: {failure.small_violation}\n"
+        f"\nseed {failure.seed}, minimized: {failure.small_violation}\n"
         f"replay it: hopline simulate {path} --seed {failure.seed}"
     )

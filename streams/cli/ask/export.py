@@ -57,10 +57,10 @@ def export(
     """Print a topology as T-SQL for SQL Server, or for import.
 
     TOPOLOGY is a folder or the name of a shipped topology. The script for --at DATABASE expects
-    that the database exists; that for --at INSTANCE creates it. LIFETIME is the remaining
-    lifetime of a route; it starts again when the script runs. Properties that T-SQL cannot
-    express (broker ids, addresses, mirrored pairs) become comments and are reported on stderr;
-    --output writes them to topology.yaml.
+    that the database exists; the script for --at INSTANCE creates it. LIFETIME is the remaining
+    lifetime of a route, and starts again when the script runs. Properties that T-SQL cannot express
+    (broker ids, addresses, mirrored pairs) become comments and are reported on stderr; --output
+    writes them to topology.yaml.
 
     --live exports the catalog, with the changes of `hopline sql`. Its --output is one
     topology.yaml without scripts, which `hopline apply` finds equal to the catalog. The catalog
@@ -70,7 +70,9 @@ def export(
         raise UsageError("Give either TOPOLOGY or --live.", "--live needs a running Kafka.")
     topology = topology or _live(bootstrap, prefix, timeout)
     if (at is None) == (output is None):
-        raise UsageError("Give either --at or --output.", "--at prints T-SQL, --output writes it.")
+        raise UsageError(
+            "Give either --at or --output.", "--at prints T-SQL, and --output writes it."
+        )
     if at is not None:
         script = _script(topology, at)
         click.echo(script.text, nl=False)

@@ -1,4 +1,4 @@
-"""``hopline flows``: all flows of an estate."""
+"""``hopline flows``: all flows of a topology."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def flows(
     if not survey.answers and (senders or targets):
         raise UsageError(
             "No flow matches --from and --to.",
-            "Quote patterns ('Server*/*'); without any, hopline flows lists all flows.",
+            "Quote patterns ('Server*/*'); without patterns, hopline flows lists all flows.",
         )
     text = _FORMATS[format_](survey)
     if format_ == "text":

@@ -62,7 +62,7 @@ def path(
     limit: int,
     format_: str,
 ) -> None:
-    """Show all paths from a service to another, and the path of the acknowledgement.
+    """Show all paths from one service to another, and the path of the acknowledgement.
 
     TOPOLOGY is a folder or the name of a shipped topology. Each line of the tree is a hop: the
     instance that receives the message, and the rule (M1 to M7) and route that sent it there. If

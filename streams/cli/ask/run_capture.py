@@ -28,9 +28,9 @@ _RANKS = ("cmd", "out", "txq", "in", "ack", "queue", "event")
 
 
 def write_run(path: Path, run: Simulation, topology: str) -> int:
-    """Write the capture of a played run; return its number of records.
+    """Write the capture of a completed run; return its number of records.
 
-    Records are in timestamp order, those of one topic in offset order. Raises UsageError if the
+    Records are in timestamp order; those of one topic are in offset order. Raises UsageError if the
     file cannot be written.
     """
     ordered = []

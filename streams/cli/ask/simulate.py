@@ -31,7 +31,7 @@ class ScenarioFile(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the file's path; raise UsageError for neither a file nor a name."""
+        """Return the file's path; raise UsageError if there is no such file or shipped name."""
         path = Path(str(value))
         if path.exists() or path.is_absolute() or path.suffix:
             return path
@@ -102,7 +102,7 @@ class SimulateOptions:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("explored"),
     show_default=True,
-    help="With --explore: folder for failing runs, minimized.",
+    help="With --explore: folder for minimized failing runs.",
 )
 @click.pass_context
 @together(SimulateOptions)
@@ -132,7 +132,8 @@ def simulate(
         )
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
-    if given.capture is not None:  # before the run, and only here: it needs an optional dependency
+    # before the run, and only here because it needs an optional dependency
+    if given.capture is not None:
         from streams.cli.ask.run_capture import write_run
     run = Simulation(topology, read, given.seed)
     result = run.run()

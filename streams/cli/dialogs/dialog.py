@@ -81,7 +81,7 @@ def begin(
 
     BEGIN DIALOG sends nothing over the network; the first SEND does. If the statement is
     refused, the command prints SQL Server's error number, and the exit code is 1. A target service
-    that the catalog does not know is no error, but the command warns.
+    that is not in the catalog causes a warning, not an error.
 
     One application at a time receives the messages of a conversation group. Give related
     dialogs the same --conversation-group, or name one of them with --related.
@@ -203,8 +203,8 @@ def timer(
 ) -> None:
     """BEGIN CONVERSATION TIMER: put a DialogTimer into this side's queue after SECONDS.
 
-    Each side of a dialog has one timer; a new timer replaces it. The endpoint worker runs the
-    timer, also while no application receives, and it survives restarts.
+    Each side of a dialog has one timer; a new timer replaces it. The endpoint worker runs the timer
+    even while no application receives. The timer survives restarts.
     """
     cluster = reached(bootstrap, prefix, timeout)
     home, database = home_at(cluster, at)
@@ -225,7 +225,7 @@ def timer(
     required=True,
     type=ConversationId(),
     metavar="ID",
-    help="Conversation group; any GUID creates a new one.",
+    help="Conversation group; a new GUID creates a group.",
 )
 @common_options
 def move(
@@ -252,7 +252,7 @@ def move(
 
 def _body(text: str | None, file: Any) -> bytes:
     if (text is None) == (file is None):
-        raise click.UsageError("Give the message's BODY (- for the standard input) or --file.")
+        raise click.UsageError("Give the message's BODY (- for standard input) or --file.")
     if file is not None:
         content: bytes = file.read()
         return content

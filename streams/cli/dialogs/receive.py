@@ -27,7 +27,7 @@ _BAD_NEWS = 1
 _WAIT = 10.0
 """Seconds to wait for the rest of the messages that --limit asks for."""
 _WAIT_FOR_KAFKA = 10.0
-"""Seconds to wait for Kafka, at least."""
+"""Minimum number of seconds to wait for Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ReceiveOptions:
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="TOP: most messages of a conversation group to print and commit at a time.",
+    help="TOP: maximum number of a conversation group's messages to print and commit at a time.",
 )
 @click.option(
     "--conversation", type=ConversationId(), metavar="ID", help="WHERE: only this conversation."
@@ -87,7 +87,8 @@ class ReceiveOptions:
 @click.option(
     "--timeout",
     type=SECONDS,
-    help="Seconds to wait for the next message (WAITFOR). [default: 10 with --limit, else none]",
+    help="Seconds to wait for the next message (WAITFOR). [default: 10 with --limit, otherwise "
+    "none]",
 )
 @click.option(
     "--end-when-ended",
@@ -108,9 +109,9 @@ def receive(
     or --timeout it waits for more, like WAITFOR (RECEIVE ...).
 
     Printed messages are committed for the group and are not received again. Bodies are printed
-    completely: as text if they are UTF-8, else as hexadecimal digits. The conversation group
-    with the highest priority comes first, and within it the conversation with the highest
-    priority. If the queue is off, the error is 9617.
+    completely: as text if they are UTF-8, otherwise as hexadecimal digits. The conversation group
+    with the highest priority comes first, and within it the conversation with the highest priority.
+    If the queue is off, the error is 9617.
 
     A group that has never received starts at the beginning of the queue. If Kafka has deleted
     the offset of a group (after a week without members), the command refuses to receive
@@ -178,7 +179,7 @@ def _end_here(client: Client, message: Received) -> None:
 def _show(message: Received, format_: str) -> None:
     header, parties = message.frame.header, message.frame.parties
     if format_ == "text":
-        # Complete, on one line however long: a printed message is not redelivered.
+        # Never shortened, because a printed message is not redelivered.
         text = content_text(header.type, body_of(message.body), sys.maxsize)
         click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
         return

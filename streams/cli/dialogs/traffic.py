@@ -90,7 +90,7 @@ class TrafficOptions:
 )  # fmt: skip
 @click.option(
     "--length", metavar="N", default=10, show_default=True, type=click.IntRange(min=1),
-    help="Messages per dialog; then it ends and another begins.",
+    help="Messages per dialog; after the last one, another dialog begins.",
 )  # fmt: skip
 @click.option(
     "--think", default="0s", show_default=True, type=DURATION,
@@ -106,7 +106,9 @@ class TrafficOptions:
 @click.option("--leave-open", is_flag=True, help="Leave dialogs open; the other side ends them.")
 @click.option("--contract", metavar="NAME", help="Contract of the dialogs.  [default: DEFAULT]")
 @click.option("--type", "type_", metavar="NAME", help="Message type.  [default: DEFAULT]")
-@click.option("--seed", default=1, show_default=True, help="Same seed, same sizes.")
+@click.option(
+    "--seed", default=1, show_default=True, help="Random seed; the same seed gives the same sizes."
+)
 @timeout_option()
 @format_option()
 @cluster_options
@@ -121,8 +123,8 @@ def traffic(
     later messages keep their times. A slow system shows lateness, not a lower rate.
 
     This side ends its dialogs after --length messages; with --leave-open it only stops sending.
-    The command does not run the target's application. `hopline status` shows the workers' lag,
-    `hopline receive` the messages that have arrived.
+    The command does not run the target's application. `hopline status` shows the workers' lag, and
+    `hopline receive` prints the messages that have arrived.
     """
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
     place = find_sender(live_topology(read_catalog(cluster)), given.sender, given.to)
@@ -165,7 +167,8 @@ def _texts(folder: Path) -> tuple[bytes, ...]:
     if not texts or len(largest) > LARGEST_BODY:
         what = f"one of {len(largest):,} bytes" if texts else "no files"
         raise UsageError(
-            f"{folder} has {what}.", f"Each of its files is a body of up to {LARGEST_BODY:,} bytes."
+            f"{folder} has {what}.",
+            f"Each file of the folder must be a body of up to {LARGEST_BODY:,} bytes.",
         )
     return texts
 

@@ -46,14 +46,14 @@ _HEAD = """\
     show_default=True,
     metavar="TEXT",
     help="Kafka principal of a role: {role} is replaced by its name, {kind} by the part before "
-    "the dot. A TEXT without either is one user with all roles of --role.",
+    "the dot. TEXT without either gives all roles of --role to one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(
     "--passwords",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="With --apply: create SCRAM-SHA-512 logins; FOLDER/USER has the password.",
+    help="With --apply: create SCRAM-SHA-512 logins; FOLDER/USER contains the password.",
 )
 @yes_option
 @timeout_option()
@@ -71,13 +71,13 @@ def acl(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Print the least Kafka ACLs for every role of TOPOLOGY.
+    """Print the minimal Kafka ACLs for every role of TOPOLOGY.
 
-    Roles are: forwarder and endpoint worker of each instance, an application of each service,
+    Roles are the forwarder and endpoint worker of each instance, an application of each service,
     the topology's agents, apply, monitor, verify and other readers, and the forwarders of other
-    clusters. The text output consists of kafka-acls.sh commands. Without --apply the command
-    does not connect to Kafka. --apply creates the ACLs (this needs the right Alter on the
-    cluster) and removes none. At a terminal it asks for confirmation.
+    clusters. The text output consists of kafka-acls.sh commands. Without --apply the command does
+    not connect to Kafka. --apply creates the ACLs (this needs the Alter permission on the cluster)
+    and removes none. At a terminal the command asks for confirmation.
 
     \b
     hopline acl hub --role 'forwarder.*'
@@ -135,7 +135,7 @@ class _Found:
 
     @property
     def users(self) -> set[str]:
-        """Return the names of their users."""
+        """Return the names of the roles' users."""
         return {self.user(role).removeprefix("User:") for role in self.roles}
 
 
@@ -162,7 +162,7 @@ def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
              if (folder / user).is_file()}  # fmt: skip
     if not files:
         raise UsageError(
-            f"{folder} has no password of any user: {', '.join(sorted(users)[:3])} ...",
+            f"{folder} has no password file for any user: {', '.join(sorted(users)[:3])} ...",
             "Name each file after the user, without User:.",
         )
     return {user: str(read_secret(user, file).value) for user, file in files.items()}
@@ -178,7 +178,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a comment of one line: text after a line break in a name would be a command."""
+    """Return a one-line comment: text after a line break in a name would be a command."""
     return "\n# " + one_line(text)
 
 
@@ -187,7 +187,8 @@ def _command(user: str, grant: Granted) -> str:
     for operation in grant.operations:
         words += ["--operation", operation.value]
     words.append(f"--{grant.resource.value}")
-    if grant.resource is not Resource.CLUSTER:  # there is one, and kafka-acls.sh takes no name
+    # there is only one cluster, and kafka-acls.sh takes no name for it
+    if grant.resource is not Resource.CLUSTER:
         words.append(grant.name)
     if grant.prefixed:
         words += ["--resource-pattern-type", "prefixed"]

@@ -39,12 +39,12 @@ def _data_option(function: _F) -> _F:
 def kafka() -> None:
     """Run a local Kafka broker on loopback, without a container image.
 
-    Needs Java 17 or newer. Kafka's jars come from Maven Central (HOPLINE_MAVEN names a mirror)
-    into the user's cache (HOPLINE_CACHE), once; or from an unpacked Kafka at KAFKA_HOME.
+    Needs Java 17 or newer. Kafka's jars are downloaded once from Maven Central (HOPLINE_MAVEN names
+    a mirror) into the user's cache (HOPLINE_CACHE), or used from an unpacked Kafka at KAFKA_HOME.
     """
 
 
-@kafka.command(short_help="Start the broker, leave it running.")
+@kafka.command(short_help="Start the broker and leave it running.")
 @click.option(
     "--port",
     metavar="PORT",
@@ -74,7 +74,7 @@ def start(port: int, data: Path | None, format_: str) -> None:
 @_data_option
 @format_option()
 def stop(data: Path | None, format_: str) -> None:
-    """Stop the broker, and keep its data. Succeeds if no broker runs."""
+    """Stop the broker, and keep its data. Also succeeds if no broker runs."""
     broker = _broker(data)
     stopped = broker.stop()
     if format_ == "json":
@@ -85,7 +85,7 @@ def stop(data: Path | None, format_: str) -> None:
         click.echo(f"No broker runs on {broker.data.path}.")
 
 
-@kafka.command(short_help="Say how the broker is.")
+@kafka.command(short_help="Show the broker's state.")
 @_data_option
 @format_option()
 @click.pass_context

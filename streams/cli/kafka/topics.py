@@ -47,8 +47,8 @@ def topics(
     """Print the topics that TOPOLOGY needs: name, partitions, clean-up policy, retention.
 
     Without --check the command does not connect to Kafka. Only `hopline apply` creates and
-    corrects topics. If other tools own your topics, --format json prints every required
-    setting. If the instances name different clusters, each cluster has its own topics.
+    corrects topics. If other tools manage your topics, use --format json, which prints every
+    required setting. If the instances name different clusters, each cluster has its own topics.
     """
     if check:
         found = [
@@ -79,7 +79,7 @@ class _Found:
 
     @property
     def replicas(self) -> Replicas | None:
-        """Return the required replicas, for three brokers without a cluster."""
+        """Return the required replicas; without a cluster, those for three brokers."""
         return self.replication.wanted(self.comparison.brokers if self.comparison else 3)
 
 

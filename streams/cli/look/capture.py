@@ -1,4 +1,4 @@
-"""``hopline capture``: create captures of Kafka's topics, of foreign recordings, of captures."""
+"""``hopline capture``: make captures from Kafka's topics, foreign recordings or other captures."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ class CaptureOptions:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="Output folder."
 )
-@click.option(
-    "--topology", metavar="TOPOLOGY", help="Record the topics of this topology, and its name."
-)
+@click.option("--topology", metavar="TOPOLOGY", help="Record this topology's topics, and its name.")
 @part_option
 @click.option(
     "--instance", "instances", multiple=True, metavar="NAME", help="Only topics of these instances."

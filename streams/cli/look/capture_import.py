@@ -71,15 +71,15 @@ class ImportOptions:
     format_: str
 
 
-@click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
+@click.command("import", short_help="Convert traces, dumps of views and message logs.")
 @click.argument("sources", nargs=-1, required=True, metavar="[INSTANCE=]FILE|FOLDER ...")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @click.option(
-    "--conversation", metavar="COLUMN", help="Of a log: column that identifies the dialog."
+    "--conversation", metavar="COLUMN", help="Message log: column that identifies the dialog."
 )
-@click.option("--time", "time_", metavar="COLUMN", help="Of a log: column of the time sent.")
-@click.option("--body", metavar="COLUMN", help="Of a log: column of the body.")
-@click.option("--type", "type_", metavar="COLUMN", help="Of a log: column of the message type.")
+@click.option("--time", "time_", metavar="COLUMN", help="Message log: column of the time sent.")
+@click.option("--body", metavar="COLUMN", help="Message log: column of the body.")
+@click.option("--type", "type_", metavar="COLUMN", help="Message log: column of the message type.")
 @click.option("--message-type", metavar="NAME", help="Message type if no column has it.")
 @click.option(
     "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",
@@ -88,7 +88,7 @@ class ImportOptions:
 @click.option("--to-service", type=SERVICE, help="Target service, if the input does not name it.")
 @click.option("--contract", metavar="NAME", help="Contract, if the input does not name it.")
 @click.option(
-    "--leave-open", is_flag=True, help="Of a log: do not end dialogs after their last message."
+    "--leave-open", is_flag=True, help="Message log: do not end dialogs after their last message."
 )
 @click.option(
     "--topology", metavar="TOPOLOGY",
@@ -112,15 +112,15 @@ def import_(
 ) -> None:
     """Convert traces and message logs of other systems into a capture.
 
-    Recognizes by their columns: Extended Events (rows of sys.fn_xe_file_target_read_file as
+    Recognizes these by their columns: Extended Events (rows of sys.fn_xe_file_target_read_file as
     XML, CSV or JSON, or an export of SSMS), SQL Trace and Profiler (rows of fn_trace_gettable,
-    Profiler's XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues.
-    Any other table is a message log, whose columns you name. Tables may be CSV, JSON, JSON
-    Lines or Parquet, of any size.
+    Profiler's XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues. Any
+    other table is a message log, whose columns you name. Tables may be CSV, JSON, JSON Lines or
+    Parquet, of any size.
 
-    INSTANCE is the origin of a recording that does not contain it; the default is the file's
-    name. The exit code is 1 if anything could not be mapped, or nothing was found; unmapped
-    input is reported by kind, with counts.
+    INSTANCE is where a recording was made, if the recording does not name its instance; the default
+    is the file's name. The exit code is 1 if anything could not be mapped, or nothing was found;
+    unmapped input is reported by kind, with counts.
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro

@@ -32,7 +32,7 @@ _MEGABYTE = 1_000_000
 class Order:
     """What to record, from the options.
 
-    ``needed`` are the topics of ``topology``, None without one.
+    ``needed`` are the topics of ``topology``, or None without a topology.
     """
 
     output: Path
@@ -49,7 +49,7 @@ class Order:
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
-    """Record; return the manifest, and the result: None if it was complete before."""
+    """Record; return the manifest and the result, None if the capture was complete already."""
     former = _former(order.output)
     if former is not None and former.complete and not order.follow:
         return former, None
@@ -73,7 +73,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
         )  # fmt: skip
-        # Recorded topics may be deleted meanwhile: select only among new ones.
+        # Recorded topics may have been deleted since, so select only among new ones.
         known = dict.fromkeys(recording.begins, 0)
         recorder = Recorder(
             monotonic=time.monotonic,

@@ -51,7 +51,7 @@ class SliceOptions:
     format_: str
 
 
-@click.command("slice", short_help="A part of a capture, without what must not travel.")
+@click.command("slice", short_help="Extract a part of a capture, without sensitive data.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @since_option(
@@ -73,7 +73,7 @@ class SliceOptions:
 @click.option("--instance", "instances", multiple=True, help="Only records of these instances.")
 @click.option(
     "--percent", metavar="N", type=Finite(0, 100), default=100.0, show_default=True,
-    help="Percentage of dialogs to keep, always the same ones for a seed.",
+    help="Percentage of dialogs to keep; the same seed keeps the same dialogs.",
 )  # fmt: skip
 @click.option(
     "--seed", default=0, show_default=True, help="Seed that selects the dialogs of --percent."
@@ -162,7 +162,8 @@ def slice_(
     missed = [rule for rule, found in editor.done.matched.items() if not found]
     for rule in missed:
         click.echo(
-            f"The rule {rule} matched nothing: does the capture have what it names?", err=True
+            f"The rule {rule} matched nothing: check whether the capture has what the rule names.",
+            err=True,
         )
     ctx.exit(_BAD_NEWS if reader.losses or missed else 0)
 

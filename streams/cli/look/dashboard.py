@@ -55,7 +55,8 @@ _DEFAULT = DashboardConfig()
 @click.option(
     "--published",
     metavar="HOST:PORT",
-    help="In a container: where its port is on the host. On loopback no token is asked for.",
+    help="In a container: the address of its port on the host. A loopback address requires no "
+    "token.",
 )
 @click.option(
     "--token",
@@ -83,9 +84,9 @@ def dashboard(
 ) -> None:
     """Serve a live dashboard of the monitor's results: overview, topology, dialogs.
 
-    Only reads, and listens on this machine only unless --host is given. No page loads anything
-    from other servers. Without --topology and --bootstrap it shows the content of the store
-    alone.
+    The dashboard is read-only, and listens only on this machine unless --host is given. No page
+    loads anything from other servers. Without --topology and --bootstrap it shows the content of
+    the store alone.
 
     \b
     hopline dashboard --topology combined \\

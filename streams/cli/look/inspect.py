@@ -33,12 +33,13 @@ Found = Iterator[tuple[Record, Look]]
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--where", metavar="EXPR",
-    help="Only records of which this is true: SQL, such as \"kind = 'event' AND error = 28007\".",
+    help="Only records that match this SQL condition, such as \"kind = 'event' AND error = "
+    "28007\".",
 )  # fmt: skip
 @click.option(
     "--conversation", metavar="ID",
-    help="The path and the story of one dialog: its id, the first 8 characters of it, or the text "
-    "from which an import has made it.",
+    help="Show one dialog's path and records. ID is the dialog's id, the first 8 characters of "
+    "the id, or the text from which an import made the id.",
 )  # fmt: skip
 @click.option("--records", is_flag=True, help="Print the decoded records instead of a summary.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N records.")

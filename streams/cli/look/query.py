@@ -51,7 +51,7 @@ class _Question(click.ParamType):
 def query(
     question: str, at: str | None, timeout: float, format_: str, bootstrap: str, prefix: str
 ) -> None:
-    """Print a system view, or the answer to a SELECT over views and queues.
+    """Print a system view, or the result of a SELECT over views and queues.
 
     The columns are those of SQL Server's documentation, after columns for the instance and
     database of a row. The views show committed state; workers need not run. The table has the

@@ -95,7 +95,7 @@ class ReplayOptions:
 @click.option(
     "--raw",
     is_flag=True,
-    help="Restore all records in their order, at other offsets, into empty topics.",
+    help="Restore all records into empty topics, in their order but at other offsets.",
 )
 @click.option("--dry-run", is_flag=True, help="Predict the result, and produce nothing.")
 @yes_option
@@ -125,14 +125,14 @@ class ReplayOptions:
     default="10s",
     show_default=True,
     type=DURATION,
-    help="Time without a new delivery after which the closing report is made; 0 for no report.",
+    help="Time without a new delivery before the closing report; 0 for no report.",
 )
 @click.option(
     "--timeout",
     default="30s",
     show_default=True,
     type=DURATION,
-    help="Longest time without an answer from Kafka.",
+    help="Maximum time without an answer from Kafka.",
 )
 @format_option()
 @click.pass_context

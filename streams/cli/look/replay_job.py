@@ -19,12 +19,13 @@ def new_job() -> str:
 def home_of_job(
     cluster: Cluster, topic: str, report: Callable[[str], None] | None = None
 ) -> str | None:
-    """Return the instance of a topic for the record that a job was started.
+    """Return the instance whose progress topic has the jobs of ``topic``; None if there is none.
 
-    If there is none ``report`` is called, for a job with a given name: others are never resumed.
+    If there is none, ``report`` gets a warning. Give it only for a job whose name the user has
+    chosen, because other jobs are never resumed.
     """
     place = place_of(topic, cluster.topics)
-    # a name that was too long has no instance
+    # a topic whose name was shortened does not show its instance
     if place is None or place.instance is None or "--" in topic:
         return None
     record = cluster.topics.reading(place.instance)

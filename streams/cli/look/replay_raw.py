@@ -31,13 +31,13 @@ def replay_raw(
     stopped: Callable[[], bool],
     format_: str,
 ) -> int:
-    """Restore the records of a capture in a cluster's topics; return the exit code."""
+    """Restore the records of a capture into a cluster's topics; return the exit code."""
     to_prefix = cluster.topics.prefix
     plan = plan_raw(reader, to_prefix)
     if not plan.records:
         raise InputError(
             "The capture has no record that can be restored.", file=str(reader.path),
-            remedy="Capture topics of traffic: cmd, queue, event and others.",
+            remedy="Capture the topics of messages: cmd, queue, event and others.",
         )  # fmt: skip
     cluster.wait(timeout, _report)
     if dry_run:
@@ -118,7 +118,7 @@ def _lines(plan: RawPlan, outcome: PutBack | None, job: str) -> Iterator[str]:
         yield f"{counted(plan.records, 'record')} were restored into {topics} (job {job})."
     if plan.stamped:
         yield (
-            f"{counted(plan.stamped, 'record')} with the current time: their topic uses "
+            f"{counted(plan.stamped, 'record')} with the current time, because their topic uses "
             "LogAppendTime."
         )
     if plan.left:

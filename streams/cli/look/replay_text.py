@@ -78,7 +78,7 @@ def sent(rerun: Rerun, topics: Sequence[str]) -> Iterator[str]:
 def forecast_json(
     rerun: Rerun, forecast: Forecast | None, topics: Sequence[str], refused: Refusals | None
 ) -> dict[str, Any]:
-    """Return the same for scripts."""
+    """Return the plan of a replay as plain values, for scripts."""
     found, naming = rerun.found, rerun.naming
     answer: dict[str, Any] = {
         "dry_run": True,
@@ -169,7 +169,7 @@ def rate_of(outcome: Replayed) -> float:
 def outcome_json(
     rerun: Rerun, work: Job, outcome: Replayed, found: Comparison | None
 ) -> dict[str, Any]:
-    """Return all of it for scripts."""
+    """Return the result of a replay as plain values, for scripts."""
     compared = None
     if found is not None:
         compared = {

@@ -34,7 +34,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 @click.option(
     "--conversation",
     metavar="ID",
-    help=f"Only this dialog, over all topics; the first {SHORTEST_ID} characters do.",
+    help=f"Only this dialog, in all topics; the id's first {SHORTEST_ID} characters are enough.",
 )
 @click.option("--follow", is_flag=True, help="Keep printing new records until interrupted.")
 @click.option(
@@ -44,7 +44,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     "--last",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Start about this many records before each end. [default: all]",
+    help="Print about this many records of each topic first. [default: all]",
 )
 @timeout_option()
 @format_option()
@@ -66,8 +66,8 @@ def tail(
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
     TOPIC, all topics of the prefix are read except catalog, presence and metric. Uncommitted
-    records are not shown; malformed records are shown as such. Trimmed records and transactions
-    that hide records are reported on stderr.
+    records are not shown; malformed records are marked. Trimmed records and transactions that hide
+    records are reported on stderr.
 
     \b
     hopline tail 'queue.*' --follow
@@ -130,7 +130,7 @@ def choose(
     elif wanted in existing:
         chosen = [wanted]
     else:
-        # Not another estate on the same brokers: '*' matches only names with the prefix.
+        # '*' matches only names with the prefix, not other systems on the same brokers.
         patterns = (wanted, topics.prefix + wanted)
         mine = [name for name in ours if name.startswith(topics.prefix)]
         chosen = [n for n in mine if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
@@ -197,7 +197,7 @@ def _read(
 
 
 def _mentions(record: RawRecord, conversation: str) -> bool:
-    """Tell, without decoding, whether a record can be about a conversation."""
+    """Return, without decoding, whether a record can be about a conversation."""
     text, raw = conversation.encode(), bytes.fromhex(_even(conversation.replace("-", "")))
     if text in (record.key or b"").lower() or text in (record.value or b"").lower():
         return True

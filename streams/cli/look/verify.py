@@ -31,7 +31,7 @@ from streams.wire import Topics
 _BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
 _MOST_LOCAL = 200_000
-"""Records that one process reads and judges in about the time in which Spark starts."""
+"""The number of records that one process audits in about the time that Spark needs to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class VerifyOptions:
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Verify captures of all topics, and no cluster. May be repeated.",
+    help="Verify captures of all topics instead of a cluster. May be repeated.",
 )
 @click.option(
     "--limit",
@@ -174,7 +174,7 @@ class _Choice:
     clusters: Sequence[Cluster] = ()
 
     def refuse(self) -> None:
-        """Raise UsageError where Spark is asked for and could not reach a cluster."""
+        """Raise UsageError if Spark is requested but could not reach a cluster."""
         if self.given.engine == "spark":
             from streams.live.engines.spark import demand_reachable
 
@@ -190,7 +190,7 @@ class _Choice:
             return
         if engine == "auto":
             many = "an unknown number of records" if records is None else f"{records:,} records"
-            click.echo(f"Reading {many} with Spark; --engine local does without.", err=True)
+            click.echo(f"Reading {many} with Spark; --engine local avoids that.", err=True)
         from streams.live.engines.spark import spark_engine  # Spark is an extra
 
         with spark_engine(self.given.master, _LOG, self.clusters) as spark:

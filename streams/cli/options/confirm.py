@@ -1,6 +1,6 @@
-"""Show what a command will change, and ask: the option ``--yes``, and the only question.
+"""Show what a command will change, and ask for confirmation: ``--yes``, and the only prompt.
 
-Only at a terminal: scripts are neither asked nor refused (docs/decisions/0039).
+The prompt appears only at a terminal; scripts simply continue (docs/decisions/0039).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DECLINED = 1
 _YES = "hopline.yes"
 _NAMED = 3
-"""Names that a step lists; all are counted."""
+"""The maximum number of names that a step lists; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a command will do in a cluster, a line for each step; empty ones are left out."""
+    """What a command will do in a cluster, one line for each step; empty steps are left out."""
 
     cluster: Cluster
     steps: tuple[str, ...]
@@ -41,7 +41,7 @@ def yes_option(command: F) -> F:
 
 
 def step(verb: str, names: Iterable[str]) -> str:
-    """Return a step with the number of its objects and the first names; empty without any."""
+    """Return a step with the number of its objects and the first names; empty if it has none."""
     known = list(names)
     return f"{verb} {len(known):,}: {listed(known, _NAMED)}" if known else ""
 

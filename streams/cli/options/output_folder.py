@@ -27,6 +27,6 @@ def write_text(path: Path, text: str) -> None:
     A script that is not ASCII gets a byte order mark, by which SQL Server's tools detect UTF-8.
     """
     marked = path.suffix == ".sql" and not text.isascii()
-    # Half of a surrogate pair, which UTF-8 has no bytes for, becomes a question mark.
+    # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
     data = text.encode("utf-8-sig" if marked else "utf-8", "replace")
     path.write_bytes(data)

@@ -82,7 +82,7 @@ class Address(click.ParamType):
         """Return the text, once it can be read."""
         text = str(value)
         if text:
-            from streams.telemetry import address_of  # Prometheus's library where it is asked for
+            from streams.telemetry import address_of  # Prometheus's library only on demand
 
             try:
                 address_of(text)

@@ -1,4 +1,4 @@
-"""An option with a better name than before; its former name works for ever, and is in no help."""
+"""An option with a better name than before; the former name keeps working, but no help shows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class RenamedOption(click.Option):
-    """An option that the parser knows by a former name too.
+    """An option that the parser also accepts under a former name.
 
     Help, errors, completion and the documentation show ``opts``, which does not have it.
     """

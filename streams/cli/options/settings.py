@@ -62,12 +62,12 @@ class SettingOption(click.Option):
     """An option that also reads the settings file."""
 
     def __init__(self, *args: Any, setting: Setting, **extra: Any) -> None:
-        """Take click's arguments, and which setting it is."""
+        """Take click's arguments, and the setting."""
         super().__init__(*args, **extra)
         self.setting = setting
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
-        """Return the value and its source; the file is used without flag and variable."""
+        """Return the value and its source; the file is used if neither flag nor variable is set."""
         value, source = super().consume_value(ctx, opts)
         if source is not ParameterSource.DEFAULT or ctx.resilient_parsing:
             return value, source
@@ -164,8 +164,8 @@ def settings_file(ctx: click.Context) -> SettingsFile:
         path = Path(named or DEFAULT_FILE)
         found_here = named is None and path.exists()
         ctx.meta[_FILE] = _read(path) if named or found_here else NOTHING
-        if found_here:  # it may be foreign: of a clone, or of a shared folder
-            click.echo(f"Settings: {path} of this folder.", err=True)
+        if found_here:  # it may be someone else's: in a clone, or in a shared folder
+            click.echo(f"Settings: {path} in this folder.", err=True)
     found: SettingsFile = ctx.meta[_FILE]
     return found
 
@@ -182,7 +182,7 @@ def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, .
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            # Nothing but the name: what follows may be a password.
+            # Show only the name, because the rest may be a password.
             raise click.BadParameter(f"'{_NAME.match(text)[0]}' is not NAME=VALUE.")  # type: ignore[index]
         demand_safe({name: value}, "--kafka")
         _refuse_shown(name)

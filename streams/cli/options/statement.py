@@ -52,7 +52,7 @@ def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
 
 
 def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
-    """Find the database in the catalog, so that a typo does not wait for a result."""
+    """Find the database in the catalog, so that a typo fails without a wait for a result."""
     return _database_in(live_topology(read_catalog(cluster)), at)
 
 
@@ -69,7 +69,7 @@ def _database_in(topology: Topology, at: str) -> tuple[Instance, Database]:
 def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]:
     """Return the home of a statement: the instance or its mirrored pair; and the database.
 
-    Warns if the catalog does not know the service ``to``: a dialog may begin to any name.
+    Warns if the catalog does not know the service ``to``: BEGIN DIALOG accepts any service name.
     """
     topology = live_topology(read_catalog(cluster))
     instance, database = _database_in(topology, at)

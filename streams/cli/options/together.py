@@ -14,7 +14,7 @@ def together(kind: type[Any]) -> Callable[[Callable[..., Result]], Callable[...,
     """Call a command with its options as one ``kind``, a dataclass with their names as fields.
 
     Put it below the options; the value is the argument ``given``. Arguments that are not fields of
-    it are passed on.
+    ``kind`` are passed on.
     """
     names = [field.name for field in dataclasses.fields(kind)]
 

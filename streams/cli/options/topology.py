@@ -28,7 +28,7 @@ class TopologyArgument(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Topology:
-        """Load the topology, at the present time."""
+        """Load the topology; lifetimes begin now."""
         if isinstance(value, Topology):
             return value
         return load(find_folder(str(value)), time.time())
@@ -37,7 +37,7 @@ class TopologyArgument(click.ParamType):
 def ensure_something(topology: Topology) -> Topology:
     """Return a topology; raise UsageError for an empty one.
 
-    An empty file is usually the wrong file: no answer about it must look like success.
+    An empty file is usually the wrong file, so no answer about it may look like success.
     """
     blank = (
         i == Instance(i.name, empty_database(i.name, MSDB)) for i in topology.instances.values()
@@ -53,7 +53,7 @@ def ensure_something(topology: Topology) -> Topology:
 
 
 def find_folder(text: str) -> Path:
-    """Return the folder of a path, or else of a shipped topology.
+    """Return the folder at a path, or the folder of a shipped topology.
 
     Raise UsageError with the shipped names for an unknown plain name.
     """
@@ -67,7 +67,7 @@ def find_folder(text: str) -> Path:
 
 
 def doubt_service(topology: Topology, name: str, *, always: bool = False) -> None:
-    """Suggest a similar service on stderr for a name that no database and no route has.
+    """Suggest a similar service on stderr for a name that is in no database or route.
 
     ``always``: warn also if no name is similar.
     """
@@ -102,7 +102,7 @@ class ConversationId(click.ParamType):
 
 
 def hash_option(default: str) -> Callable[[F], F]:
-    """Return the option for a conversation whose hash decides; default: without it."""
+    """Return the option for a conversation id whose hash decides; ``default`` is for the help."""
     return click.option(
         "--conversation",
         type=ConversationId(),

@@ -68,7 +68,7 @@ class MadeUpTrafficOptions:
     "--contract",
     default="//hopline/OrderContract",
     show_default=True,
-    help="Contract of the dialogs; must let the initiator send the two message types.",
+    help="Contract of the dialogs; it must let the initiator send the two message types.",
 )
 @click.option(
     "--duration",
@@ -91,7 +91,7 @@ class MadeUpTrafficOptions:
 def traffic(
     given: MadeUpTrafficOptions,
 ) -> None:
-    """Generate a capture of applications that place orders; `hopline replay` does what it says."""
+    """Generate a capture of applications that place orders, as input for `hopline replay`."""
     instance, database, service = given.origin.split("/", 2)
     wanted = Traffic(
         instance=instance,
@@ -154,7 +154,7 @@ def traffic(
 def estate(
     output: Path, instances: int, routes: int, seed: int, defects: int, force: bool, format_: str
 ) -> None:
-    """Generate a topology of many instances, with gateways, hubs, balanced services and returns.
+    """Generate a topology with gateways, hubs, balanced services and return routes.
 
     The topology has no errors except those that --defects plants: stale broker ids, missing
     return routes, loops, wrong ports and so on, each with the finding that `hopline check` must
@@ -175,7 +175,7 @@ def estate(
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
-    # Not the number drawn: one within an instance that needs no route is not written.
+    # Not the number drawn, because a flow within an instance that needs no route is not written.
     flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),

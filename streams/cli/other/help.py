@@ -12,7 +12,7 @@ from streams.errors import UsageError
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete names of commands, after those that are there already."""
+    """Complete the next name of a command, after the names that are given already."""
     command: click.Command | None = ctx.find_root().command
     for name in ctx.params.get(param.name or "") or ():
         command = command.get_command(ctx, name) if isinstance(command, click.Group) else None
@@ -29,7 +29,7 @@ def help_(ctx: click.Context, command: tuple[str, ...]) -> None:
 
 
 def _found(ctx: click.Context, names: Sequence[str]) -> click.Context:
-    """Return the context of a command; raise UsageError if there is none of these names."""
+    """Return the context of a command; raise UsageError if there is no such command."""
     found = ctx.find_root()
     for name in names:
         group = found.command

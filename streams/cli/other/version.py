@@ -1,4 +1,4 @@
-"""``hopline version``: the same as ``hopline --version``."""
+"""``hopline version``: print what ``hopline --version`` prints."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def refuse_agents(topology: Topology) -> None:
             continue
         if not any(agent.service in database.services for database in databases):
             raise agent.settings.get("service", agent.runs).error(
-                f"no database has a service {agent.service}", "Give service: one of the topology."
+                f"no database has a service {agent.service}",
+                "Set `service:` to a service of the topology.",
             )
         refuse_settings(agent)
 
@@ -34,18 +35,18 @@ def refuse_settings(agent: Agent) -> None:
 
 
 def agents_named(topology: Topology, names: Sequence[str]) -> tuple[Agent, ...]:
-    """Return the agents of these names, else all; raise UsageError without any."""
+    """Return the agents with these names, or all agents; raise UsageError if there are none."""
     known = ", ".join(topology.agents) or "none"
     for name in names:
         if name not in topology.agents:
             raise UsageError(f"The topology has no agent {name}.", f"It has: {known}.")
     if not topology.agents:
-        raise UsageError("The topology has no agents.", "Write agents: into topology.yaml.")
+        raise UsageError("The topology has no agents.", "Add a section `agents:` to topology.yaml.")
     return tuple(topology.agents[name] for name in names or topology.agents)
 
 
 def look_beside(agents: Iterable[Agent]) -> None:
-    """Search modules beside the topology, and in the current folder."""
+    """Let Python find modules in the topology's folder and in the current folder."""
     folders = {str(Path(a.source.file).parent.absolute()) for a in agents if a.source.file}
     for folder in (*folders, str(Path.cwd())):
         if folder not in sys.path:

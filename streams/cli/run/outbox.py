@@ -36,7 +36,7 @@ from streams.signals import call_on_stop
     type=SECONDS,
     help="Seconds between polls of an empty outbox.",
 )
-@timeout_option(30.0, "Seconds to wait for Kafka at a time.")
+@timeout_option(30.0, "Seconds to wait for Kafka in each attempt.")
 @click.option(
     "--ddl",
     "dialect",

@@ -27,7 +27,8 @@ def queue(ctx: click.Context, /, status: str, name: str, **options: Any) -> None
     """Turn the queue NAME on or off: `ALTER QUEUE NAME WITH STATUS = ON` in the catalog.
 
     While a queue is off, RECEIVE is refused (9617) and arriving messages wait. A queue that a
-    poison message has turned off still contains that message: fix its reader first.
+    poison message has turned off still contains that message, so fix the receiving application
+    first.
     """
     quoted = ".".join(map(bracket, split_name(name) or (name,)))
     text = f"ALTER QUEUE {quoted} WITH STATUS = {status.upper()}"

@@ -1,4 +1,4 @@
-"""``hopline skip``: give up an undecodable statement."""
+"""``hopline skip``: skip an undecodable statement."""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ _BAD_NEWS = 1
 @click.command()
 @click.argument("text", required=False)
 @click.option(
-    "--at", required=True, type=IN_DATABASE, help="Instance or database to execute it at."
+    "--at",
+    required=True,
+    type=IN_DATABASE,
+    help="Instance or database to execute the statements at.",
 )
 @click.option(
     "--file",

@@ -131,7 +131,7 @@ def _report_started(
     more = [name for name in system.instances if name not in loaded.instances]
     if more:
         click.echo(
-            f"The catalog has more instances, also served: {', '.join(more)} (hopline "
+            f"The catalog has more instances, which are served too: {', '.join(more)} (hopline "
             "apply --prune)."
         )
     click.echo(f"Kafka is at {system.bootstrap}, logs in {where.path / 'logs'}.")
@@ -173,12 +173,12 @@ def status(
 ) -> None:
     """Show a system's workers; exit code 0 if every worker is ready, else 1.
 
-    With --bootstrap: the system of any cluster, by the heartbeats of its workers and the
-    partitions that Kafka has assigned to them. Every partition must have a live worker.
-    Without: the processes that `hopline up` runs on this machine. HOPLINE_BOOTSTRAP and
+    With --bootstrap: the system of any cluster, from the heartbeats of its workers and the
+    partitions that Kafka has assigned to them. Every partition must have a live worker. Without
+    --bootstrap: the processes that `hopline up` runs on this machine. HOPLINE_BOOTSTRAP and
     `bootstrap` in the settings file are ignored.
 
-    Lag is the number of offsets of its topics that a worker has not passed.
+    Lag is the number of offsets that a worker still has to read in its topics.
     """
     if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
         if data is not None:

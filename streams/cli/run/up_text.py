@@ -43,7 +43,7 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
 
 
 def obstacle_lines(status: Status | RemoteStatus) -> Iterator[str]:
-    """Yield the lines about what holds workers up."""
+    """Yield the lines about what blocks workers."""
     for hung in status.hung:
         yield row("hung", str(hung))
         yield row("", hung.remedy)
@@ -90,7 +90,7 @@ def _alive(alive: bool) -> str:
 
 
 def row(name: str, *values: str) -> str:
-    """Return a line: what it is about, and what there is to say."""
+    """Return a line: a name, and those of the values that are not empty."""
     return f"  {name:<10} {', '.join(v for v in values if v)}"
 
 
@@ -137,7 +137,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
 
 
 def catalog_json(catalog: CatalogStatus | None) -> dict[str, Any] | None:
-    """Return what there is of a catalog, as plain values."""
+    """Return a catalog's version and instances as plain values."""
     if catalog is None:
         return None
     return {

@@ -102,7 +102,7 @@ def agent_options(command: F) -> F:
         click.option(
             "--directory",
             metavar="FILE|URL",
-            help="Directory of services: a YAML file, or a database with the table "
+            help="Directory of services: a YAML file, or a database with the directory's table "
             "(postgresql+psycopg://..., sqlite:///FILE). Also HOPLINE_DIRECTORY.",
         ),
         click.option(
@@ -113,7 +113,7 @@ def agent_options(command: F) -> F:
         click.option(
             "--classifier",
             metavar="HOW",
-            help="What finds a service's name in a body: xpath:EXPRESSION, "
+            help="How to find a service's name in a body: xpath:EXPRESSION, "
             "jmespath:EXPRESSION, or MODULE:FUNCTION.  [default: xpath:/message/toServiceName]",
         ),
         click.option(
@@ -147,7 +147,7 @@ def agent_options(command: F) -> F:
 def run_agents(
     cluster: Cluster, instances: Sequence[str], options: AgentOptions, http: str | None
 ) -> None:
-    """Run agents, in these instances (else in all), until SIGTERM.
+    """Run agents, in these instances or in all, until SIGTERM.
 
     ``http`` is the address of /readyz, which reports whether they have started.
     """

@@ -33,7 +33,7 @@ def lines() -> Callable[[Description], None]:
         place = middle(f"{name}/{record['partition']}@{record['offset']}", 28)
         dialog = one_line((record["conversation"] or "")[:SHORTEST_ID])
         left = f"{clock(record['at'])}  {place:<28}  {dialog:<{SHORTEST_ID}}  "
-        if "malformed" in record:  # the reason is the important part, however long
+        if "malformed" in record:  # never shortened: the reason is the important part
             _wrapped(left, what(record), width)
         else:
             click.echo((left + shorten(what(record), width - len(left))).rstrip())
@@ -72,7 +72,7 @@ def _wrapped(left: str, text: str, width: int) -> None:
 
 
 class _Days:
-    """Print a new day once, if the lines have only the time."""
+    """Print each new day once, for lines that show only the time."""
 
     def __init__(self) -> None:
         self._day = ""

@@ -1,4 +1,4 @@
-"""The terminal: how wide text is, and where it has colour. Nothing else decides that."""
+"""The terminal: the only place that decides how wide text is, and where it has colour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDINGS: Words = {
     r"(?<=: )hazard(?=$|, \d)": CARE,
     r"(?<=: )ok(?=$|, \d)": GOOD,
 }
-"""How paths end, and the verdict of a flow."""
+"""The words for the ends of paths and for a flow's verdict."""
 _RESET = "\x1b[0m"
 _GAP = re.compile(r"\S  +(?=\S)")
 
@@ -64,9 +64,9 @@ def painted(text: str, words: Words) -> str:
 
 
 def folded(text: str, width: int | None) -> str:
-    """Return a text whose lines are no longer than ``width``, unless a word is; None: as it is.
+    """Return a text folded to ``width`` columns, except for longer words; None changes nothing.
 
-    A line continues below its second column if it has columns, else two spaces further in. Its
+    A line continues below its second column if it has columns, otherwise two spaces further in. Its
     first word may have a colour.
     """
     if width is None:

@@ -31,8 +31,7 @@ Value = TypeVar("Value")
 class Buckets:
     """Time ranges of equal length, each of whole windows; epoch milliseconds.
 
-    ``first`` is the start of the first one, ``complete`` how many are over: the current one is
-    incomplete.
+    ``first`` is the start of the first range, ``complete`` the number of ranges that are over.
     """
 
     first: int
@@ -42,11 +41,11 @@ class Buckets:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Return when each begins."""
+        """Return the start of each range."""
         return tuple(self.first + number * self.width for number in range(self.complete))
 
     def sort(self, rows: Iterable[Row]) -> tuple[tuple[Row, ...], ...]:
-        """Return the rows of each complete one."""
+        """Return the rows of each complete range."""
         found: list[list[Row]] = [[] for _ in range(self.complete)]
         for row in rows:
             number = (row.window_start - self.first) // self.width
@@ -55,13 +54,13 @@ class Buckets:
         return tuple(tuple(each) for each in found)
 
     def per_second(self, rows: Iterable[Row], count: Callable[[Row], int]) -> tuple[float, ...]:
-        """Return the rate per second, for each complete one."""
+        """Return the rate per second for each complete range."""
         seconds = self.width / 1_000
         return tuple(sum(map(count, each)) / seconds for each in self.sort(rows))
 
 
 def buckets_of(since: int, until: int, as_of: int | None, window: int = WINDOW) -> Buckets:
-    """Divide a time range; nothing is known after ``as_of``."""
+    """Divide a time range; there are no figures after ``as_of``."""
     width = window
     while (until - since) / width > POINTS:
         width = _wider(width, window)
@@ -86,5 +85,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return the length of windows, of merged ones if there are any."""
+    """Return the length of the windows, or of merged windows if there are any."""
     return max((row.window_end - row.window_start for row in rows), default=WINDOW)

@@ -1,6 +1,6 @@
 """Options of ECharts, in one style.
 
-Colours are the style sheet's variables, so that a chart follows the theme; therefore charts are
+Colours are variables of the style sheet, so that a chart follows the theme; this requires charts
 drawn as SVG.
 """
 
@@ -40,7 +40,7 @@ def lines(
 ) -> Options:
     """Return a chart with a line for each series; ``colours`` are names of variables.
 
-    With an ``area`` there is one series, named in the title.
+    With ``area`` there is only one series, which the title names.
     """
     made = [
         {
@@ -135,7 +135,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "type": "value",
             "min": 0,
             "splitNumber": 3,
-            # Fractions on the axis would suggest fractions of things.
+            # An axis with fractions would suggest that there are fractions of things.
             **({"minInterval": 1, ":max": _AT_LEAST_4} if text == COUNT_TEXT else {}),
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,

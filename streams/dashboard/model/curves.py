@@ -35,7 +35,7 @@ def _across(start: tuple[float, float], end: tuple[float, float], label: float) 
     t, u = label, 1 - label
     x = u**3 * x1 + 3 * u * u * t * (x1 + bend) + 3 * u * t * t * (x2 - bend) + t**3 * x2
     y = (u**3 + 3 * u * u * t) * y1 + (3 * u * t * t + t**3) * y2
-    # Above the one that leads to the right, below the one that leads to the left.
+    # Above a curve that leads to the right, below a curve that leads to the left.
     return Curve(path, x, y + (-6 if side > 0 else 14))
 
 

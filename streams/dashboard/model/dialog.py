@@ -20,9 +20,9 @@ MESSAGES = 25
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The user's choices: a step, else a page of the diagram, and a page of the messages.
+    """The user's choices: a step or a page of the diagram, and a page of the messages.
 
-    With ``all_rows`` nothing is folded; ``rules`` are shown at the arrows.
+    With ``all_rows`` no rows are folded; with ``rules`` the arrows show the rules.
     """
 
     step: int | None = None
@@ -53,7 +53,7 @@ def conversation_of(text: str) -> uuid.UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The current page, with the previous and the next one, if there are."""
+    """The current page, with the previous and the next page if they exist."""
 
     first: int
     last: int
@@ -77,10 +77,10 @@ def pages_of(page: int, size: int, count: int) -> Pages:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A dialog's figures; times are milliseconds.
+    """A dialog's figures; times are in milliseconds.
 
-    ``locked_after`` is from BEGIN until the broker id was known, ``slowest`` the longest time from
-    a statement to a queue.
+    ``locked_after`` is the time from BEGIN until the broker id was known, ``slowest`` the longest
+    time from a statement to a queue.
     """
 
     began: int
@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def troubles(self) -> tuple[tuple[int, str, int], ...]:
-        """Return number, meaning and count of rejections, the most frequent first."""
+        """Return the error number, meaning and count of rejections, the most frequent first."""
         rows = sorted(self.refused.items(), key=lambda row: (-row[1], row[0]))
         return tuple((number, text_of(number), count) for number, count in rows)
 
@@ -137,7 +137,7 @@ def state_of(endpoint: Endpoint) -> str:
 
 
 def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
-    """Return the chosen page of the diagram, else that of the step, and its position."""
+    """Return the chosen page of the diagram, or the page of the step, and its position."""
     whole = draw_life(life, rules=choice.rules, fold=not choice.all_rows)
     page = choice.page
     if page is None:

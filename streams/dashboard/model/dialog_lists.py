@@ -28,7 +28,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
     ),
     "delayed": (
         "Delayed",
-        "the same message has waited longer than the longest retry",
+        "the same message has waited longer than the longest retry interval",
         "No message is stuck.",
     ),
     "missing": (
@@ -48,7 +48,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
     ),
     "leaked": (
         "Leaked",
-        "the other side has ended, this one has not",
+        "the other side has ended, but this side has not",
         "No dialog is left open on one side.",
     ),
 }
@@ -57,7 +57,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A dialog of a list: the reason, and the figure by which it is sorted."""
+    """A dialog of a list, with the reason and the figure by which the list is sorted."""
 
     conversation: str
     what: str

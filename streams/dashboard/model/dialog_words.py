@@ -1,4 +1,4 @@
-"""A dialog's life in words: parties, steps, decisions."""
+"""Describe a dialog's life in text: parties, steps, decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class DecisionWords:
-    """A decision for display; ``otherwise`` is the result of the current routes."""
+    """A decision for display; ``otherwise`` is a different result with the current routes."""
 
     instance: str
     at: int
@@ -34,7 +34,7 @@ class DecisionWords:
 
 
 def decision_words(decided: Decided) -> DecisionWords:
-    """Return a decision as text: what was done, and by which rules."""
+    """Return a decision as text: the result, and the rules that led to it."""
     outcome = _outcome(decided)
     done = outcome
     if not decided.agrees:

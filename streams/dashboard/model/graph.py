@@ -15,7 +15,7 @@ from streams.topology import Finding
 from streams.topology import Severity as Weight
 
 MOST = 40
-"""The most instances in the graph; a filter finds the others."""
+"""The maximum number of instances in the graph; a filter finds the others."""
 
 
 class Health(Enum):
@@ -37,7 +37,7 @@ class Show(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Everything known of a time, from the store and the topology."""
+    """Everything that the store and the topology have about a time range."""
 
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
@@ -73,13 +73,13 @@ class Edge:
 
     @property
     def name(self) -> str:
-        """Return its name in URLs."""
+        """Return the link's name in URLs."""
         return f"{self.link.instance}>{self.link.other}"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The filter: a pattern or a part of a name, and the number of steps around it."""
+    """The filter: a pattern or part of a name, and the number of steps from matching instances."""
 
     pattern: str = ""
     show: Show = Show.ALL
@@ -88,7 +88,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The graph; ``matching`` instances match the filter, of ``all``."""
+    """The graph; ``matching`` of ``all`` instances match the filter."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -98,7 +98,7 @@ class Graph:
 
 
 def graph_of(known: Known, wanted: Filter, chosen: Collection[str] = ()) -> Graph:
-    """Return the filtered graph; if too large, the instances with problems and the busiest.
+    """Return the filtered graph, reduced to the instances with problems and the busiest.
 
     ``chosen`` instances are always included.
     """
@@ -174,7 +174,7 @@ _WORST = (Health.BAD, Health.WARN, Health.GOOD, Health.QUIET)
 
 
 def rates_of(links: Iterable[Link]) -> dict[str, float]:
-    """Return each instance's rate of received or sent messages, the larger of the two."""
+    """Return each instance's rate of received or sent messages, whichever is larger."""
     took: dict[str, float] = defaultdict(float)
     gave: dict[str, float] = defaultdict(float)
     for link in links:

@@ -27,7 +27,7 @@ from streams.store import (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The input of the overview; ``as_of`` is up to when there are figures."""
+    """The input of the overview; there are figures until ``as_of``."""
 
     window: Window
     as_of: int | None = None
@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Milliseconds; None without any."""
+    """Percentiles in milliseconds; None without messages."""
 
     count: int
     p50: float | None = None
@@ -64,7 +64,7 @@ class PathLatency:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Copies that were not forwarded, for one reason at one place, by one route if any."""
+    """Copies not forwarded for one reason, at one place, with one route if there is one."""
 
     what: str
     error: int
@@ -84,7 +84,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of the page. Series have one value for each complete one of ``buckets``."""
+    """The content of the page. Series have one value for each complete range of ``buckets``."""
 
     buckets: Buckets
     delivered: Quantiles
@@ -170,7 +170,7 @@ def depths_of(
 ) -> dict[str, tuple[int | None, ...]]:
     """Return the deepest transmission queues over time, by instance.
 
-    If all were empty they are one series.
+    If all were empty, they are merged into one series.
     """
     found: dict[str, list[int | None]] = {}
     for queue in queues:
@@ -187,7 +187,7 @@ def depths_of(
 
 
 def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
-    """Return the latency over several windows: exact, from their histograms."""
+    """Return the latency over several windows, exactly, from their histograms."""
     if not rows:
         return Quantiles(0)
     histogram = merged(row.histogram for row in rows)
@@ -219,7 +219,7 @@ def causes_over_time(
 
 
 def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
-    """Return copies that were not forwarded, the most frequent first; no duplicates."""
+    """Return copies that were not forwarded, except duplicates, the most frequent first."""
     total: Counter[tuple[str, int, str, str, str | None]] = Counter()
     for drop in drops_of(events):
         total[drop.what, drop.error, drop.text, drop.instance, drop.route] += drop.count

@@ -1,7 +1,7 @@
 """Place instances in the picture: initiators on the left, targets on the right.
 
-Columns are steps from the initiators; within a column instances are near their neighbours. The same
-instances and links always give the same picture, whatever the traffic.
+Columns are steps from the initiators; within a column, instances are placed near their neighbours.
+The same instances and links always give the same picture, whatever the traffic.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 Pair = tuple[str, str]
 WIDTH, HEIGHT = 148, 44
-"""Of an instance's box, in units of the picture."""
+"""The size of an instance's box, in units of the picture."""
 _ROW, _MARGIN = 66, 14
 _WIDE, _NARROWEST, _WIDEST = 900, 220, 380
-"""The preferred width of the picture, if columns then have acceptable distances."""
+"""The preferred width of the picture, if it leaves acceptable distances between columns."""
 _TALL = 14
-"""A column with more instances is split."""
+"""The maximum number of instances in a column; larger columns are split."""
 _ROUND = 14
-"""The most instances in a circle that stays readable."""
+"""The maximum number of instances in a readable circle."""
 _SWEEPS = 6
 
 
@@ -34,7 +34,7 @@ class Picture:
 
 
 def place(names: Collection[str], links: Iterable[Pair], begins: Mapping[str, int]) -> Picture:
-    """Place instances; ``begins``: how many more dialogs each begins than it answers."""
+    """Place instances; ``begins`` is how many more dialogs each instance begins than it answers."""
     near = neighbours(names, links)
     columns = ordered(columns_of(names, near, begins), near)
     if len(names) <= _ROUND and _crowded(columns, near):
@@ -61,7 +61,7 @@ def columns_of(
     steps.update(dict.fromkeys(waiting, 0))
     rest = sorted(names, key=lambda name: (-len(near[name]), name))
     while len(steps) < len(names):
-        if not waiting:  # no initiator: use the instance with most neighbours
+        if not waiting:  # no initiator: use the instance with the most neighbours
             first = next(name for name in rest if name not in steps)
             steps[first] = 0
             waiting.append(first)
@@ -99,7 +99,7 @@ def _middle(names: Iterable[str], at: Mapping[str, float]) -> float:
 
 
 def _crowded(columns: Sequence[Sequence[str]], near: Mapping[str, set[str]]) -> bool:
-    """Tell whether most links are within a column: then a circle is clearer."""
+    """Tell whether most links are within a column, in which case a circle is clearer."""
     for column in columns:
         inside = sum(len(near[name] & set(column)) for name in column) / 2
         if inside > len(column) > 4:
@@ -131,7 +131,7 @@ def _rows(columns: Sequence[Sequence[str]]) -> Picture:
 
 
 def _circle(names: Sequence[str]) -> Picture:
-    # Halfway between top and side two neighbours have to be apart in one direction at least.
+    # Halfway between top and side, two neighbours must be apart in at least one direction.
     wide, high = (len(names) * each * math.sqrt(2) / math.tau for each in (WIDTH + 8, HEIGHT + 8))
     angles = {name: math.tau * number / len(names) for number, name in enumerate(names)}
     places = {

@@ -27,7 +27,7 @@ from streams.topology import Finding, Route
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Figures of a time: links, and queues and workers at its end."""
+    """Figures for a time range: its links, and the queues and workers at its end."""
 
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
@@ -78,7 +78,7 @@ def _silent(one: str, other: str, heartbeat: HeartbeatSample | None) -> Link:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, and the instance of its address; empty without one."""
+    """A route, and the instance of its address; empty if there is none."""
 
     database: str
     route: Route
@@ -87,7 +87,7 @@ class RouteRow:
 
 @dataclass(frozen=True, slots=True)
 class InstanceDetail:
-    """Everything about one instance."""
+    """All details of one instance."""
 
     name: str
     address: str
@@ -105,7 +105,7 @@ class InstanceDetail:
 def instance_detail(
     name: str, found: Found, near: Sequence[Link], topology: KnownTopology | None
 ) -> InstanceDetail:
-    """Return everything about one instance; ``near`` are its links."""
+    """Return all details of one instance; ``near`` are its links."""
     instance = topology.topology.instances.get(name) if topology else None
     databases = instance.databases.values() if instance else ()
     return InstanceDetail(
@@ -147,7 +147,7 @@ def _routes(name: str, topology: KnownTopology | None) -> tuple[RouteRow, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinkDetail:
-    """A link over time."""
+    """The figures of a link over time."""
 
     link: Link
     buckets: Buckets
@@ -164,7 +164,7 @@ def read_legs(store: Store, window: Window, name: str) -> tuple[LatencyWindow, .
 def link_detail(
     link: Link, legs: Sequence[LatencyWindow], window: Window, as_of: int | None
 ) -> LinkDetail:
-    """Return a link over time."""
+    """Return the figures of a link over time."""
     own = [row for row in legs if _pair(row) == (link.instance, link.other)]
     buckets = buckets_of(window.since, window.until, as_of, window_of(legs))
     return LinkDetail(

@@ -146,7 +146,7 @@ def _step(address: Address, choice: Choice, life: Life, diagram: Diagram) -> Mar
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A side of the dialog, with the meaning of its transmission status."""
+    """One side of the dialog, with the meaning of its transmission status."""
 
     instance: str
     database: str

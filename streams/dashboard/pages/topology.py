@@ -36,9 +36,9 @@ from streams.errors import HoplineError
 from streams.store import LatencyWindow, Link
 
 Side = tuple[str, bool]
-"""An instance, and whether it is its right side."""
+"""An instance, and whether the link ends at its right side."""
 _LABELS = 16
-"""The most links with a readable rate label."""
+"""The maximum number of links with readable rate labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _sides(edge: Edge, at: Mapping[str, tuple[float, float]]) -> tuple[Side, Sid
 
 
 def _label(crowd: Mapping[Side, int], start: Side, end: Side) -> float:
-    """Return the position of a label: near the end with fewer links, so that it covers no other."""
+    """Return a label's position: near the end with fewer links, so that labels do not overlap."""
     return 0.76 if crowd[start] > crowd[end] else 0.24
 
 
@@ -205,7 +205,7 @@ def _table(context: Context, topology: Known, instance: str, view: str) -> Cache
         except HoplineError as error:
             return CachedResult(trouble=Trouble(now, error.message))
     if cluster is None:
-        why = "This view reads Kafka: give the cluster with --bootstrap."
+        why = "This view reads Kafka; give the cluster with --bootstrap."
         return CachedResult(trouble=Trouble(now, why))
     return context.slow.get(
         ("view", instance, view),

@@ -29,7 +29,7 @@ _POLL = 0.1
 class Moved:
     """A failover: old and new principal, with the epoch and version of the catalog.
 
-    ``claimed``: the new principal has reported the role, so that others send to it.
+    ``claimed``: the new principal has reported its role, so other instances send to it.
     """
 
     pair: str
@@ -47,11 +47,11 @@ def move_role(
     timeout: float,
     approve: Callable[[Moved], None] = lambda _: None,
 ) -> Moved:
-    """Make an instance the principal of a pair; return when it reports so, or after ``timeout`` s.
+    """Make an instance the principal of a pair; wait ``timeout`` s for its report.
 
     ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
-    Raises UsageError for an unknown pair, for an instance that is no partner or already the
-    principal, and SurroundingsError if another writer changes the catalog at the same time.
+    Raises UsageError for an unknown pair, and for an instance that is not a partner or is already
+    the principal; raises SurroundingsError if another writer changes the catalog at the same time.
     """
     state = read_catalog(cluster)
     live = live_topology(state)
@@ -91,7 +91,7 @@ def _others(pair: MirroredPair, target: Instance) -> list[str]:
 
 @contextmanager
 def _presence(cluster: Cluster) -> Iterator[Consumer]:
-    """Read heartbeats from now on."""
+    """Read heartbeats that are written from now on."""
     topic = cluster.topics.presence
     consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
     try:

@@ -48,7 +48,7 @@ def find_broken(
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a plan was applied.
 
-    ``now`` is epoch seconds. Pure additions break nothing, and then no state is read. For one
+    ``now`` is epoch seconds. For pure additions, which break nothing, no state is read. For one
     cluster's share, ``whole`` has the rest of the topology, which does not change.
     """
     if not (change.changed or change.removed):
@@ -81,7 +81,7 @@ def _with(topology: Topology, beyond: Mapping[str, Instance]) -> Topology:
 
 
 def _is_alive(instance: Instance, dialog: Dialog) -> bool:
-    """Tell whether a dialog has its database's current broker id: NEW_BROKER ends the others."""
+    """Tell whether a dialog has its database's current broker id; NEW_BROKER ends all others."""
     database = instance.database(dialog.database)
     return database is not None and _same_broker(database, dialog)
 
@@ -91,11 +91,11 @@ def _same_broker(database: Database, dialog: Dialog) -> bool:
 
 
 def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
-    """Return the resulting topology of the catalog: a superset without pruning."""
+    """Return the topology that the catalog will have: a superset without pruning."""
     assert state.topology is not None
     objects, new = flatten(state.topology), flatten(wanted)
     for key in (*change.added, *change.changed):
-        if key in new:  # otherwise it is a schema
+        if key in new:  # otherwise the object is a schema
             objects[key] = new[key]
     for key in change.removed:
         objects.pop(key, None)
@@ -103,7 +103,7 @@ def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
 
 
 def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
-    """Return which part of the dialog's own side would be removed, if any."""
+    """Return why the dialog's own side would break, if it would."""
     here = after.instance(instance.name)
     database = here.database(dialog.database) if here else None
     if here is None:
@@ -129,7 +129,7 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     """Return why the dialog's messages would no longer reach its other side, if so.
 
     The other side's endpoint is state of one instance, and does not move with a broker id. An
-    initiator that is not locked to a target yet needs none.
+    initiator that is not locked to a target yet needs no particular endpoint.
     """
     direction = Direction(
         instance.name,
@@ -149,7 +149,7 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     if not other:
         return ""
     before = ", ".join(fate.before)
-    return f"its messages would go to {other[0]}, and its other side is at {before}"
+    return f"its messages would go to {other[0]}, but its other side is at {before}"
 
 
 def _owner(estate: Estate, at: str) -> str:

@@ -1,8 +1,8 @@
 """Move a home's dialogs to the partitions of their keys.
 
 No other process may own the home's partitions meanwhile. A dialog moves as a whole, in one
-transaction: its state, and copies of the bodies that the state needs. An interrupted run is
-repeated, and moves the rest.
+transaction: its state, and copies of the bodies that the state needs. After an interruption,
+another run moves the rest.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from streams.workers.endpoint.inputs import Inputs
 AT_ONCE = 500
 """Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""Bodies per transaction: 450 MB at their largest size."""
+"""Bodies per transaction, which are 450 MB at their largest size."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class State:
             except MalformedError as error:
                 raise SurroundingsError(
                     f"{topic}/{number} cannot be decoded: {error}.",
-                    "Run this with the version of the workers that wrote it.",
+                    "Run this command with the version of the workers that wrote it.",
                 ) from error
         return state
 
@@ -103,7 +103,7 @@ class State:
         self.dialogs.append(dialogs)
 
     def misplaced(self) -> Iterator[tuple[int, DialogKey]]:
-        """Yield the dialogs that belong to another partition, with their current one."""
+        """Yield the dialogs that belong to another partition, with their current partition."""
         for number, dialogs in enumerate(self.dialogs):
             for key in dialogs:
                 if partition_of(key[1], self.count) != number:
@@ -119,8 +119,8 @@ class State:
 class Rekey:
     """Move misplaced dialogs, as the ``member`` of the group that owns the partitions.
 
-    It is requested again for each transaction, which keeps the membership. Kafka rejects writes
-    after another member has joined: SurroundingsError.
+    The member is requested again for each transaction, which keeps the membership. Raises
+    SurroundingsError if another member has joined, because Kafka then rejects the writes.
     """
 
     cluster: Cluster
@@ -152,7 +152,7 @@ class Rekey:
         try:
             yield
             self._flush()
-            # Positions stay the same: writing them provides the fencing.
+            # Positions stay the same, but writing them provides the fencing.
             offsets = [
                 TopicPartition(topic, number, at)
                 for number, known in enumerate(self.state.positions)
@@ -161,7 +161,7 @@ class Rekey:
             producer.send_offsets_to_transaction(offsets, self.member(), 30)
             producer.commit_transaction(30)
         except KafkaException as error:
-            with suppress(KafkaException):  # once fenced, there is nothing to abort
+            with suppress(KafkaException):  # a fenced producer has nothing to abort
                 producer.abort_transaction(30)
             raise SurroundingsError(
                 f"{self.home}: a transaction was aborted: {error.args[0].str().rstrip('.')}.",
@@ -171,7 +171,7 @@ class Rekey:
     def _copy_bodies(self, misplaced: Iterable[tuple[int, DialogKey]]) -> dict[int, _Places]:
         """Copy the bodies that the dialogs need, in log order; return the positions of the copies.
 
-        Until a state refers to them they are unused.
+        The copies are unused until a state refers to them.
         """
         wanted: dict[int, tuple[dict[int, DialogKey], dict[int, DialogKey]]] = {}
         for number, key in misplaced:
@@ -219,10 +219,10 @@ class Rekey:
             self.producer.produce(topic, None, name, number)
 
     def _share(self) -> None:
-        """Give each partition all partitions' knowledge of route requests and of sources.
+        """Give each partition the route requests and sources of all partitions.
 
-        A request belongs to the partition of its conversation; its numbers are never reused. Of a
-        source the highest mark counts: all its statements were applied.
+        A request belongs to the partition of its conversation; its numbers are never reused. For a
+        source the highest mark counts, because all its statements were applied.
         """
         topic, count = self.cluster.topics.dialog(self.home), self.state.count
         for number in range(count):
@@ -244,7 +244,7 @@ class Rekey:
 
 @dataclass(slots=True)
 class _Places:
-    """The new positions of one partition's bodies, by the old ones in ``cmd`` and in ``in``."""
+    """The new positions of one partition's bodies, by the old positions in ``cmd`` and ``in``."""
 
     commands: dict[int, int] = field(default_factory=dict)
     frames: dict[int, int] = field(default_factory=dict)
@@ -273,6 +273,6 @@ def joint(requests: Iterable[Request], number: int, count: int) -> Request:
 
 
 def _note(places: dict[int, int], position: int, error: KafkaError | None, copy: Message) -> None:
-    """Note the position of a copy; an undelivered one makes its transaction fail."""
+    """Record the position of a copy; an undelivered copy makes its transaction fail."""
     if error is None:
         places[position] = copy.offset() or 0

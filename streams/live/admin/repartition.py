@@ -43,7 +43,7 @@ from streams.workers.endpoint.inputs import Inputs
 
 MOST = 1_000
 _JOINED = 30.0
-"""Seconds to wait until the partitions of a dead worker are free."""
+"""Seconds to wait for the partitions of a dead worker."""
 Reporter = Callable[[str], None]
 
 
@@ -72,8 +72,8 @@ def repartition(
     """Set the number of partitions of an instance, or of a mirrored pair with its partners.
 
     ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
-    Agents of ``ignored`` applications need not have committed: if one is still running, its last
-    statements are applied a second time. Raises UsageError for an unknown name and for fewer
+    Agents of ``ignored`` applications need not have committed; if such an agent still runs, its
+    last statements are applied a second time. Raises UsageError for an unknown name and for fewer
     partitions, which Kafka does not support, and SurroundingsError if a worker runs, if records are
     not applied yet, or if Kafka fails.
     """
@@ -137,7 +137,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
     consumer = cluster.consumer(
         _group(cluster, home),
         partition_assignment_strategy="range",
-        topic_metadata_refresh_interval_ms=500,  # until it knows the new partitions
+        topic_metadata_refresh_interval_ms=500,  # until the consumer knows the new partitions
         # Workers apply the records; this member only owns the partitions.
         auto_offset_reset="latest",
     )
@@ -149,7 +149,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
             if time.monotonic() > deadline:
                 raise SurroundingsError(
                     f"Endpoint workers of {home} run and own the partitions.",
-                    "Stop the workers of the instance and of its partners, and stand-bys too.",
+                    "Stop the workers of the instance and of its partners, including stand-bys.",
                 )
         consumer.pause(consumer.assignment())
         yield consumer
@@ -158,7 +158,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
 def _demand_applied(cluster: Cluster, home: str) -> None:
     """Raise SurroundingsError unless all committed input of an endpoint worker is applied.
 
-    A record whose dialog is unknown yet would stay on the wrong partition.
+    A record whose dialog does not exist yet would stay in the wrong partition.
     """
     passed = read_positions(cluster, _group(cluster, home))
     for topic in Inputs.of(cluster.topics, home):
@@ -173,7 +173,7 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 def _unapplied(
     cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
 ) -> Iterator[Message]:
-    """Yield the committed records of a topic behind the position, without moved copies."""
+    """Yield the committed records of a topic from the position on, without moved copies."""
     places = [
         TopicPartition(topic, p, max(passed.get((topic, p), 0), 0))
         for p in partitions_of(cluster, topic)
@@ -186,7 +186,7 @@ def _unapplied(
 def _is_command(message: Message) -> bool:
     try:
         return not is_moved(headers_of(message))
-    except MalformedError:  # which its worker has yet to report
+    except MalformedError:  # an event that the worker has yet to report
         return True
 
 
@@ -218,7 +218,7 @@ def _move(
         wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
     if wrong:
         raise SurroundingsError(
-            f"{wrong:,} dialogs of {home} are still on a wrong partition.",
+            f"{wrong:,} dialogs of {home} are still in a wrong partition.",
             "Run the command again to continue.",
         )
     return moved
@@ -229,8 +229,9 @@ def _demand_committed(
 ) -> None:
     """Raise SurroundingsError if an agent may repeat statements that were applied.
 
-    Repeated statements are detected by partition: another partition would apply them again. A cause
-    is its writer's claim: an offset that the queue does not have was not read there.
+    Each partition detects only its own repeated statements, so another partition would apply them
+    again. The cause of a statement is only what its writer claims; an offset beyond the queue was
+    not read there.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics
@@ -252,5 +253,5 @@ def _demand_committed(
                 f"The agents of {clipped(application)} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
                 "Start them and the workers until they have, then stop both. If the application "
-                "no longer exists: --ignore-application.",
+                "no longer exists, use --ignore-application.",
             )

@@ -1,4 +1,4 @@
-"""T-SQL on a running system: read the catalog, apply the text, publish the difference."""
+"""Execute T-SQL on a running system: read the catalog, apply the text, publish the difference."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Planned:
 
 
 def live_topology(state: CatalogState) -> Topology:
-    """Return the topology of the catalog; raise UsageError if there is none."""
+    """Return the catalog's topology; raise UsageError if it is empty."""
     if state.topology is None:
         raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     return state.topology
@@ -75,7 +75,7 @@ def plan_script(
     _refuse_skipped(wanted.skipped[len(live.skipped) :])
     before, after = flatten(live), flatten(wanted)
     change = change_for(state, wanted, prune=True)
-    # Other objects of the catalog may belong to a newer version.
+    # The catalog's other objects may belong to a newer version.
     change = replace(change, removed=tuple(key for key in change.removed if key in before))
     there = {spec.name for spec in specs_of(live, cluster.topics)}
     return Planned(
@@ -95,7 +95,7 @@ def publish_script(cluster: Cluster, planned: Planned) -> int:
 
     Raises SurroundingsError if another writer has changed the catalog since it was planned.
     """
-    assert not planned.refused, "nothing is published of what the engine refuses"
+    assert not planned.refused, "a script that the engine would refuse is never published"
     if planned.topics:
         create(cluster, planned.topics)
     if not planned.change:
@@ -104,7 +104,7 @@ def publish_script(cluster: Cluster, planned: Planned) -> int:
 
 
 def changed_fields(planned: Planned, key: str) -> tuple[tuple[str, Any, Any], ...]:
-    """Return an object's changed fields, with the values before and after."""
+    """Return an object's changed fields, with their values before and after."""
     old, new = planned.before.get(key, {}), planned.after.get(key, {})
     names = sorted({*old, *new})
     return tuple((n, old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n))

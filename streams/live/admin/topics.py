@@ -19,7 +19,7 @@ from streams.wire.specs import TopicSpec
 class Comparison:
     """Missing and different topics of a cluster, and unneeded ones of the prefix.
 
-    ``findings``: what only an operator can change, and whether the cluster is too small.
+    ``findings``: problems that only an operator can solve, including a cluster that is too small.
     """
 
     mismatches: tuple[Mismatch, ...]

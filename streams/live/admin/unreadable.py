@@ -30,7 +30,7 @@ class UnreadableStatement(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return its place, as ``hopline skip`` expects it."""
+        """Return the statement's place, as ``hopline skip`` expects it."""
         return f"{self.topic}/{self.partition}@{self.offset}"
 
     @property
@@ -51,8 +51,8 @@ class UnreadableStatement(NamedTuple):
 def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[UnreadableStatement, ...]:
     """Return the first undecodable statement behind each endpoint worker's position.
 
-    ``homes``: instances and mirrored pairs. The catalog must have been read in this process: it has
-    the schemas. A worker that is behind, or stopped, may not have reached it yet.
+    ``homes``: instances and mirrored pairs. The catalog, which has the schemas, must have been read
+    in this process. A worker that is behind, or stopped, may not have reached it yet.
     """
     topics = cluster.topics
     groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}
@@ -80,7 +80,7 @@ def find_unreadable(
 ) -> tuple[int, str] | None:
     """Return the place and error of the first undecodable statement from an offset on.
 
-    ``None`` if the first statement is decodable, or invalid anyway, or there is none.
+    ``None`` if there is no statement, or if the first one is decodable or invalid in any version.
     """
     # A fetcher would wait for a record if there are none, or only aborted ones.
     reading = read_from(cluster, [TopicPartition(topic, partition, offset)])
@@ -93,7 +93,7 @@ def find_unreadable(
 
 
 def _unreadable(record: Message) -> str | None:
-    """Return why a statement is undecodable; ``None`` if it is not, or invalid anyway."""
+    """Return why a statement is undecodable; ``None`` if decodable, or invalid in any version."""
     try:
         headers = headers_of(record)
         if not is_moved(headers):

@@ -1,9 +1,9 @@
 """The directory of the configuration service: a file, or a database.
 
-At the start a file must be valid as a whole, else it is an error with its line. Later it may be
-edited: an error is returned to requests for the service of that line, and while the file is
-unreadable, its previous content is used. A database is queried each time, and waited for while it
-is unavailable.
+At the start a file must be valid as a whole; otherwise the error names the line. The file may be
+edited later: requests for a service with an invalid entry get an error, and while the whole file is
+unreadable, its previous content is used. A database is queried for each request; while it is
+unavailable, requests wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Directory(Protocol):
     """The known addresses of services without a route."""
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return the entry of a service; raise SurroundingsError if that is unavailable."""
+        """Return a service's entry; raise SurroundingsError if the directory is unavailable."""
 
 
 class FileDirectory:
@@ -43,7 +43,7 @@ class FileDirectory:
         _demand(path, self._offers)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return the file's entry of a service, or the last one while it is unreadable."""
+        """Return a service's entry, or the previous entry while the file is unreadable."""
         self._look()
         return tuple(offer for offer in self._offers if offer.service == service)
 
@@ -60,7 +60,7 @@ class FileDirectory:
 
 
 def open_directory(named: str) -> Directory:
-    """Return the directory at an SQLAlchemy URL or in a file, once it was readable.
+    """Return the directory at an SQLAlchemy URL or in a file, and check that it is readable.
 
     Raises UsageError, InputError or SurroundingsError if it is not.
     """
@@ -79,16 +79,16 @@ def open_directory(named: str) -> Directory:
 
 
 def directory_of(agent: Agent) -> Directory:
-    """Return the directory of an agent's settings, else that of HOPLINE_DIRECTORY.
+    """Return the directory of an agent's settings, or that of HOPLINE_DIRECTORY.
 
     A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError if
-    there is none, or it is unreadable.
+    the directory is missing or unreadable.
     """
     stated = agent.settings.get("directory")
     named = os.environ.get(VARIABLE) if stated is None else stated.text
     if not named:
         raise agent.runs.error(
-            "no directory is set", f"Set directory: to a file or a URL, or set {VARIABLE}."
+            "no directory is set", f"Set `directory:` to a file or a URL, or set {VARIABLE}."
         )
     beside = "" if stated is None or "://" in named else Path(stated.source.file).parent
     return open_directory(str(Path(beside, named)) if beside else named)
@@ -107,6 +107,6 @@ def _demand(path: Path, offers: tuple[Offer, ...]) -> None:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """Return what changes when the file is written or replaced."""
+    """Return a stamp that changes when the file is written or replaced."""
     now = os.stat(path)
     return now.st_mtime_ns, now.st_size, now.st_ino

@@ -30,15 +30,15 @@ log = logging.getLogger("hopline.notice")
 
 _FILE = "MissingRoute"
 _FRESH = 1.0
-"""Seconds for which the last catalog suffices to tell that a route exists: it takes long to read,
-and applications may request a route again and again."""
+"""Seconds for which the last catalog is used to check whether a route exists. Reading the catalog
+takes long, and applications may request a route again and again."""
 Place = tuple[str, Database]
-"""A database, and the name of its instance."""
+"""A database and the name of its instance."""
 
 
 @dataclass(slots=True)
 class _LastRead:
-    """The topology that was read last, and when (epoch seconds)."""
+    """The topology that was read last, and the time of reading (epoch seconds)."""
 
     topology: Topology = field(default_factory=Topology)
     at: float = -inf
@@ -49,8 +49,8 @@ class Notices:
     """Answer databases that request a route; ``clock`` is in epoch seconds.
 
     The methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
-    if one of them is unavailable, or if another writer changed the catalog at the same time: retry
-    later.
+    if one of them is unavailable, or if another writer changed the catalog at the same time; the
+    caller then retries.
     """
 
     cluster: Cluster
@@ -64,7 +64,8 @@ class Notices:
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
         offers, now = self.directory.find(asked.service), self.clock()
-        # Read the catalog only for services in the directory: anyone may request unknown names.
+        # Read the catalog only for services in the directory, because anyone may request unknown
+        # names.
         refusal = refusal_of(asked, offers)
         if refusal is None:
             refusal = self._create_routes(broker, asked, offers, now)
@@ -72,7 +73,7 @@ class Notices:
             log.info(
                 "%s requests a route to %s: %s", clipped(broker), clipped(asked.service), refusal[1]
             )
-        for offer in offers:  # its location is not for others to see
+        for offer in offers:  # other users must not see its location
             for breach in offer.breaches:
                 log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
         return refusal

@@ -15,7 +15,7 @@ from streams.topology import Agent
 
 
 def notice_maker(cluster: Cluster) -> Maker:
-    """Return a factory for them on a cluster."""
+    """Return a factory of the configuration service's applications on a cluster."""
     logging.getLogger("hopline.notice").setLevel(logging.INFO)
 
     def make(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:

@@ -35,7 +35,7 @@ class Dialogs(AbstractContextManager["Dialogs"]):
             self._folder.cleanup()
 
     def add(self, dialog: bytes, part: Part) -> None:
-        """Take a part of a dialog."""
+        """Add a part of a dialog."""
         self._parts[dialog].append(part)
         self._size += _size(part)
         if self._size > self._budget:
@@ -78,7 +78,7 @@ def _size(part: Part) -> int:
 
 
 def _read(path: Path) -> _Grouped:
-    """Read a file of ours back; its folder is private."""
+    """Read one of our temporary files back; their folder is private."""
     found = _Grouped(list)
     with path.open("rb") as file:
         while file.peek(1):

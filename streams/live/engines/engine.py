@@ -15,7 +15,7 @@ from streams.report.sites import Sites
 from streams.report.snapshot import Range
 
 Positions = dict[tuple[str, int], bytes | None]
-"""Value of the last positions record, by topic and partition; None: there is none."""
+"""Value of the last positions record, by topic and partition; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource(_Read):
-    """Records of a cluster, from one offset up to another of each partition."""
+    """Records of a cluster, from a start to an end offset in each partition."""
 
     cluster: Cluster
     ranges: Mapping[tuple[str, int], Range] = field(repr=False)
 
     @property
     def prefix(self) -> str:
-        """Return how the names of topics begin."""
+        """Return the prefix of topic names."""
         return self.cluster.topics.prefix
 
 
@@ -64,14 +64,14 @@ class Engine(Protocol):
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
     ) -> Positions:
-        """Return the last positions record of the partitions of some ranges, if any."""
+        """Return the last positions record of each partition of some ranges, if any."""
 
     def survey_capture(self, capture: CaptureReader) -> Positions:
-        """Return the same of a capture; raises InputError if it cannot be read."""
+        """Return the last positions records of a capture; raises InputError if unreadable."""
 
     def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
         """Return the account of all dialogs in the sources; requires at least one source."""
 
 
 Choose = Callable[[int | None], AbstractContextManager[Engine]]
-"""Starts the engine for a number of records; None: the number is unknown."""
+"""Starts the engine for a number of records; None if the number is unknown."""

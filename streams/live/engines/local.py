@@ -25,7 +25,7 @@ class LocalEngine:
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
     ) -> Positions:
-        """Return the latest positions; of a compacted topic the latest record counts."""
+        """Return the latest positions; in a compacted topic the latest record counts."""
         found: Positions = dict.fromkeys(ranges)
         for message in _messages(cluster, ranges):
             if message.key() == POSITIONS_KEY:
@@ -33,7 +33,7 @@ class LocalEngine:
         return found
 
     def survey_capture(self, capture: CaptureReader) -> Positions:
-        """Return the latest positions by their offsets, in whatever order the file has them."""
+        """Return the latest positions by their offsets, in any order of the file."""
         found, at = Positions(), dict[tuple[str, int], int]()
         for record in capture:
             place = record.topic, record.partition
@@ -58,7 +58,7 @@ def _parts(source: Source) -> Iterator[DialogPart]:
             yield from _of_message(reader, message, source.prefix)
         return
     for file in source.files:
-        reader = source.reader()  # records of another file may be older
+        reader = source.reader()  # another file may have older records
         for r in file:
             digest = _digest(r.topic, r.value, source.prefix)
             yield from reader.read_fields(

@@ -29,7 +29,7 @@ from streams.report.snapshot import Range
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Reads and judges on executors, which return only sums."""
+    """Reads and judges on executors, which return only sums to this process."""
 
     spark: SparkSession
     name: str = "spark"

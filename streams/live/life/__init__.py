@@ -5,9 +5,9 @@
     life = read_life(cluster, conversation)
     svg_text(draw_life(life))
 
-From records to a life: ``read`` finds them, ``records`` decodes them, ``copies`` joins forwarders'
-records into arrows, ``decide`` explains each decision by the catalog, ``steps`` and ``tally``
-describe events and messages, ``build`` combines them, and ``draw`` makes a diagram.
+The modules, from records to a life: ``read`` finds records, ``records`` decodes them, ``copies``
+joins forwarders' records into arrows, ``decide`` explains each decision by the catalog, ``steps``
+and ``tally`` describe events and messages, ``build`` combines them, and ``draw`` makes a diagram.
 """
 
 from streams.live.life.build import build_life

@@ -85,10 +85,10 @@ def build_life(
 
 
 def _causal(happened: Sequence[Step]) -> Iterator[Step]:
-    """Reorder steps so that no SEND follows its message, and no BEGIN follows anything.
+    """Reorder steps so that no SEND comes after its message, and BEGIN comes first.
 
-    A statement has its application's clock, and a message Kafka's clock as its worker knows it:
-    they differ by milliseconds.
+    A statement's time is from its application's clock, and a message's time is from Kafka's clock
+    as its worker knows it; these differ by milliseconds.
     """
     sent: dict[tuple[bool, int] | None, int] = {}
     for step in happened:
@@ -128,7 +128,7 @@ def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
 
 
 def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
-    """Yield the places of the sides, from all records that have them, the most reliable first."""
+    """Yield the places of the sides from all records that have them, the most reliable first."""
     for statement in found.statements:
         command = statement.command
         if command.kind is CommandKind.BEGIN:
@@ -178,7 +178,7 @@ def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]
 
 
 def _without_command(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
-    """Yield statements without a command record, from the first copies of their messages."""
+    """Yield statements that have no command record, from the first copies of their messages."""
     known = {statement.command.command_id for statement in found.statements}
     for frame in found.frames:
         if frame.kind != "out" or frame.header is None or frame.header.message_id in known:

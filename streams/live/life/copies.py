@@ -1,8 +1,9 @@
 """The copies of a dialog's messages and acknowledgements: sender, receiver and time.
 
-A copy's path has the instances that have decided it, with times. A record in ``txq`` of an instance
-was written by the last instance of its path; the path of its successor has the time when the
-instance read it. So every record of ``txq`` is an arrow, and its successors have its end.
+A copy's path has the instances that have decided it, with times. The last instance on the path of a
+record in ``txq`` wrote the record. The path of the record's successor has the time at which the
+receiving instance read it. So every record of ``txq`` is an arrow, and its successors have the
+arrow's end.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _ARRIVED = ("in", "ack")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A copy from one instance to the next; ``arrived`` is when that one read it, if it did.
+    """A copy from one instance to the next; ``arrived`` is when the receiver read it, if it did.
 
     ``decisions`` are the sender's and, if the copy was delivered there, the receiver's. ``again``:
-    the same forwarder forwarded the same copy before.
+    the same forwarder had forwarded the same copy before.
     """
 
     frame: Frame
@@ -67,7 +68,7 @@ class Copies:
                     self._delivered.setdefault((frame.copy, frame.journey.path[:-1]), decided)
 
     def passages(self) -> Iterator[Passage]:
-        """Yield every passage from an instance to another one, in log order."""
+        """Yield every copy from one instance to another, in log order."""
         seen: Counter[object] = Counter()
         for frame in self._passed:
             path = frame.journey.path
@@ -124,7 +125,7 @@ class Copies:
         self._by_message.setdefault(about, (number, frame))
 
     def _taken_up(self, frame: Frame) -> int | None:
-        """Return when the receiver has decided a copy; the first time if it did twice."""
+        """Return when the receiver has decided a copy, for the first time if it did so twice."""
         path = frame.journey.path
         # A gateway that hides the path shows nothing before itself.
         found = (self._after.get((frame.copy, frame.home, before)) for before in (path, ()))

@@ -1,8 +1,8 @@
 """Reconstruct each forwarder's decision about a copy, and the rule behind it, from the catalog.
 
 A forwarder records where it sent a copy, not why. The same routing code finds the reason with the
-current routes of the catalog. If these would send the copy elsewhere, they have changed since, and
-the result reports that.
+current routes of the catalog. If these would send the copy to another place, the routes have
+changed since, and the result reports that.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ONWARD = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
 class Decided:
     """A decision at an instance; ``at`` is epoch milliseconds.
 
-    ``went_to`` is the instance that the copy was sent to, or ``None``, ``route`` the one of several
-    routes that leads there. ``agrees``: the current catalog gives the same result.
+    ``went_to`` is the instance that the copy was sent to, or ``None``; ``route`` is the one of
+    several routes that leads there. ``agrees``: the current catalog gives the same result.
     """
 
     instance: str
@@ -39,18 +39,18 @@ class Decided:
 
     @property
     def rule(self) -> str:
-        """Return the rule and its route: ``M3 TargetRouteA``."""
+        """Return the rule and the route, such as ``M3 TargetRouteA``."""
         decision = self.answer.decision
         return f"{decision.step} {self.route or ', '.join(decision.routes)}".strip()
 
     @property
     def text(self) -> str:
-        """Return the decision for people, with every rule that was tried."""
+        """Return the decision as text for people, with every rule that was tried."""
         return explain_text(self.answer)
 
 
 class Decider:
-    """Explain the decisions about one conversation by one topology."""
+    """Explain the decisions about one conversation with one topology."""
 
     def __init__(self, topology: Topology, conversation: uuid.UUID) -> None:
         self._topology, self._conversation = topology, conversation
@@ -121,7 +121,7 @@ class Decider:
             return None
 
     def _expires(self, instance: str, table: str) -> bool:
-        """Tell whether the result depends on the time."""
+        """Tell whether the result depends on the current time."""
         key = (instance, table)
         if key not in self._expiring:
             compiled = self._compiled[instance]

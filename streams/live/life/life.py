@@ -1,7 +1,6 @@
 """The life of one dialog, as values: its steps, and the outcome of each message.
 
-Times are epoch milliseconds; those of a step's :class:`Sight` are microseconds since the first
-step.
+Times are epoch milliseconds, but a step's :class:`Sight` has microseconds since the first step.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from streams.protocol import Dialog
 class Step:
     """One step.
 
-    ``facts`` are (name, text) pairs, ``decisions`` those of forwarders, ``where`` is its record.
-    ``message`` is (from the initiator, number), if it is about one; ``number`` is SQL Server's, for
-    an error.
+    ``facts`` are (name, text) pairs, ``decisions`` those of forwarders, ``where`` is the place of
+    its record. ``message`` is (from the initiator, number) if the step is about a message;
+    ``number`` is SQL Server's error number, if any.
     """
 
     at: int
@@ -37,9 +36,9 @@ class MessageLife:
     """The outcome of a message of the dialog.
 
     ``attempts`` are the transmissions of its sender, ``copies`` all records of forwarders,
-    ``removed`` the duplicates, ``refused`` by number those that were dropped, delayed or not
-    delivered. ``sent_at`` is when the statement was stored, by the application's clock, and at the
-    latest when its first effect happened; ``queued_at`` and ``place`` are those of the first
+    ``removed`` the duplicates, ``refused`` the numbers of copies that were dropped, delayed or not
+    delivered, by error number. ``sent_at`` is when the statement was stored, by the application's
+    clock, but not later than its first effect; ``queued_at`` and ``place`` are those of the first
     delivery, ``acknowledged_at`` is when the sender's instance received the acknowledgement.
     """
 
@@ -58,7 +57,7 @@ class MessageLife:
 
     @property
     def took(self) -> int | None:
-        """Return the milliseconds from the statement to the queue; ``None`` before that."""
+        """Return the milliseconds from the statement to the queue; ``None`` before the delivery."""
         return None if self.queued_at is None else self.queued_at - self.sent_at
 
 
@@ -75,7 +74,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Everything known of a dialog; ``left_out`` has sentences about missing parts.
+    """All that the records show of a dialog; ``left_out`` has sentences about missing parts.
 
     ``catalog_version`` is that of the routes that explain decisions.
     """
@@ -92,5 +91,5 @@ class Life:
 
     @property
     def known(self) -> bool:
-        """Tell whether anything was found."""
+        """Tell whether any record was found."""
         return bool(self.steps or self.endpoints)

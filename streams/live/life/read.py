@@ -1,11 +1,11 @@
 """Find the records of one dialog in the topics of a cluster, without reading all of them.
 
 A conversation has one partition of each topic, and no record of it has a timestamp before its
-BEGIN. So its events are read first, which are few; they have the initiator's instance, whose
-``cmd`` has the BEGIN; everything else is read from that time on. If both sides are closed, reading
+BEGIN. So the dialog's few events are read first. They name the initiator's instance, whose ``cmd``
+has the BEGIN, and all other records are read from that time on. If both sides are closed, reading
 ends some minutes later. A log is in append order. Kafka finds the first record with a timestamp at
-or after a given time, so no record before that offset is needed. If the events
-were deleted (after a week), everything is read.
+or after a given time, so no record before that offset is needed. If the events were deleted (after
+a week), the whole topics are read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of reading: the number of records kept, and the seconds."""
+    """Limits of reading: the number of records kept, and the duration in seconds."""
 
     records: int = 50_000
     seconds: float = 20.0
@@ -52,7 +52,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Reading:
-    """The records of a dialog in log order; ``left_out``: sentences on what is missing."""
+    """The records of a dialog in log order; ``left_out``: sentences about missing records."""
 
     records: list[Record] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ class _Search:
     def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
         if since is None:
             return dict.fromkeys(places)
-        # Partitions left out have only older records: none of this dialog.
+        # Partitions left out have only older records, so none of this dialog.
         return dict(first_since(self._cluster, places, since))
 
     def _ends(
@@ -141,7 +141,7 @@ class _Search:
     # --- reading ---------------------------------------------------------------------------------
 
     def _read(self, starts: Mapping[Place, int | None], ends: Mapping[Place, int]) -> None:
-        """Read partitions in parallel, from the given offsets to the given ends or their own."""
+        """Read partitions in parallel, from the given offsets to the given or the logs' ends."""
         begins = {place: at for place, at in starts.items() if at != ends.get(place, -1)}
         if not begins or self._full:
             return
@@ -220,7 +220,7 @@ class _Search:
 
 
 def _is_over(events: Collection[Mapping[str, object]]) -> bool:
-    """Tell whether every endpoint with a reported state is closed, on both sides."""
+    """Tell whether both sides have reported a state and are closed."""
     states = {
         (e["instance"], e["database"], e["from_initiator"]): e["state"]
         for e in events

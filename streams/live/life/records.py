@@ -23,7 +23,7 @@ from streams.wire.records import CONVERSATION, header_of, is_moved, key_of
 from streams.wire.state_keys import StateKey
 
 KEPT = 512
-"""Bytes kept of a body: enough to recognize it, and the number of an Error."""
+"""Bytes kept of a body, enough to recognize it and to read the number of an Error."""
 
 
 class Issued(NamedTuple):
@@ -38,8 +38,7 @@ class Issued(NamedTuple):
 class Frame(NamedTuple):
     """A copy of a message or of an acknowledgement in one topic; ``body`` is shortened.
 
-    ``home`` is the instance, or the mirrored pair, whose topic it is; ``queue`` is (database,
-    queue).
+    ``home`` is the instance or mirrored pair that owns the topic; ``queue`` is (database, queue).
     """
 
     kind: str
@@ -55,7 +54,7 @@ class Frame(NamedTuple):
 
     @property
     def copy(self) -> tuple[object, ...]:
-        """Return what identifies a transmission in any topic."""
+        """Return the values that identify a transmission in any topic."""
         side, attempt = self.parties.from_initiator, self.journey.attempt
         if self.header is not None:
             return side, attempt, self.header.message_id, self.header.fragment
@@ -70,7 +69,7 @@ class BrokerEvent(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The state of an endpoint at some time; ``None``: it was removed."""
+    """The state of an endpoint at some time; ``None`` if it was removed."""
 
     home: str
     key: StateKey
@@ -80,7 +79,7 @@ class Kept(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A record of the dialog that cannot be read, and why."""
+    """A record of the dialog that cannot be read, and the reason."""
 
     home: str | None
     why: str
@@ -103,7 +102,7 @@ class Sieve:
         self._places: dict[str, TopicPlace | None] = {}
 
     def __call__(self, message: Message) -> Record | None:
-        """Return the decoded record; ``None`` if it is not of this dialog."""
+        """Return the decoded record; ``None`` if it belongs to another dialog."""
         topic = message.topic() or ""
         if topic not in self._places:
             self._places[topic] = place_of(topic, self._topics)
@@ -137,7 +136,7 @@ def _read(
             command = found.command(conversation, KEPT)
             return Issued(place.instance or "", command, len(raw.value or b""), where)
         case AckRecord() as found if not found.is_frame:
-            return None  # a status: its event has the same
+            return None  # a status, whose event has the same content
         case FrameRecord() as found if not is_moved(raw.headers):
             return _frame(found, raw.value or b"", place, conversation, where)
         case EventRecord() as found:
@@ -156,7 +155,8 @@ def _frame(
 ) -> Frame:
     has_message = frame.is_message
     return Frame(
-        "txq" if place.kind == "ingress" else place.kind,  # both wait at a gateway, from outside
+        # both have messages from outside that wait at a gateway
+        "txq" if place.kind == "ingress" else place.kind,
         place.instance or "",
         frame.parties,
         frame.header if has_message else None,

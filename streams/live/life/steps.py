@@ -1,6 +1,7 @@
 """The steps of a dialog's life, from its records: statements, copies, queues, events.
 
-Sights have no times yet: they are relative to the first step, which is known at the end.
+Sights have no times yet, because these are relative to the first step, which is known only at the
+end.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Scene:
     numbers: Mapping[uuid.UUID, int]
 
     def host(self, home: str) -> str:
-        """Return the instance that stands for the owner of a topic."""
+        """Return the instance that represents the owner of a topic."""
         return self.hosts.get(home, home)
 
 
@@ -89,7 +90,7 @@ def _statement_facts(issued: Issued) -> Facts:
 
 
 def statement_of_copy(frame: Frame, scene: Scene) -> Step | None:
-    """Return the statement of a message whose command was not found: trimmed, or elsewhere."""
+    """Return the statement of a message whose command was trimmed or not read."""
     header = frame.header
     if header is None or not header.sequenced:
         return None
@@ -212,7 +213,7 @@ def _body(body: bytes, size: int) -> str:
 def event_step(
     record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
 ) -> Step | None:
-    """Return the step of an event; ``None`` if a statement has it already."""
+    """Return the step of an event; ``None`` if a statement's step has it already."""
     event, instance = record.event, scene.host(str(record.event["instance"]))
     try:
         kind = EventKind(event["event"])
@@ -269,7 +270,7 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
     if number == Number.DUPLICATE:
         yield "why", _why_again(event, copies)
     if number == Number.ANOTHER_INSTANCE_CONVERSES:
-        yield "why", "several targets: another instance answered first and owns the dialog"
+        yield "why", "several targets, and another instance answered first and owns the dialog"
     for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
             label = "way" if name == "path" else name.replace("_", " ")
@@ -282,13 +283,13 @@ def _why_again(event: Event, copies: Copies) -> str:
         return "the copy is unknown"
     if attempt:
         return (
-            f"the sender retried ({attempt}): no acknowledgement arrived in time, and an earlier "
-            "copy arrived after all"
+            f"the sender retried ({attempt}) because no acknowledgement arrived in time, but an "
+            "earlier copy arrived after all"
         )
     about = None if message_id is None else uuid.UUID(message_id)
     paths = copies.paths(about, 0)
     if len(paths) > 1:
-        return "its first copies took several paths: more than one route leads here"
+        return "its first copies took several paths, because more than one route leads here"
     return "a forwarder on the path forwarded the first copy twice: it was stopped in between"
 
 

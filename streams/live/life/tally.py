@@ -58,7 +58,7 @@ def _count(message: MessageLife, frame: Frame, scene: Scene) -> None:
 
 
 def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None:
-    """Note when a sender's instance received an acknowledgement: they are cumulative."""
+    """Record when a sender's instance received acknowledgements, which are cumulative."""
     acks = sorted(
         (f.journey.path[-1][1], f.parties.from_initiator, f.ack.next_sequence)
         for f in frames
@@ -66,7 +66,7 @@ def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None
     )
     waiting = {side: deque(sorted(n for s, n in found if s is side)) for side in (True, False)}
     for at, by_initiator, following in acks:
-        # A forged acknowledgement may name any number: only those of messages are looked at.
+        # A forged acknowledgement may name any number, so only numbers of messages are checked.
         numbers = waiting[not by_initiator]
         while numbers and numbers[0] < following:
             message = found[not by_initiator, numbers.popleft()]

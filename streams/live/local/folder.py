@@ -24,7 +24,7 @@ from streams.wire.topics import escape, unescape
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What `up` has started; ``embedded``: including the broker. ``started``: Unix seconds.
+    """The system that `up` has started; ``embedded``: with the broker; ``started``: Unix seconds.
 
     ``instances``: all instances in the catalog at that time, including those outside the topology.
     ``keeper``: process id of the supervisor. ``folder`` is the topology's,
@@ -67,7 +67,7 @@ class WorkerProcess:
         return Job(self.role, (), self.agent).name
 
     def wanted(self, instances: Iterable[str]) -> frozenset[str]:
-        """Return the names it must be ready for: its agent, or the instances of the system."""
+        """Return the names for which it must be ready: its agent, or the system's instances."""
         return frozenset({self.agent} if self.agent else instances)
 
 
@@ -87,7 +87,7 @@ class UpFolder:
         return self.path / "logs" / f"{name}.log"
 
     def part(self, cluster: str) -> UpFolder:
-        """Return the folder of one of several clusters: a separate system."""
+        """Return the folder of one of several clusters, each of which is a separate system."""
         return UpFolder(self.path / "clusters" / escape(cluster))
 
     def parts(self) -> dict[str, UpFolder]:
@@ -106,7 +106,7 @@ class UpFolder:
         return self.path / "workers.json"
 
     def system(self) -> System | None:
-        """Return what was started; None for an unreadable file."""
+        """Return the system that was started; None if the file is unreadable."""
         found = _read(self.system_file)
         try:
             return System(**{**found, "instances": tuple(found["instances"])})
@@ -121,11 +121,11 @@ class UpFolder:
             return ()
 
     def record_system(self, system: System) -> None:
-        """Write what was started, atomically."""
+        """Write the system that was started, atomically."""
         _write(self.system_file, asdict(system))
 
     def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
-        """Write what the supervisor runs, atomically."""
+        """Write the workers that the supervisor runs, atomically."""
         _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
 
     def forget(self) -> None:
@@ -145,13 +145,13 @@ class UpFolder:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Prevent other processes from starting or stopping the system meanwhile."""
+        """Prevent other processes from starting or stopping the system within the block."""
         make_folder(self.path)
         with locked(self.path / "up.lock") as mine:
             if not mine:
                 raise UsageError(
                     f"The system of {self.path} is being started or stopped by another process.",
-                    "Wait for it: `hopline status`.",
+                    "Wait for it; `hopline status` shows its state.",
                 )
             yield
 

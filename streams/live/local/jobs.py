@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SLOT = "up"
-"""The slot of the workers that `up` starts; it also distinguishes them from others."""
+"""The slot of the workers that `up` starts, which also distinguishes them from other workers."""
 ROLES = ("forwarder", "endpoint")
 AGENTS = "agents"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A process that must run; ``agent`` is its name in the topology, if it is one."""
+    """A process that must run; ``agent`` is the name of its agent in the topology, if any."""
 
     role: str
     words: tuple[str, ...]
@@ -35,7 +35,8 @@ def jobs_of(
 ) -> tuple[Job, ...]:
     """Return the jobs of a system; ``topology`` is the folder with the agents."""
     where = ("--bootstrap", bootstrap, "--prefix", prefix)
-    # Logs are parsed here, and two processes cannot share an address, so no settings file is used.
+    # No settings file is used, because logs are parsed here, and two processes cannot share an
+    # address.
     ours = ("--log-format", "text", "--http=")
     workers = (
         Job(role, ("streams", "worker", role, "--all", *where, "--slot", SLOT, *ours))

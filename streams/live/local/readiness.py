@@ -1,4 +1,4 @@
-"""The state of workers, from their logs: who is ready, and how the last one ended."""
+"""The state of workers, from their logs: which instances are ready, and how a process ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READY = re.compile(r" INFO (.+) (?:forwarder|endpoint|agents): ready", re.MULTI
 def ready_instances(folder: UpFolder, worker: WorkerProcess) -> frozenset[str]:
     """Return the instances that a process serves, by its log since its start.
 
-    For an agent it is its own name.
+    For an agent this is the agent's name.
     """
     try:
         with folder.log(worker.name).open("rb") as log:

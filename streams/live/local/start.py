@@ -1,4 +1,4 @@
-"""Start everything for a topology on this machine, or update what runs."""
+"""Start all processes of a topology on this machine, or update a running system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streams.wire import Topics
 
 Reporter = Callable[[str], None]
 _REPORT_S = 2.0
-"""Seconds between two progress lines."""
+"""Seconds between progress lines."""
 _APPEARS_S = 5.0
 
 
@@ -34,7 +34,7 @@ class Wish:
     """The options of `up`. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
 
     ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
-    which this is one cluster's share, ``folder`` its folder, which also has the agents' files.
+    which this is one cluster's share; ``folder`` is its folder, which also has the agents' files.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The running system; ``fresh`` is false if the workers were already running and stay."""
+    """The running system; ``fresh`` is False if the workers were running already and were kept."""
 
     system: System
     deployed: Deployment
@@ -61,8 +61,8 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
     """Start broker and workers, apply the topology; return when every worker is ready.
 
     Running processes stay, except for workers that do not serve the current instances. Raises
-    UsageError if the folder's system is another one, SurroundingsError if something does not start
-    in time; processes already started continue, and `down` ends them.
+    UsageError if the folder belongs to another system, SurroundingsError if something does not
+    start in time. Processes that have started continue then, and `down` ends them.
     """
     with folder.alone():
         before = folder.system()
@@ -72,7 +72,7 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
         cluster.wait(wish.timeout, report)
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
-        if wish.bootstrap is not None:  # otherwise it is this machine's own broker
+        if wish.bootstrap is not None:  # otherwise Kafka is this machine's own broker
             for finding in filter(None, (*deployed.findings, deployed.warning)):
                 report(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
@@ -92,7 +92,7 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
     same_kafka = before.embedded if wish.bootstrap is None else before.bootstrap == wish.bootstrap
     if not same_kafka or before.prefix != wish.prefix:
         raise UsageError(
-            f"A system of {folder.path} already runs, at {before.bootstrap} with the prefix "
+            f"A system of {folder.path} already runs at {before.bootstrap} with the prefix "
             f"{before.prefix}.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
@@ -112,7 +112,7 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
 
 
 def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
-    """Start the folder's embedded broker unless it runs; return its address."""
+    """Start the folder's embedded broker if it does not run; return its address."""
     broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         report(f"Starting Apache Kafka on {folder.kafka} ...")
@@ -121,7 +121,7 @@ def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
 
 
 def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
-    """Return the wanted system, before any of it runs."""
+    """Return the requested system before any of its processes run."""
     return System(
         keeper=0,
         bootstrap=bootstrap,
@@ -152,7 +152,7 @@ def _run(folder: UpFolder, wanted: System) -> System:
     child = spawn([sys.executable, "-m", "streams.live.local", *where, *wanted.agents], log)
     system = replace(wanted, keeper=child.pid)
     folder.record_system(system)
-    # For a moment a new process has no command line, which identifies it.
+    # For a moment a new process lacks the command line that identifies it.
     wait_until(lambda: folder.keeps(system) or child.poll() is not None, _APPEARS_S)
     return system
 
@@ -183,7 +183,7 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
 
 
 def _refuse_failed(folder: UpFolder, system: System) -> None:
-    """Raise if a process has ended twice, or the supervisor has ended."""
+    """Raise SurroundingsError if a process has ended twice, or the supervisor has ended."""
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(

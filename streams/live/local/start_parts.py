@@ -16,8 +16,8 @@ from streams.topology import Cluster, Topology, share_of
 def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Started]:
     """Start each cluster like :func:`start`; return them by name, "" for the only one.
 
-    Each is a separate system, with its own broker, workers and folder; the brokers are started
-    first, because the workers of each need the others' addresses.
+    Each cluster is a separate system with its own broker, workers and folder. All brokers are
+    started first, because the workers of each cluster need the others' addresses.
     """
     names = [part.name for part in parts_of(wish.topology)]
     _refuse_other_shape(folder, names)
@@ -25,8 +25,9 @@ def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Sta
         return {"": start(folder, wish, report)}
     if wish.bootstrap is not None:
         raise UsageError(
-            f"The topology has {len(names)} clusters; --bootstrap gives one.",
-            "Leave it out to start a broker for each, or use `hopline apply` and `hopline worker`.",
+            f"The topology has {len(names)} clusters, but --bootstrap gives only one.",
+            "Omit --bootstrap to start a broker for each, or use `hopline apply` and "
+            "`hopline worker`.",
         )
     ports = {name: wish.port and wish.port + n for n, name in enumerate(names)}
     with folder.alone():
@@ -44,7 +45,7 @@ def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Sta
 
 
 def _refuse_other_shape(folder: UpFolder, names: list[str]) -> None:
-    """Raise UsageError if other clusters than these run in the folder."""
+    """Raise UsageError if the folder's system runs on clusters other than these."""
     running = [name for name, part in folder.parts().items() if _runs(part)]
     if _runs(folder):
         running.append("")

@@ -26,7 +26,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status; ``broker`` and ``bootstrap`` are of the embedded one if it is ours."""
+    """The status; ``broker`` and ``bootstrap`` are of the embedded broker, if there is one."""
 
     health: Health
     system: System | None = None

@@ -10,7 +10,7 @@ from streams.live.local.folder import System, UpFolder
 from streams.live.local.supervisor import DRAIN_S
 
 _MORE_S = 10.0
-"""The supervisor's additional time after its workers' drain."""
+"""Seconds that the supervisor needs in addition to its workers' drain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Stopped:
 def stop(folder: UpFolder) -> Stopped:
     """Drain and stop the workers, then stop the broker; does nothing if nothing runs.
 
-    With several clusters, all of them.
+    With several clusters, stop all of them.
     """
     done = [_stop(each) for each in (*folder.parts().values(), folder)]
     return Stopped(any(d.workers for d in done), any(d.broker for d in done))
@@ -40,7 +40,7 @@ def _stop(folder: UpFolder) -> Stopped:
 
 
 def stop_workers(folder: UpFolder, system: System | None) -> bool:
-    """Stop the supervisor and its workers, also those left by a killed supervisor."""
+    """Stop the supervisor and its workers, including workers left by a killed supervisor."""
     if system is None:
         return False
     found = folder.keeps(system)

@@ -1,7 +1,7 @@
 """The supervisor: run a process for each job, and restart it when it ends.
 
-A worker that fails ends its process on purpose (nothing is lost by that) and is restarted, as is a
-killed one. SIGTERM drains and stops all of them, and then the supervisor.
+A worker that fails ends its process on purpose, which loses nothing, and is restarted like a killed
+worker. SIGTERM drains and stops all of them, and then the supervisor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from streams.live.local.jobs import Job
 from streams.signals import call_on_stop
 
 LOOK_S = 0.2
-"""Seconds between two checks of the processes."""
+"""Seconds between checks of the processes."""
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""The pause before the n-th restart in a row."""
+"""The pause in seconds before the n-th restart in a row."""
 STEADY_S = 60.0
-"""After this uptime the pause is reset."""
+"""Uptime in seconds after which the pause is reset."""
 DRAIN_S = 30.0
 """Seconds for workers to drain before they are killed."""
 
@@ -47,7 +47,7 @@ class Supervisor:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Request the end."""
+        """Request the end of all processes."""
         self._stop.set()
 
     def run(self) -> None:
@@ -62,7 +62,7 @@ class Supervisor:
         self._folder.workers_file.unlink(missing_ok=True)
 
     def _look_after(self, child: _Child, now: float) -> bool:
-        """Restart a process after its pause; tell whether that has happened."""
+        """Restart a process after its pause; return whether it was restarted."""
         if child.process.poll() is None:
             return False
         if child.start_at is None:

@@ -1,4 +1,4 @@
-"""The last heartbeat of each worker, and how old it is by Kafka's clock."""
+"""The last heartbeat of each worker, and its age by Kafka's clock."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 
 _SLICE = 0.2
-"""Seconds in the client library at a time, so that an interrupt is served."""
+"""Seconds per call of the client library, so that an interrupt is handled."""
 _END_WITHIN = 30.0
 
 
 class LastHeartbeat(NamedTuple):
-    """The last heartbeat in a name by one process; ``replica`` is that process.
+    """The last heartbeat under a name by one process, ``replica``.
 
-    ``age`` and ``period``, after which the next one is due, are in seconds. ``left``: the worker
-    has stopped normally and announced it.
+    ``age`` and ``period`` (after which the next heartbeat is due) are in seconds. ``left``: the
+    worker has stopped normally and has reported this.
     """
 
     name: str
@@ -43,10 +43,10 @@ def read_heartbeats(
     clock: Callable[[], float] = time.monotonic,
     kafka_now: Callable[[], float] = time.time,
 ) -> list[LastHeartbeat]:
-    """Return the last heartbeat of each process for each name.
+    """Return the last heartbeat of each process under each name.
 
-    Kafka's clock is taken from a heartbeat that arrives during the call. If none arrives while
-    three are due, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
+    Kafka's clock is taken from a heartbeat that arrives during the call. If none arrives in three
+    periods, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
     """
     watch = _Watch(cluster)
     try:
@@ -64,7 +64,7 @@ def read_heartbeats(
 
 
 class _Watch:
-    """Reads heartbeats; ``now`` is Kafka's clock, in epoch milliseconds, once one has come."""
+    """Reads heartbeats; ``now`` is Kafka's clock in epoch milliseconds, None before the first."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.seen: dict[tuple[str, str], _Seen] = {}

@@ -21,7 +21,7 @@ from streams.topology.pairs import hosts_of
 class Unserved:
     """Partitions of an instance or pair that no worker of a role serves.
 
-    ``settled``: no assignment is pending.
+    ``settled``: no rebalance is in progress.
     """
 
     home: str
@@ -94,7 +94,7 @@ def _health(
 def _unserved(
     cluster: Cluster, topology: Topology, workers: Sequence[RemoteWorker]
 ) -> Iterator[Unserved]:
-    """Yield the partitions without a worker: not assigned by Kafka, or no worker is alive."""
+    """Yield the partitions without a worker: Kafka has not assigned them, or no worker is alive."""
     topics, counts = cluster.topics, topic_names(cluster)
     alive = {(worker.instance, worker.role) for worker in workers if worker.alive}
     inputs = {FORWARDER: topics.out, ENDPOINT: topics.cmd}
@@ -113,7 +113,7 @@ def _unserved(
 
 
 def _of_home(groups: Mapping[str, Assigned], name: str) -> list[Assigned]:
-    """Return the groups of a home: a pair's forwarders have one for each failover."""
+    """Return the groups of a home; a pair's forwarders have one group for each failover."""
     return [g for group, g in groups.items() if group == name or _is_epoch(group, name)]
 
 

@@ -14,9 +14,9 @@ FORWARDER, ENDPOINT, STANDBY = "forwarder", "endpoint", "standby"
 
 @dataclass(frozen=True, slots=True)
 class RemoteWorker:
-    """A worker, by its last heartbeat, which is ``age`` seconds old; ``replica`` is its process.
+    """A worker, as of its last heartbeat ``age`` seconds ago; ``replica`` is its process.
 
-    ``slot`` is None if it has none. ``alive``: its heartbeats arrive in time.
+    ``slot`` is None for a worker without a slot. ``alive``: its heartbeats arrive in time.
     """
 
     role: str
@@ -31,8 +31,8 @@ def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) ->
     """Return the workers of these instances; heartbeats of other names are ignored.
 
     Of several silent processes with one name only the last counts, and none if a process with the
-    name is alive, because it has taken over. Workers that have left in order are omitted, and an
-    active worker is not listed as stand-by.
+    name is alive, because it has taken over. Workers that have stopped normally are omitted, and an
+    active worker is not listed as a stand-by.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)
@@ -59,9 +59,9 @@ def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) ->
 
 
 def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] | None:
-    """Read the name of a forwarder, which is its instance's, or of a slot.
+    """Parse the name of a forwarder, which is its instance's name, or the name of a slot.
 
-    Both an instance's name and a slot's may have slashes.
+    Both names may contain slashes.
     """
     if name in instances:
         return FORWARDER, name, None
@@ -73,13 +73,13 @@ def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] 
 
 
 def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
-    """Tell whether it counts as alive; the limit of a slot is shorter than that of an instance."""
+    """Tell whether a worker counts as alive; the limit of a slot is shorter than an instance's."""
     limit = SILENCE if slot is None else FRESH / 1000
     return beat.age < limit * beat.period
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield one row for each live process, or else one for the last one alive."""
+    """Yield one row for each live process, or one for the last process that was alive."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)

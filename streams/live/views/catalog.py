@@ -1,6 +1,6 @@
 """The views over declared objects, from the catalog.
 
-Numbers that a server assigns are ``None``; the names are in additional columns.
+Numbers that a server assigns are ``None``; additional columns have the names.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def service_queues(asked: Asked) -> Iterator[Row]:
                 "is_ms_shipped": False,
                 "max_readers": queue.max_readers if queue.activation is not None else 0,
                 "activation_procedure": queue.activation,
-                "is_activation_enabled": False,  # an application reads; there is no activation
+                # applications read queues; there is no activation
+                "is_activation_enabled": False,
                 "is_receive_enabled": queue.status,
                 "is_enqueue_enabled": queue.status,
                 "is_retention_enabled": queue.retention,

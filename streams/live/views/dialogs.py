@@ -1,4 +1,4 @@
-"""The views over dialogs, from the endpoint workers' committed state; they need not run."""
+"""The views over dialogs, from the endpoint workers' committed state; workers need not run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def conversation_endpoints(asked: Asked) -> Iterator[Row]:
 
 
 def conversation_groups(asked: Asked) -> Iterator[Row]:
-    """Yield the rows of ``sys.conversation_groups``: those that have an endpoint."""
+    """Yield the rows of ``sys.conversation_groups``: the groups that have an endpoint."""
     seen: set[tuple[str, str, str]] = set()
     for row in conversation_endpoints(asked):
         key = (row["instance"], row["database"], row["conversation_group_id"])
@@ -65,8 +65,9 @@ def dialogs_of(
 ) -> Iterator[tuple[Dialog, tuple[str, int]]]:
     """Yield the endpoints of databases, oldest first, with their partition.
 
-    Including those of a former broker id (NEW_BROKER): they are in error, and stay until their
-    application ends them (reference 1.5, 4.7). A mirror has none: its principal has.
+    This includes endpoints of a former broker id (NEW_BROKER), which are in error and stay until
+    their application ends them (reference 1.5, 4.7). A mirror has no endpoints; its principal has
+    them.
     """
     found: list[tuple[Dialog, tuple[str, int]]] = []
     served = [d for d in databases if d.mirror is None or d.mirror.role is Role.PRINCIPAL]
@@ -87,7 +88,7 @@ def dialogs_of(
 
 
 class _Bodies:
-    """The bodies of one partition of ``cmd`` and ``in``, by position; ``None``: deleted."""
+    """The bodies of one partition of ``cmd`` and ``in``, by position; ``None`` if deleted."""
 
     def __init__(self, cluster: Cluster, home: str, partition: int) -> None:
         topics = cluster.topics

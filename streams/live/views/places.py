@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instance, with the queried databases."""
+    """An instance with the queried databases."""
 
     instance: Instance
     databases: tuple[Database, ...]
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A system view: all its columns, the most useful in ``shown``, and its rows.
+    """A system view: all its columns, the most useful ones in ``shown``, and its rows.
 
     Without ``databases`` it is about an instance as a whole.
     """
@@ -51,7 +51,7 @@ class View:
 
 
 def places_of(topology: Topology, at: str | None) -> tuple[Place, ...]:
-    """Return the places of ``INSTANCE[/DATABASE]``, all by default; raise UsageError."""
+    """Return the places of ``INSTANCE[/DATABASE]``, by default all; raise UsageError if unknown."""
     if at is None:
         return tuple(Place(i, _all(i)) for i in topology.instances.values())
     instance, database = find_at(topology, at)

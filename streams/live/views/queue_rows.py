@@ -14,7 +14,7 @@ from streams.wire import MalformedError
 from streams.wire.records import priority_of, read_queued
 
 _READY = 1
-"""The status of a message that may be received (C-16): others are in no queue topic."""
+"""The status of a message that can be received (C-16); other messages are in no queue topic."""
 _VALIDATED = {
     Validation.EMPTY: "E",
     Validation.NONE: "N",
@@ -24,7 +24,7 @@ _VALIDATED = {
 
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
-    """Yield a queue's rows: what its reading group has not received, else the whole topic."""
+    """Yield a queue's rows: messages that its reading group has not received, or all."""
     topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _left(asked.cluster, topic, queue.reading_group):
@@ -75,8 +75,8 @@ def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, 
 
 
 def _left(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
-    """Yield a topic's records that a reading group has not received; all without a group."""
-    partitions_of(cluster, topic)  # explains how to create a missing topic
+    """Yield a topic's records that a reading group has not received, or all without a group."""
+    partitions_of(cluster, topic)  # the error explains how to create a missing topic
     notes = read_notes(cluster, group) if group else {}
     received = {place: Progress.decode(at, note) for place, (at, note) in notes.items()}
     for message in read_all(cluster, topic):

@@ -1,7 +1,7 @@
-"""Answer a SELECT over system views and queues: the rows in SQLite's memory, and nothing else.
+"""Answer a SELECT over system views and queues with copies of the rows in SQLite's memory.
 
 SQLite reads ``sys.routes`` as the table ``routes`` of an attached database ``sys``, so a statement
-is passed on as it is, but for two words that only SQL Server knows: ``TOP n`` and ``N'...'``.
+is passed on unchanged, except for two forms that only SQL Server has: ``TOP n`` and ``N'...'``.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class SelectResult:
 
 
 def is_select(text: str) -> bool:
-    """Tell whether a text is a statement and not the name of a view."""
+    """Tell whether a text is a statement, not the name of a view."""
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 
 def answer(asked: Asked, text: str, time: Show) -> SelectResult:
     """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    Raises UsageError for what SQLite rejects: other statements, unknown columns and tables.
+    Raises UsageError for statements that SQLite rejects, such as unknown columns and tables.
     """
     with closing(_database()) as database:
         for name in _views(text):

@@ -9,7 +9,7 @@ from streams.live.views.places import Asked, Row, View, words
 
 
 def _nothing(_: Asked) -> Iterator[Row]:
-    """Yield no row: applications read queues; the broker activates nothing."""
+    """Yield no row, because applications read queues and the broker activates nothing."""
     return iter(())
 
 
@@ -111,7 +111,7 @@ VIEWS: Mapping[str, View] = {
         _nothing,
     ),
 }
-"""By name; additional columns in front have a row's place."""
+"""All views by name; additional columns in front have a row's place."""
 
 TIMES = frozenset(
     words("lifetime security_timestamp enqueue_time last_activity_time message_enqueue_time")

@@ -18,9 +18,9 @@ _SILENT_MS = 5_000
 
 
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
-    """Yield the rows of ``sys.dm_broker_forwarded_messages``: records the forwarder has not read.
+    """Yield the rows of ``sys.dm_broker_forwarded_messages``: records that await the forwarder.
 
-    Its buffered copies are in the metadata of its committed offset.
+    The metadata of its committed offset has its buffered copies.
     """
     for place in asked.places:
         name = place.instance.name
@@ -113,8 +113,8 @@ def _last_heartbeats(cluster: Cluster) -> dict[str, tuple[int, float]]:
 
 
 def _ahead(cluster: Cluster, topic: str, group: str) -> Iterator[Message]:
-    """Yield a topic's records that a forwarder has not read, and those that it buffers."""
-    partitions_of(cluster, topic)  # explains how to create a missing topic
+    """Yield the records of a topic that a forwarder has not read or that it buffers."""
+    partitions_of(cluster, topic)  # the error explains how to create a missing topic
     notes = read_notes(cluster, group)
     held = {place: spans_in(note) for place, (_, note) in notes.items()}
     for message in read_all(cluster, topic):

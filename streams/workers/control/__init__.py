@@ -1,4 +1,4 @@
-"""What the workers of a process share: the catalog, heartbeats, and Kafka's time.
+"""The parts that the workers of a process share: the catalog, heartbeats, and Kafka's time.
 
 ``control`` is the only thread that reads ``catalog`` and ``presence`` of the process's own cluster,
 with the ``consumer``. ``catalog_follower`` builds versions of the catalog, ``heartbeats`` tracks

@@ -1,4 +1,4 @@
-"""Track how far a topic is read, and wait for its current end."""
+"""Track how far a topic has been read, and wait for its current end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CatchUp:
         self._ended = False
 
     def move(self, position: int) -> None:
-        """Report that the topic is read up to an offset."""
+        """Report that the topic has been read up to an offset."""
         with self._moved:
             self._position = position
             self._moved.notify_all()
@@ -42,7 +42,7 @@ class CatchUp:
             self._moved.notify_all()
 
     def wait(self, since: float) -> None:
-        """Return when the topic was read to its end as of some moment after ``since``.
+        """Return when the topic has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. Raises SurroundingsError otherwise.
         """

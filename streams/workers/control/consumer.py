@@ -1,8 +1,8 @@
 """The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
 
-Few are read as soon as they are written. With many, ``control`` pauses between two reads, and the
-consumer polls the broker less often: in a cluster of 1,000 names a process then needs a quarter of
-the CPU. Kafka's client cannot be reconfigured, so it is replaced.
+Few are read as soon as they are written. With many heartbeats, ``control`` pauses between reads,
+and the consumer polls the broker less often. In a cluster of 1,000 names a process then needs a
+quarter of the CPU. Kafka's client cannot be reconfigured, so it is replaced.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ log = logging.getLogger("hopline.control")
 
 _BEGINNING = -2
 _RECENT = 10.0
-"""Heartbeats are read from this many periods before the newest one.
+"""Reading heartbeats starts so many periods before the newest one.
 
-A process with only older ones is silent.
+A process that has only older heartbeats is silent.
 """
 
 
@@ -44,7 +44,8 @@ class ControlConsumer:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._pausing = False
         self.client = self._made()
-        watermarks(self.client, self._topics.catalog, 0)  # a client with the metadata reads sooner
+        # a client that has the metadata reads sooner
+        watermarks(self.client, self._topics.catalog, 0)
         start, _ = start_before_newest(self.client, self._topics.presence, _recent)
         self.catalog, self.presence = _BEGINNING, start
         self._assign()
@@ -59,7 +60,7 @@ class ControlConsumer:
         return is_at_end(self.client, self._topics.presence, self.presence)
 
     def suit(self, *, pausing: bool) -> None:
-        """Replace the client if it does not fit: for a reader with or without pauses."""
+        """Replace the client if it is not the one for a reader with, or without, pauses."""
         if pausing == self._pausing:
             return
         log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
@@ -88,7 +89,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return how many seconds before the newest heartbeat a living name may have sent its last."""
+    """Return how many seconds a live name's last heartbeat may be older than the newest one."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

@@ -48,7 +48,7 @@ class Control:
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
-        self._woken = threading.Event()  # interrupts a pause between two fetches
+        self._woken = threading.Event()  # interrupts a pause between fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
         self._catalog = CatalogFollower()
@@ -56,14 +56,14 @@ class Control:
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
-        self._newest: Message | None = None  # of the heartbeats that were read together
+        self._newest: Message | None = None  # among the heartbeats that were read together
         topics, wake = cluster.topics, self._woken.set
         self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
         self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
-        """Read the catalog to its end; without a complete version nothing may be consumed."""
+        """Read the catalog to its end; without a complete version no worker may consume."""
         self._cluster.wait(self._timeout, log.warning)
         self._thread.start()
         self._settled.wait(self._timeout)
@@ -108,7 +108,7 @@ class Control:
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:
-        """Yield why the catalog is no longer followed, or only in part."""
+        """Yield why the catalog is no longer read, or why its newest version is not used."""
         if self._failure is not None:
             yield f"The catalog is no longer read: {self._failure!r}."
         if self.error:
@@ -125,7 +125,7 @@ class Control:
         return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
-        """Return when the catalog was read to its end as of some moment after ``since``.
+        """Return when the catalog has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. A schema or object that is still unknown then was not announced
         before the record was written.
@@ -139,24 +139,24 @@ class Control:
         return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return the last ownership claims of an instance; ``None`` if no heartbeat was read."""
+        """Return the last ownership claims of an instance; ``None`` if it sent no heartbeat."""
         if instance in self.catalog.neighbours:
             return self.remote.claims(instance)
         return self._heartbeats.claims(instance)
 
     def add_heartbeat(self, name: str) -> None:
-        """Write heartbeats in an additional name, starting immediately."""
+        """Write heartbeats under an additional name, starting immediately."""
         self._heartbeats.follow(name)
         self._schedule.add(name)
         self._woken.set()
 
     def end_heartbeat(self, name: str) -> None:
-        """Write a final heartbeat in a name, which reports that it has left."""
+        """Write a final heartbeat under a name, which reports that it has left."""
         self._schedule.leave(name)
         self._woken.set()
 
     def catch_up_presence(self, since: float) -> None:
-        """Return when ``presence`` was read to its end as of some moment after ``since``.
+        """Return when ``presence`` has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. Raises SurroundingsError otherwise.
         """
@@ -224,22 +224,22 @@ class Control:
             consumer.close()
 
     def _write_heartbeat(self, name: str, count: int) -> None:
-        # A stale version would claim a role that was lost, and retract what a newer one has
-        # announced.
+        # A stale version would claim a role that was lost, and retract the schemas that a newer
+        # version has announced.
         catalog, announced = self._catalog.view, self._catalog.announced
         if not self._ready.is_set():
             catalog, announced = None, {}
         self._writer.write(name, count, self._schedule.period, catalog, announced)
 
     def _pause(self) -> None:
-        """Let heartbeats accumulate, unless a thread waits or an own heartbeat is due."""
+        """Let heartbeats accumulate, unless a thread waits or a heartbeat of ours is due."""
         awaited = self._catalog_end.awaited.is_set() or self._presence_end.awaited.is_set()
         if not awaited:
             now = time.monotonic()
             pause = self._heartbeats.pause(now, self._schedule.period)
             self._consumer.suit(pausing=self._heartbeats.are_many)
             self._woken.wait(min(pause, self._schedule.due_in(now)))
-        self._woken.clear()  # a thread that has set it registered its request before
+        self._woken.clear()  # a thread registers its request before it sets this
 
     def _take(self, message: Message, now: float) -> None:
         error = message.error()
@@ -253,7 +253,7 @@ class Control:
                 log.warning("control: %s", error)
         elif is_catalog:
             if self._catalog.read(message):
-                self._schedule.hurry()  # a pair's new principal reports it at once
+                self._schedule.hurry()  # a pair's new principal reports its role at once
             self._consumer.catalog = (message.offset() or 0) + 1
             self._catalog_end.move(self._consumer.catalog)
         else:
@@ -264,7 +264,7 @@ class Control:
                 self.remote.beat(now, period)
 
     def _look_for_end(self) -> bool:
-        """Detect the end of ``presence``: with many writers, no fetch is empty."""
+        """Detect the end of ``presence``, because with many writers no fetch is empty."""
         if self._newest is not None:
             self._heartbeats.time(self._newest, time.monotonic())
             self._newest = None
@@ -287,7 +287,7 @@ class Control:
             self._settled.set()
 
     def _follow_remote(self, catalog: CatalogView) -> None:
-        """Follow other clusters: only forwarders write there, by the newest catalog."""
+        """Follow other clusters by the newest catalog, because forwarders write there."""
         if self._forwards and catalog is not self.remote.catalog:
             self.remote.follow(catalog)
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from streams.node import LEFT
 
 HEARTBEAT = 1.0
-"""Seconds between two heartbeats of one name, unless there are many (``node.period_of``)."""
+"""Seconds between two heartbeats of one name, unless there are many names (``node.period_of``)."""
 
 Write = Callable[[str, int], None]
-"""Writes one heartbeat: its name and its count."""
+"""Writes one heartbeat, given its name and its count."""
 
 
 class HeartbeatSchedule:
-    """The names that heartbeats are written in: every ``period``, and at once after a change.
+    """The names under which heartbeats are written, every ``period`` and at once after a change.
 
     Any thread may change the names; one thread writes. Times are monotonic, in seconds.
     """
@@ -32,7 +32,7 @@ class HeartbeatSchedule:
         self.hurry()
 
     def leave(self, name: str) -> None:
-        """Write a final heartbeat in a name."""
+        """Write a final heartbeat under a name."""
         self._names.pop(name, None)
         self._left.append(name)
         self.hurry()
@@ -50,7 +50,7 @@ class HeartbeatSchedule:
         if now < self._due_at:
             return False
         self._due_at, self._count = now + self.period, self._count + 1
-        names = list(self._names)  # any thread may add one
+        names = list(self._names)  # any thread may add a name
         for name in names:
             write(name, self._count)
         self.write_left(write)

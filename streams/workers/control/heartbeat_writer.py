@@ -11,7 +11,7 @@ from streams.wire.evolution import ADMITS, admission
 from streams.workers.control.heartbeats import appended
 
 _ACKNOWLEDGED = 0.05
-"""Seconds to wait for Kafka's acknowledgement of a heartbeat, which tells Kafka's clock."""
+"""Seconds to wait for Kafka's acknowledgement of a heartbeat, which contains Kafka's time."""
 
 
 class HeartbeatWriter:
@@ -23,7 +23,7 @@ class HeartbeatWriter:
             linger_ms=0,
             message_timeout_ms=3000,
             delivery_report_only_error=False,
-            compression_type="none",  # compression would cost readers more than it saves
+            compression_type="none",  # compression would cost readers more CPU than it saves
         )
 
     def write(
@@ -47,7 +47,7 @@ class HeartbeatWriter:
         )
 
     def take_answers(self, *, wait: bool) -> None:
-        """Process Kafka's responses so far; ``wait`` a moment for the first."""
+        """Process Kafka's responses so far; ``wait`` a moment for the first response."""
         if wait:
             self.producer.poll(_ACKNOWLEDGED)
         self.producer.poll(0)
@@ -57,7 +57,7 @@ class HeartbeatWriter:
         self.producer.flush(1)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Learn Kafka's clock from the append time, sooner than by reading it."""
+        """Learn Kafka's clock from the append time, sooner than by reading the heartbeat."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)

@@ -2,8 +2,8 @@
 
 One thread reads; any thread may ask. A process reads the heartbeats of all names, but needs only
 those of a few: its next hops, and its own slots. So a heartbeat is decoded only if its name was
-asked about before (it is *followed*). Of every other name the last heartbeat is kept undecoded, and
-decoded on request.
+asked about before (it is *followed*). For every other name the last heartbeat is kept undecoded,
+and decoded on request.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from streams.wire.heartbeats import HeartbeatReader
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
-"""Seconds between two fetches, for each heartbeat a second; and at most, in periods.
+"""Seconds between fetches, per heartbeat a second; and the maximum, in periods.
 
-Who is due every five seconds, and silent after 25, may be read five times as late.
+Heartbeats that are due every five seconds, with silence after 25 seconds, may be read five times as
+late.
 """
 _FEW = 20
-"""Heartbeats per second up to which each is read on arrival."""
+"""Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
 _WINDOW, _SHARE = 1.0, 0.25
-"""Seconds for which heartbeats are counted, and what the last count has of their rate."""
+"""Seconds for which heartbeats are counted, and the weight of the last count in their rate."""
 _SMALL = 512
 """Maximum bytes of a key, and of a value, of a heartbeat kept undecoded."""
 _MOST = 10_000
 """Maximum number of heartbeats kept undecoded."""
 NAMES_EACH = 16
-"""Maximum names counted per instance: its forwarders', endpoint workers' and slots'.
+"""Maximum number of names counted per instance: of its forwarders, endpoint workers and slots.
 
-The more names, the less often each worker sends heartbeats. Any writer of ``presence`` can invent
-names, so their number is limited.
+The more names there are, the less often each worker sends heartbeats. Any writer of ``presence``
+can invent names, so their number is limited.
 """
 _RECOUNT = 10
-"""Own heartbeats after which the live names of a large cluster are counted again."""
+"""Number of own heartbeats after which the live names of a large cluster are counted again."""
 
 
 class Heartbeats:
-    """The heartbeats that a process with this ``replica`` reads; ``own`` is a name it writes in."""
+    """The heartbeats that a process with this ``replica`` reads; ``own`` is a name that it uses."""
 
     def __init__(self, own: str, replica: str, clock: KafkaClock) -> None:
         self._presence = Presence(own, time.monotonic())
@@ -53,7 +54,7 @@ class Heartbeats:
         self._noting = threading.Lock()
         self._period, self._counted = 1.0, 0
         self.instances = 0
-        """Instances in the catalog, including its mirrored databases."""
+        """Number of instances in the catalog, including its mirrored databases."""
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}
@@ -76,7 +77,7 @@ class Heartbeats:
                 self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
                 return self._note(message, now)
         self._unread[key] = message, self._presence.clock, self._slot_owners.is_end_read
-        if key in self._followed:  # another thread has asked since, and may not have found it
+        if key in self._followed:  # another thread has asked since then, and may not have found it
             with self._noting:
                 self._note_unread(key)
         elif len(self._unread) > _MOST:
@@ -84,7 +85,7 @@ class Heartbeats:
         return None
 
     def follow(self, name: str) -> None:
-        """Decode all later heartbeats in a name, and the last one that was read."""
+        """Decode the last heartbeat that was read under a name, and all later ones."""
         key = name.encode()
         if key in self._followed:
             return
@@ -126,18 +127,18 @@ class Heartbeats:
         self._slot_owners.time(appended(newest))
 
     def end_read(self, now: float) -> None:
-        """Note that the topic was read to its end."""
+        """Record that the topic was read to its end."""
         self._presence.end_read(now)
         self._clock.end_read(now)
         self._slot_owners.end_read()
 
     def pause(self, now: float, period: float) -> float:
-        """Return how many seconds to wait before the next fetch; everything is read so far.
+        """Return how many seconds to wait before the next fetch; call it when all is read.
 
         A fetch costs many times as much as a heartbeat, so it should return several. ``period``:
         seconds between two heartbeats of this process. Sets ``are_many`` if it pauses.
         """
-        if self._window_at is None:  # the backlog does not count as a rate
+        if self._window_at is None:  # the backlog does not count towards the rate
             self._window_at, self._in_window = now, 0
         self._count(now, now - self._window_at)
         if not self.are_many:
@@ -149,12 +150,12 @@ class Heartbeats:
             return
         self._rate += _SHARE * (self._in_window / took - self._rate)
         self._in_window, self._window_at = 0, now
-        # A change replaces the client, so it must not follow each second's count.
+        # A change replaces the client, so it must not depend on the count of a single second.
         self.are_many = self._rate > (_FEW / 2 if self.are_many else _FEW)
 
     @property
     def period(self) -> float:
-        """Return the seconds between two heartbeats in one name.
+        """Return the seconds between two heartbeats under one name.
 
         Call it once for each own heartbeat.
         """
@@ -162,7 +163,7 @@ class Heartbeats:
             self._period, self._counted = 1.0, 0
         elif self._counted % _RECOUNT == 0:
             self._note_all()
-            with self._noting:  # others may add a name by asking about it
+            with self._noting:  # other threads may add a name by asking about it
                 living = self._slot_owners.living
             self._period = period_of(min(living, NAMES_EACH * self.instances))
             self._counted = 1
@@ -182,7 +183,7 @@ class Heartbeats:
         return self._presence.reachable(instance, time.monotonic(), silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
-        """Return the last ownership claims of an instance; ``None`` if no heartbeat was read."""
+        """Return the last ownership claims of an instance; ``None`` if it sent no heartbeat."""
         self.follow(instance)
         return self._claims.get(instance)
 

@@ -44,14 +44,14 @@ _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLV
 _GATHER = 0.1
 """Seconds for which heartbeats of another cluster are batched."""
 _AGAIN, _LONGEST = 1.0, 8.0
-"""Seconds until a topic without data is queried again, at first and at most."""
+"""Seconds until a topic without data is queried again: the initial and the maximum value."""
 
 
 class RemoteClusters:
     """The clusters of a process's neighbours, each watched by its own thread.
 
-    ``follow`` is for the thread that reads the catalog; the rest is thread-safe. ``catalog`` is the
-    last version that was followed, ``clock`` that of the local cluster.
+    ``follow`` is for the thread that reads the catalog; all other methods are thread-safe.
+    ``catalog`` is the last version that was followed, ``clock`` that of the local cluster.
     """
 
     def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
@@ -65,8 +65,8 @@ class RemoteClusters:
     def follow(self, catalog: CatalogView) -> None:
         """Watch exactly the clusters in which a catalog version has neighbours.
 
-        A wrongly configured cluster is reported and left out: its neighbours are unreachable, and
-        all others are served.
+        A wrongly configured cluster is reported and left out; its neighbours are then unreachable,
+        but all others are served.
         """
         wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):
@@ -87,7 +87,7 @@ class RemoteClusters:
             stated = catalog.clusters.get(name) or Stated(name)
             try:
                 wanted[name] = stated_cluster(stated, self._home, self._credentials)
-                wanted[name].admin()  # rejects what librdkafka does not support
+                wanted[name].admin()  # rejects properties that librdkafka does not support
             except HoplineError as error:
                 errors[name] = f"{error.message} {error.remedy}".strip()
             except KafkaException as error:
@@ -98,7 +98,7 @@ class RemoteClusters:
         return wanted, errors
 
     def failures(self) -> Iterator[str]:
-        """Yield why another cluster is unusable, for each one."""
+        """Yield for each unusable cluster why it is unusable."""
         yield from self._errors.values()
 
     def cluster_of(self, neighbour: str) -> Cluster | None:
@@ -107,11 +107,11 @@ class RemoteClusters:
         return None if watch is None else watch.cluster
 
     def knows(self, cluster: Cluster) -> bool:
-        """Tell whether any neighbour is there, by the newest catalog."""
+        """Tell whether the newest catalog has a neighbour in another cluster."""
         return any(watch.cluster is cluster for watch in list(self._watches.values()))
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Note that the local presence has advanced at this monotonic second."""
+        """Record that the local ``presence`` has advanced at this monotonic time in seconds."""
         for watch in list(self._watches.values()):
             watch.presence.beat(at, period)
 
@@ -128,20 +128,21 @@ class RemoteClusters:
     def ahead(self, neighbour: str) -> int:
         """Return by how many milliseconds the clock of a neighbour's cluster is ahead of ours.
 
-        0 while either is unknown.
+        0 while one of the clocks is unknown.
         """
         watch = self._watch(neighbour)
         return 0 if watch is None else watch.clock.ahead_of(self._clock)
 
     def announced(self, neighbour: str) -> frozenset[bytes] | None:
-        """Return which schemas a neighbour's cluster can read, as prefixes; ``None`` if unknown."""
+        """Return the prefixes of the schemas that a neighbour's cluster can read, if known."""
         watch = self._watch(neighbour)
         return None if watch is None else watch.announced.get(neighbour)
 
     def admitted(self, neighbour: str) -> str | None:
         """Return the name under which a neighbour reads a topic of this cluster, if it does.
 
-        An older version, or a catalog without a route from here, reads ``txq`` only.
+        An older version reads only ``txq``, and so does a neighbour whose catalog has no route from
+        here.
         """
         watch, catalog = self._watch(neighbour), self.catalog
         if watch is None or catalog is None:
@@ -166,7 +167,7 @@ class RemoteClusters:
 class _Watch:
     """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
-    Others are dropped: anyone there may send heartbeats in any number of names.
+    Heartbeats of others are dropped, because anyone there may use any number of names.
     """
 
     def __init__(self, name: str, cluster: Cluster, neighbours: Collection[str]) -> None:
@@ -213,13 +214,13 @@ class _Watch:
                         again = min(again, time.monotonic() + pause)
                 if messages:
                     self._stop.wait(_GATHER)
-        except Exception:  # the neighbours become silent, and their messages are buffered
+        except Exception:  # the neighbours then count as silent, and their messages are buffered
             log.exception("the cluster %s is no longer watched", self._name)
         finally:
             consumer.close()
 
     def _listening(self) -> Consumer:
-        # It joins no group, but a consumer needs a group id.
+        # The consumer joins no group, but needs a group id.
         return self.cluster.consumer(
             f"{self.cluster.topics.prefix}control",
             auto_offset_reset="latest",
@@ -229,7 +230,7 @@ class _Watch:
         )
 
     def _ask(self, consumer: Consumer) -> None:
-        """Start reading at the end. The client reports only once that a topic is missing."""
+        """Start reading at the end. The client reports a missing topic only once."""
         topic = self.cluster.topics.presence
         with suppress(KafkaException):  # look up the topic again; the cluster may be unavailable
             consumer.list_topics(topic, timeout=1)
@@ -242,7 +243,7 @@ class _Watch:
             return
         self.clock.seen(appended(message), now)
         if is_at_end(consumer, self.cluster.topics.presence, position + 1):
-            self.clock.end_read(now)  # with many writers no fetch is empty
+            self.clock.end_read(now)  # with many writers, no fetch is empty
         try:
             seen = self._reader.read(message.key(), message.value())
             if seen.instance not in self.neighbours:
@@ -254,7 +255,7 @@ class _Watch:
             log.warning("a heartbeat of the cluster %s cannot be read: %s", self._name, error)
             return
         self.claims[seen.instance] = seen.claims
-        if announced is not None:  # it has not read its catalog yet
+        if announced is not None:  # the worker has not read its catalog yet
             self.announced[seen.instance] = read_announcement(announced)
             self.admits[seen.instance] = admits
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
