@@ -1,6 +1,6 @@
 """Folders and files that only their owner can read, whatever the umask.
 
-Kafka data, captures and worker logs contain other people's messages. Windows has no such modes:
+Kafka data, captures and worker logs contain other people's messages. Windows has no such modes;
 there a file inherits the rights of its folder.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 UMASK = -1 if sys.platform == "win32" else 0o077
-"""For child processes that write such files themselves: the ``umask`` of ``subprocess.Popen``."""
+"""The ``umask`` of ``subprocess.Popen`` for child processes that write such files themselves."""
 _FOLDER = 0o777 if sys.platform == "win32" else 0o700
 _FILE = 0o666 if sys.platform == "win32" else 0o600
 
@@ -20,7 +20,7 @@ _FILE = 0o666 if sys.platform == "win32" else 0o600
 def make_folder(path: Path) -> None:
     """Create a folder and missing parents, for their owner only.
 
-    An existing folder keeps its rights: they are its owner's choice.
+    An existing folder keeps its rights, which are its owner's choice.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
@@ -29,7 +29,7 @@ def make_folder(path: Path) -> None:
 
 
 def open_private(path: Path, mode: str, encoding: str | None = None) -> IO[Any]:
-    """Open a file; if that creates it, only its owner may read it."""
+    """Open a file; if this creates the file, only its owner may read it."""
     return open(path, mode, encoding=encoding, opener=_opener)
 
 

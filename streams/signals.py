@@ -12,10 +12,10 @@ from types import FrameType
 def call_on_stop(stop: Callable[[], object], *, once: bool = False) -> None:
     """Call ``stop`` in another thread for each SIGTERM and SIGINT; call this in the main thread.
 
-    A signal handler must not take a lock: it runs in the main thread, between any two instructions,
-    also in the middle of a call that holds the same lock. ``threading.Event.set`` takes one, and
-    two signals at once then hang the process. So the handlers do nothing, and a thread reads from a
-    socket which signals have come. With ``once`` the second signal ends the process.
+    A signal handler must not take a lock, because it runs in the main thread between any two
+    instructions, even in the middle of a call that holds the same lock. ``threading.Event.set``
+    takes a lock, so two signals at once would hang the process. So the handlers do nothing, and a
+    thread reads the signals from a socket. With ``once`` the second signal ends the process.
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
     reading, writing = socket.socketpair()
@@ -36,7 +36,7 @@ def call_on_stop(stop: Callable[[], object], *, once: bool = False) -> None:
 
 def _serve(
     reading: socket.socket,
-    writing: socket.socket,  # open as long as signals are written to it
+    writing: socket.socket,  # must stay open while signals are written to it
     stop: Callable[[], object],
     numbers: tuple[int, ...],
 ) -> None:

@@ -11,8 +11,7 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition among which the next one is chosen; bounds the offset's metadata.
-"""
+"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
 READ_AHEAD_BYTES = 32_000_000
 """Bytes that a member reads ahead in all its partitions, plus one message of each."""
 NOTE = 3_500

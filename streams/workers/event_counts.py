@@ -1,6 +1,6 @@
 """Counters of workers, updated per transaction and statistics report, not per record.
 
-One thread writes and another reads: each figure is replaced as a whole, and they need not be
+One thread writes and another reads. Each figure is replaced as a whole, and the figures need not be
 consistent with each other.
 """
 
@@ -21,7 +21,7 @@ _kind = itemgetter("event", "error")
 
 @dataclass(slots=True)
 class EventCounts:
-    """Counts of written events, by (event class, error number): some dozens of pairs at most."""
+    """Counts of written events by (event class, error number), at most some dozens of pairs."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
 
@@ -68,8 +68,8 @@ class Committed:
 class Traffic:
     """Statistics of one worker's Kafka clients, received while they are polled.
 
-    Only if ``wanted``: the producer's report takes about 0.1 ms of this process; the consumer's is
-    read anyway. ``lag``: by topic, the number of unread offsets of its partitions.
+    The producer's report is only read if ``wanted``, because it takes about 0.1 ms of this process;
+    the consumer's is always read. ``lag``: the number of unread offsets by topic.
     """
 
     wanted: bool = False

@@ -1,6 +1,6 @@
 """Prometheus metrics, read from the workers on request.
 
-A metric has the name of Service Broker's performance counter if there is one (*Broker Statistics*,
+A metric is named after Service Broker's performance counter if there is one (*Broker Statistics*,
 *Broker/DBM Transport*). Labels are bounded: roles, instances, topics and error numbers.
 """
 
@@ -23,7 +23,7 @@ LABELS = ("worker", "server")
 class Figure:
     """A metric; ``mirrors`` is Service Broker's counter, if it has one.
 
-    ``read`` returns nothing for a worker without this metric. A name that ends in ``_total`` is a
+    ``read`` returns None for a worker without this metric. A name that ends in ``_total`` is a
     counter.
     """
 

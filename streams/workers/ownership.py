@@ -1,7 +1,7 @@
-"""When a worker works: always for its instance, and for a mirrored pair while it is principal.
+"""When a worker is active: always for its instance, but for a mirrored pair only as principal.
 
 The catalog has the principal of a pair (its role, with an epoch). A worker for a pair waits until
-that is its instance, and stops when it no longer is.
+its instance is the principal, and stops when it no longer is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streams.node import CatalogView, held_epoch, narrowed
 from streams.workers.control import Control
 
 _LOOK = 0.1
-"""Seconds between two checks of whether the role has arrived."""
+"""Seconds between checks whether the instance has the role."""
 _SLEPT = 1.0
 """Seconds without running after which the catalog is checked before anything else."""
 
@@ -22,7 +22,7 @@ _SLEPT = 1.0
 class PairOwnership:
     """The right of one worker to use the topics of its ``home``: its instance, or a pair.
 
-    ``assigned``: it has its partitions there. ``clock`` is monotonic, in seconds.
+    ``assigned``: the worker has its partitions there. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class PairOwnership:
 
     @property
     def may_go(self) -> bool:
-        """Tell whether the right may be lost at any moment, as that of a pair."""
+        """Tell whether the right may be lost at any moment, which is so for a pair."""
         return self._pair is not None
 
     @property
     def suffix(self) -> str:
-        """Return the group name's suffix for one ownership: it waits for no predecessor's session.
+        """Return the suffix of an ownership's group name, so that no earlier session delays it.
 
         Empty for an instance.
         """
@@ -69,16 +69,16 @@ class PairOwnership:
 
     @property
     def is_served(self) -> bool:
-        """Tell whether it works, or another instance has the role."""
+        """Tell whether the worker is active, or another instance has the role."""
         return self.assigned or self._held() is None
 
     @property
     def lasts(self) -> bool:
-        """Tell whether it still has the role of its start, by the catalog as read so far."""
+        """Return whether it still has its role from the start, by the catalog as read so far."""
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:
-        """Wait for the role; return ``False`` if stopped before."""
+        """Wait for the role; return ``False`` if stopped before that."""
         while not stop.is_set():
             self._epoch = self._held()
             if self._epoch is not None:
@@ -88,7 +88,7 @@ class PairOwnership:
         return False
 
     def confirm(self) -> bool:
-        """Tell whether it has the role, by the current end of the catalog."""
+        """Tell whether it has the role according to the current end of the catalog."""
         if self._pair is not None:
             self._control.catch_up(self._clock())
         return self.lasts
@@ -107,7 +107,7 @@ class PairOwnership:
         return self._seen
 
     def _held(self) -> int | None:
-        """Return the epoch of the role if it is here; 0 for an instance, which always is."""
+        """Return the epoch of the role if this instance has it; 0 for a worker of an instance."""
         if self._pair is None:
             return 0
         return held_epoch(self._control.catalog, self.instance, self._pair)

@@ -10,19 +10,20 @@ import threading
 from collections.abc import Iterable
 
 HUNG = 120.0
-"""Seconds without a beat after which a thread hangs: the longest call with a deadline takes 30."""
+"""Seconds without a turn after which a thread hangs; the longest call with a deadline takes 30 s.
+"""
 
 _beats: dict[int, int] = {}
 
 
 def beat() -> None:
-    """Count a turn of this thread; it must be called repeatedly from now on."""
+    """Count a turn of this thread, which must call this repeatedly from now on."""
     here = threading.get_ident()
     _beats[here] = _beats.get(here, 0) + 1
 
 
 def rest() -> None:
-    """Stop the watch: this thread waits for an unlimited time."""
+    """Stop watching this thread, because it waits for an unlimited time."""
     _beats.pop(threading.get_ident(), None)
 
 

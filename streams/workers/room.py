@@ -11,7 +11,7 @@ from streams.workers.pulse import beat
 
 
 class Room:
-    """An instance's access to a producer; ``stop`` ends the wait if Kafka accepts nothing."""
+    """An instance's access to a producer; ``stop`` ends the wait if Kafka accepts no records."""
 
     def __init__(self, producer: Producer, instance: str, stop: threading.Event) -> None:
         self._producer = producer
@@ -19,9 +19,9 @@ class Room:
         self._stop = stop
 
     def produce(self, topic: str, *record: Any, **named: Any) -> None:
-        """Produce a record: wait for space if the local queue is full.
+        """Produce a record; wait for space if the local queue is full.
 
-        Raises SurroundingsError if stopped meanwhile; the input is not committed then, and read
+        Raises SurroundingsError if stopped meanwhile; the input is then not committed, and is read
         again.
         """
         while True:

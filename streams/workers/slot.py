@@ -2,14 +2,14 @@
 
 A worker that restarts in its slot gets its partitions back at once: Kafka knows its static member
 id (``group.instance.id``) and does not wait for a session timeout. The previous owner is fenced in
-the group, and an endpoint worker by its transactional id as well; it leaves the process.
+the group (an endpoint worker by its transactional id as well), and ends its process.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
 a session while the worker waited for Kafka. If no other process sends heartbeats in the slot, the
 worker restarts its loop.
 
-Two processes started with one slot by mistake would fence each other forever. So a slot with
-heartbeats is not taken, and a process with several slots takes all of them or none.
+Two processes started with one slot by mistake would fence each other forever. So a process does not
+take a slot that has heartbeats, and takes either all of its slots or none.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from streams.workers.control import Control
 log = logging.getLogger("hopline.process")
 
 UNNAMED = "0"
-"""Slot of an endpoint worker without a named one: its transactions need a name."""
+"""Slot of an endpoint worker without a named slot, because its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""Own heartbeats that must be read back after a fence: a rival has written some by then."""
+"""Own heartbeats to read back after a fence; by then a rival has written some."""
 _RETURNED_WITHIN = 30.0
 """Seconds allowed for reading them back."""
 _ONCE_IN = 20.0
-"""Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
+"""Seconds that a worker must have run before it may restart its loop after a fence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Slot:
 
     @property
     def heartbeat_name(self) -> str:
-        """Return the name of its worker's heartbeats; no instance has such a name."""
+        """Return the name of its worker's heartbeats, a name that no instance has."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, str]:
-        """Return the properties of a static member of a home's group: none without a name.
+        """Return the properties of a static member of a home's group; none without a name.
 
-        A static member does not leave the group when it stops: its partitions wait for it until its
-        session times out.
+        A static member does not leave the group when it stops, so its partitions wait for it until
+        its session times out.
         """
         if not self.name:
             return {}
@@ -70,9 +70,9 @@ class Slot:
         *,
         anew: bool = True,
     ) -> None:
-        """Work in the slot and send heartbeats; leave it in order when the work is done.
+        """Work in the slot and send heartbeats; report leaving when the work is done.
 
-        Raises FencedError if another process has taken the slot, or if none has and ``anew`` is
+        Raises FencedError if another process has taken the slot, or if none has but ``anew`` is
         false.
         """
         control.add_heartbeat(self.heartbeat_name)
@@ -90,7 +90,7 @@ class Slot:
                 log.warning("%s No other process uses the slot: restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
-        """Tell whether no other process sends heartbeats in the slot while our own arrive."""
+        """Return whether only our own heartbeats arrive in the slot, and they do arrive."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
         until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.last_heartbeat(name) + _RETURNED
@@ -114,16 +114,16 @@ class Slot:
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",
-            "Another process took it, or this process was suspended for too long: restart it "
-            "with its own --slot.",
+            "Another process took the slot, or this process was suspended for too long. Restart "
+            "it with its own --slot.",
         )
 
 
 def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
     """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
-    Decides only after ``presence`` was read to its end. Waits for at most three seconds from then
-    on, and not at all if predecessors have been dead for longer.
+    Decides only after ``presence`` was read to its end. Then waits at most three seconds, and not
+    at all if predecessors have been silent for longer.
     """
     if not slots:
         return
@@ -143,5 +143,5 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return
         if time.monotonic() > until:
-            control.catch_up_presence(time.monotonic())  # late heartbeats may be read now
+            control.catch_up_presence(time.monotonic())  # delayed heartbeats may be read now
             is_over = True

@@ -1,4 +1,4 @@
-"""The worker that a log line comes from."""
+"""The worker from which a log line comes."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
     [reported] = three.events(1, event=EventKind.CORRUPTED_MESSAGE)
     assert reported["error"] == Number.CORRUPTED_HEADER
     assert (reported["topic"], reported["partition"], reported["offset"]) == (cmd, 2, 0)
-    assert reported["detail"] == "the key belongs on partition 0"
+    assert reported["detail"] == "the key belongs to partition 0"
     three.produce(cmd, key, value, headers)  # where every producer of ours puts it
     [answer] = three.until(three.topics.result("A"), 1)
     assert decode_result(answer.value()).number == 0, "it was applied on the wrong partition too"
@@ -221,7 +221,7 @@ def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     three.endpoint()
     assert sorted(answered(three, len(begins))) == sorted(begins)
     [reported] = three.events(1, conversation=str(bad))
-    assert reported["detail"].startswith("rejected, it failed twice")
+    assert reported["detail"].startswith("rejected because it failed twice")
 
 
 def test_two_workers_share_whole_partitions(three: Rig) -> None:

@@ -74,7 +74,7 @@ def test_a_timer_that_cannot_be_applied_waits_alone(
     [parked] = [e for e in reported if e["event"] == PARKED]
     assert (parked["conversation"], parked["database"]) == (str(broken.id), "DatabaseA")
     assert (parked["from_initiator"], parked["error"]) == (True, Number.CORRUPTED_HEADER)
-    assert parked["detail"].startswith("its timer is postponed, it failed twice")
+    assert parked["detail"].startswith("its timer is postponed because it failed twice")
     assert worker.failure is None
 
 

@@ -1,48 +1,49 @@
-"""Limit the size of a transaction, so that none takes long, however large the backlog."""
+"""Limit the size of a transaction, so that none takes long, however large the backlog is."""
 
 from __future__ import annotations
 
 BYTES = 32 << 20
-"""Maximum bytes of inputs per transaction, and of bodies that waited."""
+"""Maximum bytes of inputs per transaction, and maximum bytes of waiting bodies."""
 LONG = 1.0
-"""Seconds after which a transaction is too long: the next one is half as large. New records wait
-for the current transaction, at both endpoints."""
+"""Seconds after which a transaction is too long, so that the next one is half as large. New records
+wait for the current transaction, at both endpoints."""
 DIALOG = 2
 """Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10
-"""Records of each dialog with which a transaction takes on the most."""
+"""Records per dialog at which a transaction may have the maximum size."""
 SMALL = 1_000
-"""Records up to which a transaction is never too long because each is of another dialog."""
+"""Records up to which a transaction is never too long just because each belongs to another dialog.
+"""
 LEAST = 16
-"""However long transactions are, they take on one in so many of the most: below that their length
-comes from elsewhere, and each costs more than what is in it."""
+"""However long transactions take, each may have at least this fraction of the maximum. If smaller
+ones still take long, the cause is not their size, and each costs more than its records."""
 
 
 class Allowance:
-    """How many records a transaction may read, and about as many that it may write.
+    """How many records a transaction may read; it may write about as many.
 
-    ``most`` is the maximum. It is halved when a transaction was long, too large or aborted, and
-    grows by an eighth with each one that was not long. If transactions have few records per dialog
-    it stays lower, because dialogs need time and memory as well.
+    ``most`` is the maximum. The limit is halved when a transaction was long, too large or aborted,
+    and grows by an eighth with each transaction that was not long. If transactions have few records
+    per dialog it stays lower, because dialogs need time and memory as well.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.records = most
         self._timely = most
-        """The limit if dialogs cost nothing."""
+        """The limit, if dialogs cost nothing."""
 
     @property
     def flight(self) -> int:
         """Return how many messages may be in flight towards a service before others wait.
 
-        The other side processes one transaction while the next one is in transit. That one is as
-        large as ours; the size of theirs is unknown, but not necessarily smaller.
+        The other side processes one transaction while the next one is in transit. The one in
+        transit is as large as ours; the size of theirs is unknown, but not necessarily smaller.
         """
         return self._timely + self.records
 
     def halve(self) -> None:
-        """Halve the limit: a transaction was aborted, or would have been too large."""
+        """Halve the limit, because a transaction was aborted or would be too large."""
         self.records = self._timely = max(1, self.records // 2)
 
     def learn(self, seconds: float, records: int = LIVELY, dialogs: int = 1) -> None:

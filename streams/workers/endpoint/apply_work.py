@@ -1,4 +1,4 @@
-"""Apply one partition's work to an overlay, or reject it; nothing is committed here."""
+"""Apply one partition's work to an overlay, or reject it, without committing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Applied:
     """Work that was applied to a transaction's overlay and is to be committed.
 
     ``positions`` are the partition's next offsets. ``left`` are records for which the transaction
-    had no room, ``parked`` the dialogs that wait from then on.
+    had no room, ``parked`` the dialogs that wait after it.
     """
 
     owned: Partition
@@ -37,12 +37,12 @@ class Applied:
 
     @property
     def part(self) -> Part:
-        """Return its part of Kafka's transaction."""
+        """Return the work's part of Kafka's transaction."""
         return Part(self.tx, self.owned.number, self.positions)
 
     @property
     def size(self) -> int:
-        """Return the bytes of bodies that it writes."""
+        """Return the bytes of bodies that the work writes."""
         frames = sum(len(frame.body) for frame in self.tx.frames)
         return frames + sum(len(message.body) for message in self.tx.queued)
 
@@ -131,7 +131,7 @@ class WorkApplier:
         for message in messages:
             held = owned.held_back if message.topic() == cmd else None
             if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
-                continue  # the held-back one comes first
+                continue  # the held-back statement comes first
             try:
                 read = self._intake.read(message, read_at)
             except HeldBackError as error:
@@ -157,7 +157,7 @@ class WorkApplier:
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield records not applied yet: after a rebalance or a seek some are read again."""
+    """Yield records not applied yet; after a rebalance or a seek, some are read again."""
     next_of = dict(positions)
     for message in messages:
         topic, offset = message.topic() or "", message.offset() or 0

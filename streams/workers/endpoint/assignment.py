@@ -1,7 +1,7 @@
 """The partitions of an endpoint worker: assigned, restored, revoked.
 
 Partition p of ``cmd``, ``in`` and ``ack`` is one unit. Its endpoints are restored from the state
-topic before the first record is read, and dropped when another worker owns them.
+topic before the first record is read, and dropped when another worker owns the partition.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ UNKNOWN = 4.0
 class Assignment:
     """The partitions that one worker owns as a group member; ``owned`` by partition number.
 
-    ``warm`` is state that was read before the assignment. ``young`` is set from outside: where the
-    records kept for their age begin, if any. ``member`` is the group metadata at the assignment,
-    and used for commits while it owns the partitions. Read later, a client that was declared dead
-    may return an empty member, which Kafka does not fence.
+    ``warm`` is state that was read before the assignment. ``young``, set by the caller, is where
+    the records kept for their age begin, if any. ``member`` is the group metadata at the
+    assignment, which is used for commits while the worker owns the partitions. A client that was
+    declared dead may later return an empty member, which Kafka does not fence.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Assignment:
         self._closed = False
 
     def subscribe(self, consumer: Consumer) -> None:
-        """Join the group; the consumer's polls assign and revoke from now on."""
+        """Join the group; from now on the consumer's polls assign and revoke partitions."""
         self._closed = False
-        # It reads no records: only the forwarder's offsets, and log ends.
+        # This consumer reads no records, only the forwarder's offsets and log ends.
         self._aside = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self._home}",
             isolation_level="read_uncommitted",
@@ -106,7 +106,8 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        Only if a timer is due: retries depend on the former, removing keys on the latter.
+        Only if a timer is due, because retries depend on the former and the removal of keys on the
+        latter.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]
@@ -121,7 +122,7 @@ class Assignment:
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self.ownership, error)
             self._stranded.look(False, self._aside)
-            for owned in due:  # a thread that waits for it does nothing else
+            for owned in due:  # a thread that waits for the answer does nothing else
                 owned.progress_at = time.monotonic() + UNKNOWN
             return
         self._stranded.look(True)
@@ -131,19 +132,19 @@ class Assignment:
             owned.progress_at = clock + PROGRESS_EVERY
 
     def _mark_end(self, owned: Partition, now: int) -> None:
-        """Read the end of ``in`` when the worker has reached its previous end."""
+        """Read the end of ``in`` again when the worker has reached the previous end."""
         inbox = self.inputs.inbox
         if owned.reaches_mark(inbox):
             owned.mark = watermarks(self._aside, inbox, owned.number, timeout=2)[1], now
             owned.reaches_mark(inbox)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closed:  # assigned while it leaves: a closing client does not respond
+        if self._closed:  # assigned while the worker leaves, so the closing client does not respond
             consumer.assign([])
             return
         self.member = consumer.consumer_group_metadata()
         if not consumer.memberid():
-            consumer.assign([])  # declared dead during the assignment
+            consumer.assign([])  # the member was declared dead during the assignment
             return
         by_number: dict[int, set[str]] = {}
         for p in partitions:
@@ -183,7 +184,7 @@ class Assignment:
         for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
             log.error("%s: %s", self.ownership, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
-        # A dialog's last copy is unknown: one at or before the end of out.
+        # A dialog's last copy is unknown, but is before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
         endpoint.dialogs.last_copy = out_end - 1
         endpoint.applied_until = 0
@@ -227,7 +228,7 @@ class Assignment:
         return partition_of(conversation, count) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Between two transactions nothing is open, so nothing has to be finished.
+        # Between transactions nothing is open, so nothing has to be finished.
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -1,6 +1,6 @@
-"""Apply work in Kafka's transactions: all partitions together, failures alone, then in halves.
+"""Apply work in Kafka's transactions: all partitions together, then failures alone, then in halves.
 
-A transaction costs about the same however many partitions take part, and each waits for the
+A transaction costs about the same for any number of partitions, and each transaction waits for the
 previous one. So all work of a turn is committed together, as far as it fits.
 """
 
@@ -62,7 +62,7 @@ class WorkCommitter:
     # --- all partitions together -----------------------------------------------------------------
 
     def _together(self, todo: Sequence[Todo]) -> list[Todo]:
-        """Apply all in one transaction, or in few; return what has failed, for a retry alone."""
+        """Apply all work in one or few transactions; return failed work, to be retried alone."""
         failed: list[Todo] = []
         group: list[Applied] = []
         size, planned, began = 0, 0, time.monotonic()
@@ -72,7 +72,7 @@ class WorkCommitter:
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
-            except Exception:  # alone it fails again, and is reported
+            except Exception:  # retried alone it fails again, and is reported
                 failed.append((owned, work))
                 continue
             group.append(applied)
@@ -83,9 +83,9 @@ class WorkCommitter:
         return failed + self._commit_group(group, began)
 
     def _commit_group(self, group: Sequence[Applied], began: float) -> list[Todo]:
-        """Commit the work of several partitions; if that fails, return what to retry alone.
+        """Commit the work of several partitions; if that fails, return the work to retry alone.
 
-        Returns nothing if Kafka aborted: the records are read again.
+        Returns no work if Kafka aborted, because the records are then read again.
         """
         if not group:
             return []
@@ -104,8 +104,9 @@ class WorkCommitter:
     def _alone(self, owned: Partition, work: Work) -> bool:
         """Apply work in one transaction; bisect work that fails twice, down to a single item.
 
-        Returns ``False`` if Kafka aborted. Later work must not be applied then: it would advance
-        the offsets past records that are read again and then skipped as repeated.
+        Returns ``False`` if Kafka aborted. Later work must not be applied in that case, because it
+        would advance the offsets past records that are read again, which would then be skipped as
+        repeated.
         """
         for _ in range(2):
             try:
@@ -127,8 +128,8 @@ class WorkCommitter:
         """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
 
         If its bodies are too much for one transaction, the allowance is halved until they fit; work
-        already bisected is bisected further instead. A single item is read whatever its size: a
-        dialog's window bounds it, and less would never succeed.
+        already bisected is bisected further instead. A single item is read whatever its size,
+        because a dialog's window bounds it, and less would never succeed.
         """
         bodies = owned.bodies
         while True:
@@ -148,13 +149,13 @@ class WorkCommitter:
     # --- one transaction -------------------------------------------------------------------------
 
     def _commit(self, applied: Sequence[Applied], began: float) -> bool:
-        """Commit and merge what was applied since ``began``; return ``False`` if Kafka aborted."""
+        """Commit and merge work that was applied since ``began``; return ``False`` if aborted."""
         try:
             ends = self._transactions.commit([one.part for one in applied], self._member)
         except BaseException:
             self._works.abandon(applied)
             raise
-        if ends is None:  # the same records are read again
+        if ends is None:  # the same records will be read again
             self._works.abandon(applied)
             for one in applied:
                 one.owned.allowance.halve()
@@ -177,7 +178,7 @@ class WorkCommitter:
 
 
 def _end(owned: Partition, work: Work, *, done: bool) -> None:
-    """Finish work, or give back what was taken for it."""
+    """Finish work, or give back the items that were taken for it."""
     if done:
         owned.read_ends()
     else:

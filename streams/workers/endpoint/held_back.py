@@ -1,6 +1,6 @@
 """Statements that are held back because their schema is not announced.
 
-Such a statement and all behind it in ``cmd`` wait; the rest of the partition continues.
+Such a statement and all statements after it in ``cmd`` wait; the rest of the partition continues.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streams.workers.endpoint.partition import HeldBack, Partition
 log = logging.getLogger("hopline.endpoint")
 
 _AGAIN = 1.0
-"""Seconds until a held-back statement is read again: its schema may be known by then."""
+"""Seconds until a held-back statement is read again, because its schema may be known by then."""
 
 
 class HeldBackStatements:
@@ -28,9 +28,9 @@ class HeldBackStatements:
         offset = message.offset() or 0
         if owned.held_back is None or owned.held_back.offset != offset:
             log.error(
-                "%s: %s: this statement and those behind it wait. Another version wrote it: run "
-                "'hopline apply TOPOLOGY' of that version, which announces its schemas, or give "
-                "the statement up with 'hopline skip PLACE'",
+                "%s: %s: this statement and those after it wait. Another version wrote it: run "
+                "'hopline apply TOPOLOGY' of that version, which announces its schemas, or skip "
+                "the statement with 'hopline skip PLACE'",
                 self._home,
                 why,
             )
@@ -48,6 +48,6 @@ class HeldBackStatements:
         self._consumer.resume([TopicPartition(cmd, owned.number)])
 
     def resume(self, owned: Partition) -> None:
-        """Note that the statement was read, and continue behind it."""
+        """Record that the statement was read, and continue after it."""
         owned.held_back = None
         log.warning("%s: %s/%d continues", self._home, self._cmd, owned.number)

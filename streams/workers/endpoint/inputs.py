@@ -44,16 +44,16 @@ class Inputs(NamedTuple):
 
 
 class HeldBackError(Exception):
-    """A statement's schema is not announced: it waits, with all behind it."""
+    """A statement's schema is not announced, so it waits, with all statements after it."""
 
 
 class TooMuchError(Exception):
-    """The bodies that a transaction needs exceed its limit: retry with less work."""
+    """The bodies that a transaction needs exceed its limit; retry with less work."""
 
 
 @dataclass(slots=True)
 class Bodies:
-    """Bodies by offset, for one partition: reread if not in memory.
+    """Bodies of one partition by offset, reread if they are not in memory.
 
     Raises TooMuchError rather than read more than :data:`BYTES` in total, unless ``unbounded``.
     """
@@ -81,7 +81,7 @@ class Bodies:
     def _together(
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
-        """Yield records in offset order: one forward pass over the log."""
+        """Yield records in offset order, in one forward pass over the log."""
         size = 0
         for position in sorted(positions):
             record = fetcher.fetch(position)
@@ -114,8 +114,8 @@ class Bodies:
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``catch_up`` returns when everything announced before a moment is known. ``skips`` tells whether
-    the record at a place was ordered to be skipped.
+    ``catch_up`` returns when every schema announced before a given moment is known. ``skips`` tells
+    whether an operator lets workers skip the record at a place.
     """
 
     inputs: Inputs
@@ -126,8 +126,8 @@ class Intake:
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement in an unannounced schema: its application may have been
-        told that it was accepted.
+        Raises HeldBackError for a statement in an unannounced schema, because its application may
+        assume that it was accepted.
         """
         try:
             try:
@@ -165,7 +165,7 @@ class Intake:
                 tx.acknowledgement(read)
 
     def _decoded(self, message: Message) -> Input:
-        """Return a record's content; nothing new if it is a copy of one at another place."""
+        """Return a record's content, which is empty for a moved copy of another record."""
         if self.partitions > 1:
             self._demand_partition(message)
         topic, headers = message.topic(), headers_of(message)
@@ -173,7 +173,7 @@ class Intake:
             return None
         if topic == self.inputs.cmd:
             command = _command(message, headers)
-            # last: the name of an invalid field is more specific
+            # checked last, because the name of an invalid field is more specific
             demand_size(message.value(), headers)
             return command
         if topic == self.inputs.inbox:
@@ -181,14 +181,14 @@ class Intake:
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
-        """Reject a record whose key belongs to another partition: its dialog is there."""
+        """Reject a record whose key belongs to another partition, where its dialog is."""
         right = partition_of(conversation_of(message.key()), self.partitions)
         if right != message.partition():
-            raise MalformedError(f"the key belongs on partition {right}")
+            raise MalformedError(f"the key belongs to partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
-        """Reject an input that cannot be applied: a frame is not acknowledged, a command fails."""
-        detail = f"rejected, it failed twice: {text_of(number)}"
+        """Reject an input that cannot be applied; a frame is not acknowledged, a command fails."""
+        detail = f"rejected because it failed twice: {text_of(number)}"
         if message.topic() != self.inputs.cmd:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
@@ -226,7 +226,7 @@ def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
         database=database,
         from_initiator=is_initiator,
         error=number,
-        detail=f"its timer is postponed, it failed twice: {text_of(number)}",
+        detail=f"its timer is postponed because it failed twice: {text_of(number)}",
     )
 
 
@@ -259,5 +259,5 @@ def _command(message: Message, headers: Headers) -> Command:
 
 
 def _frame(message: Message, headers: Headers) -> Frame:
-    # For a record written while `in` had CreateTime it is the enqueue time: never late.
+    # For a record written while `in` had CreateTime this is the enqueue time, which is never late.
     return read_message(message.key(), message.value(), headers, message.timestamp()[1])

@@ -8,8 +8,8 @@ shared by all its partitions:
     3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction
     4. commit; then, and only then, merge the overlay
 
-A crash before 4 has no effect; after 4 all effects remain. An abort drops the overlay and seeks
-back, because librdkafka does not.
+A crash before 4 has no effect; after 4 all effects remain. An abort drops the overlay, and the loop
+seeks back because librdkafka does not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FETCHED, _MOST_FETCHED = 256, 1 << 20
 class EndpointLoop:
     """The loop of an endpoint worker as one group member; recreated with its clients.
 
-    ``transactions`` are those of its slot: a previous owner is fenced.
+    ``transactions`` are those of its slot, whose previous owner is fenced.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class EndpointLoop:
             f"{cluster.topics.prefix}endpoint.{ownership.home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            # Prefetch for one transaction: all topics share a queue in the client, and a flood of
-            # frames in it delays the statements behind.
+            # Prefetch for only one transaction, because all topics share a queue in the client,
+            # where a flood of frames would delay later statements.
             fetch_message_max_bytes=min(_MOST_FETCHED, tuning.pace.value[0] * _FETCHED),
-            # A longer wait polls less often, and still gets records immediately.
+            # With a longer wait the client polls less often, but still returns records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
@@ -119,7 +119,7 @@ class EndpointLoop:
     def _apply_what_there_is(self) -> None:
         """Apply the available work of all partitions, in one transaction if possible.
 
-        A partition that did not fit comes earlier next time.
+        A partition that did not fit is first next time.
         """
         self._assignment.know_progress(self._control.now())
         owned = list(self._assignment.owned.values())
@@ -146,13 +146,13 @@ class EndpointLoop:
         records, wait = self._tuning.pace.value
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(size_of, pending)) >= BYTES:
-            return  # enough for the next transaction; the client keeps the rest
+            return  # this is enough for the next transaction; the client keeps the rest
         for message in self._consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 
     def _wait(self) -> float:
         """Return how many seconds to wait for a record."""
-        if self._ownership.may_go:  # the role may be lost at any moment and must be checked
+        if self._ownership.may_go:  # the role may be lost at any moment, so it must be checked
             return POLL
         now = self._control.now()
         return min((o.wait(now) for o in self._assignment.owned.values()), default=IDLE_POLL)

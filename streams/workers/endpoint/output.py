@@ -1,7 +1,7 @@
 """Write the output of an endpoint worker's transaction.
 
-Everything is encoded before anything is produced, so an encoding error needs no abort: aborting
-records that were just produced may break the client (librdkafka issue 4849).
+Everything is encoded before anything is produced, so an encoding error needs no abort. (Aborting
+records that were just produced may break the client, librdkafka issue 4849.)
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Report = Callable[[KafkaError | None, Message], None]
 class Output:
     """Encode the records of a transaction, partition by partition, and produce them together.
 
-    ``stop`` ends the wait for space in the client's queue: SurroundingsError. Only the last copy
-    has a delivery report: a transaction with an undelivered record cannot be committed, so success
-    needs no other report.
+    ``stop`` ends the wait for space in the client's queue with SurroundingsError. Only the last
+    copy has a delivery report; others are unnecessary, because a transaction with an undelivered
+    record cannot be committed.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Output:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
             self._write(self._topics.event, about, encode_event(event))
-        for command in tx.notices.said:  # the database's own, read again like any other
+        for command in tx.notices.said:  # the database's own messages, read again like any others
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
@@ -165,7 +165,7 @@ class Output:
         report: Report | None = None,
         timestamp: int = 0,
     ) -> None:
-        # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
+        # Positional arguments are faster: ..., callback, on_delivery, timestamp, headers.
         self._records.append((topic, value, key, partition, report, None, timestamp, headers))
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
@@ -174,7 +174,7 @@ class Output:
 
 
 def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:
-    """Note the offset of a copy; an undelivered one makes its transaction fail."""
+    """Record the offset of a copy; an undelivered copy makes its transaction fail."""
     if error is None:
         places[offset] = copy.offset() or 0
 

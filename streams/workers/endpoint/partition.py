@@ -17,7 +17,8 @@ class Work:
     """The work of one transaction: records, then dialogs that are due.
 
     ``probes`` are dialogs to re-evaluate after a catalog change. ``room`` are dialogs of the
-    backlog that may transmit; with ``opens`` also those whose windows the records open.
+    backlog that may transmit; with ``opens``, dialogs whose windows the records open may transmit
+    too.
     """
 
     messages: Sequence[Message] = ()
@@ -43,9 +44,9 @@ class Work:
     def halves(self) -> tuple[Work, Work] | None:
         """Split work that could not be applied; ``None`` if it is a single item."""
         messages, due, probes, room = self.messages, self.due, self.probes, self.room
-        if self.opens:  # the backlog must not condemn new work
+        if self.opens:  # a failure in the backlog must not affect new work
             return Work(messages, due, probes, opens=False), Work(room=room, opens=False)
-        if messages and self.timers:  # nor timers the records
+        if messages and self.timers:  # and a failing timer must not affect the records
             return Work(messages, opens=False), Work((), due, probes, opens=False)
         if due and probes:
             return Work((), due, opens=False), Work(probes=probes, opens=False)
@@ -65,7 +66,7 @@ class Work:
 
 
 POLL = 0.05
-"""Seconds to wait for a record while the partition may have work due by time."""
+"""Seconds to wait for a record while the partition may have timers that become due."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
 
@@ -74,7 +75,7 @@ IDLE_POLL = 0.25
 class HeldBack:
     """A held-back statement, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
 
-    ``let_in``: it is being reread.
+    ``let_in``: the statement is being reread.
     """
 
     offset: int
@@ -87,20 +88,20 @@ class HeldBack:
 class Partition:
     """Partition p of the three inputs, with its endpoints.
 
-    Timers run only when the backlog of ``in`` and ``ack`` at assignment is applied: an
-    acknowledgement in it must not be answered with a retry. ``backlog`` has the high watermarks at
-    assignment; behind the last record there may be transaction markers, aborted records, and an
-    open transaction. No position ever gets there, so having read to the end (``ends``) counts as
-    well.
+    Timers run only when the backlog of ``in`` and ``ack`` at assignment is applied, because a
+    dialog must not retry while its acknowledgement is in the backlog. ``backlog`` has the high
+    watermarks at assignment; after the last record there may be transaction markers, aborted
+    records, and an open transaction. No position ever gets there, so having read to the end
+    (``ends``) counts as well.
 
-    ``parked`` are dialogs whose timer cannot be applied. It would fail again at once, so it waits
-    until the dialog is touched, the catalog changes, or the dialog's lifetime has expired (epoch
+    ``parked`` are dialogs whose timer cannot be applied. The timer would fail again at once, so the
+    dialog waits until it is touched, the catalog changes, or its lifetime has expired (epoch
     milliseconds; ``None`` if it already has).
 
     ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue without it.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
-    and its time: closed keys are removed up to the last mark that was reached. ``reached`` is a
-    topic's end when all of it was applied, including markers.
+    with its time; closed keys are removed up to the last mark that was reached. ``reached`` is a
+    topic's end when the whole topic was applied, including markers.
     """
 
     number: int
@@ -125,7 +126,7 @@ class Partition:
         return all(self.positions[topic] >= end for topic, end in self.backlog.items())
 
     def read_ends(self) -> None:
-        """Note which topics were read to their ends, when everything before is applied."""
+        """Record which topics were read to their ends, when all records before are applied."""
         if self.pending:
             return
         for topic in self.ends:
@@ -134,7 +135,7 @@ class Partition:
         self.ends.clear()
 
     def reaches_mark(self, topic: str) -> bool:
-        """Tell whether ``in`` is applied up to the mark; then older keys may be removed."""
+        """Tell whether ``in`` is applied up to the mark, so that older keys may be removed."""
         end, at = self.mark
         if max(self.positions[topic], self.reached.get(topic, 0)) < end:
             return False
@@ -154,8 +155,7 @@ class Partition:
     def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
         """Continue the search for the trim point; restart it after ``every`` seconds.
 
-        Call it between two transactions, when the state is committed. Returns the result at the
-        end.
+        Call it between transactions, when the state is committed. Returns the result at the end.
         """
         if clock >= self.look_at:
             self.endpoint.retention.begin(TrimPoint(*self.positions.values()))
@@ -176,7 +176,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether there is work already, so that nothing has to be waited for."""
+        """Tell whether there is work already, so that no wait is necessary."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:
@@ -207,7 +207,7 @@ class Partition:
         return taken
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Put records back to the front that did not fit."""
+        """Put records that did not fit back to the front."""
         self.pending = [*messages, *self.pending]
 
     def _take_due(self, now: int, most: int) -> list[DialogKey]:

@@ -41,13 +41,13 @@ from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED = 50_000
-"""Records gathered before they are applied: of a busy dialog only the latest counts."""
+"""Records gathered before they are applied, because only a dialog's latest record counts."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
     """Return the current state of one partition of ``dialog``, for readers that do not take over.
 
-    Raises MalformedError on a record that cannot be decoded: state is never skipped.
+    Raises MalformedError on a record that cannot be decoded, because state is never skipped.
     """
     dialogs: dict[DialogKey, Dialog] = {}
     chunks: list[tuple[DialogKey, int, bytes]] = []
@@ -66,10 +66,10 @@ def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey
 
 
 class Replay:
-    """Apply one partition of ``dialog`` to ``endpoint`` as it is read; ``positions`` likewise.
+    """Apply one partition of ``dialog`` to ``endpoint`` and ``positions`` as it is read.
 
-    Nothing is ever skipped: SurroundingsError if a record cannot be decoded. ``catch_up`` returns
-    when every schema announced before a moment is known.
+    Nothing is ever skipped; raises SurroundingsError if a record cannot be decoded. ``catch_up``
+    returns when every schema announced before a given moment is known.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Replay:
 
     @property
     def at_end(self) -> bool:
-        """Tell whether the committed end was reached once."""
+        """Tell whether the committed end was reached at least once."""
         return self._read >= 0
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Replay:
         self._apply()
 
     def finish(self, end: int) -> None:
-        """Apply everything before ``end``; transactions that are open there have ended then."""
+        """Apply all records before ``end``, after the end of transactions that are open there."""
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))
@@ -177,11 +177,12 @@ class Replay:
 def start_position(
     member: Consumer, aside: Consumer, topic: str, partition: int, state: int | None
 ) -> int:
-    """Return where to continue an input: at the higher of state and committed offset.
+    """Return where to continue an input: at the higher of the state's and the committed offset.
 
-    ``member`` is in the group whose offsets count; ``aside`` is not, and reads the watermarks. With
-    neither, reading starts at 0, and only if the log does. Raises SurroundingsError if the log
-    begins above the offset: records that were not applied are lost.
+    ``member`` is a consumer in the group whose offsets count; ``aside`` is not in the group, and
+    reads the watermarks. Without either offset, reading starts at 0 if the log does. Raises
+    SurroundingsError if the log begins above the offset, because records that were not applied are
+    then lost.
     """
     where = TopicPartition(topic, partition)
     committed = member.committed([where], timeout=30)[0].offset
@@ -191,12 +192,12 @@ def start_position(
     if low > position:
         raise SurroundingsError(
             f"{topic}/{partition} begins at {low}, but only records below {position} were applied.",
-            "Records are lost: restore the topic, or start the instance on a new prefix.",
+            "Records are lost. Restore the topic, or start the instance on a new prefix.",
         )
     if position > high:
         raise SurroundingsError(
             f"{topic}/{partition} ends at {high}, but records up to {position} were applied.",
-            "The topic was recreated, and its state is older: start the instance on a new prefix.",
+            "The topic was recreated, but its state is older. Start the instance on a new prefix.",
         )
     return position
 
@@ -206,8 +207,8 @@ def lost_bodies(
 ) -> Iterator[str]:
     """Yield, for each log that begins above a body that the state needs, the affected dialogs.
 
-    Checks every dialog that needs a body, as trimming does a little later. Other dialogs continue;
-    these wait individually, and are reported (event 160) when the body is needed.
+    Checks every dialog that needs a body, like trimming a little later. Affected dialogs wait
+    individually, and are reported (event 160) when the body is needed; other dialogs continue.
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:

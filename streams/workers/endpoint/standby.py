@@ -1,9 +1,9 @@
-"""A warm stand-by: it follows the state of a working worker, and takes over when that fails.
+"""A warm stand-by, which follows the state of an active worker and takes over if the worker fails.
 
 Two processes share a slot. The stand-by reads the state of all partitions continuously until the
-slot's name sends no heartbeats. Then it takes the slot: its transactional id fences a worker that
-is still alive and aborts its open transaction, and as the same static member it is assigned the
-same partitions at once. Only the newest records remain to be read then.
+slot's name sends no heartbeats. Then it takes the slot. Its transactional id fences a worker that
+is still alive and aborts the worker's open transaction, and as the same static member it gets the
+same partitions at once. After that only the newest records remain to be read.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ ready = logging.getLogger("hopline.ready")
 SILENCE = 3.0
 """Seconds without a heartbeat after which a slot is taken over."""
 _LOOK = 0.2
-"""Seconds between two checks of whether the slot is held; shared by the partitions."""
+"""Seconds between checks whether the slot is free; the partitions share this time."""
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of a stand-by's heartbeats; without seeing its own, it takes over no slot.
+    """Return the name of a stand-by's heartbeats; it takes over only if it reads them back.
 
-    No instance has such a name: it contains a slash.
+    No instance has such a name, because it contains a slash.
     """
     return f"{instance}/standby/{slot}"
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker; ``is_ready`` when it has its state."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready`` when all state is read."""
 
     def __init__(self, control: Control, slot: Slot) -> None:
         self._control, self._slot = control, slot
@@ -43,7 +43,7 @@ class Standby:
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
 
-        Returns ``False`` if it was stopped before.
+        Returns ``False`` if it was stopped before that.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):
@@ -62,7 +62,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Tell whether the slot is free: a worker that left reported it, a dead one is silent."""
+        """Tell whether the slot is free: its worker has reported leaving, or is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return has_left or not self._control.reachable(name, SILENCE)

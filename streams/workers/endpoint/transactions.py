@@ -1,9 +1,9 @@
 """Kafka's transactions for an endpoint worker: committed, or without any effect.
 
-A transaction has the next offsets of ``cmd``, ``in`` and ``ack``, always all three: only that
-fences a predecessor that was declared dead but is alive. A commit that timed out is called again,
-and never taken for an abort. A client that does not return before the commit is replaced: the new
-one with its name aborts what is open.
+A transaction always has the next offsets of all three, ``cmd``, ``in`` and ``ack``, because only
+this fences a predecessor that was declared dead but is alive. A commit that timed out is called
+again, and never taken for an abort. A client that does not return before the commit is replaced;
+the new client with its name aborts the open transaction.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ REFUSED = {
 }
 """Kafka's errors for records that it will never accept, with the error numbers reported.
 
-All other errors that abort a transaction do not concern its records: they are read again.
+All other errors that abort a transaction are not caused by its records, which are then read again.
 """
 
 
 class Part(NamedTuple):
     """The part of one partition in a transaction.
 
-    ``positions``: the next offsets of its inputs. ``moved`` are bodies that its dialogs have at the
-    ends of ``cmd`` and ``in`` from then on.
+    ``positions``: the next offsets of its inputs. ``moved`` are bodies that are copied to the ends
+    of ``cmd`` and ``in``.
     """
 
     tx: Transaction
@@ -62,9 +62,9 @@ class Part(NamedTuple):
 
 
 class Transactions:
-    """The transactions of one slot, one at a time; raises FencedError if another has the slot.
+    """The transactions of one slot, one at a time; raises FencedError if the slot is lost.
 
-    ``stop`` ends the wait for a Kafka that does not respond.
+    ``stop`` ends the wait if Kafka does not respond.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Transactions:
         self._cluster = cluster
         self._slot = slot
         self._instance = home
-        # Escaped, so that rights on one instance's ids match no other's.
+        # Escaped, so that rights on one instance's ids do not match another instance's ids.
         self._id = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
@@ -90,9 +90,9 @@ class Transactions:
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
         """Write and commit all parts; return the end of each partition's copies in ``out``.
 
-        ``None`` means aborted: nothing took effect, and its records are not the cause. Raises
-        KafkaException, also aborted, if Kafka rejects one of them. ``member`` is the consumer
-        group's member that owns the partitions.
+        ``None`` means that the transaction was aborted: nothing took effect, and its records are
+        not the cause. Raises KafkaException, also aborted, if Kafka rejects one of them. ``member``
+        is the consumer group's member that owns the partitions.
         """
         self._output.begin()
         self._guard(self._producer.begin_transaction)
@@ -112,11 +112,11 @@ class Transactions:
             self._abort()
             if cause.code() in REFUSED:
                 # The sequence numbers of the rejected batch are used up for the client but not for
-                # the broker, which would reject the next batch too: start a new producer.
+                # the broker, which would reject the next batch too, so start a new producer.
                 self._begin_anew()
             elif cause.txn_requires_abort():
                 return None
-            raise  # a record that Kafka rejects: found by bisection
+            raise  # a record that Kafka rejects; bisection finds it
         except BaseException:
             self._abort()
             raise
@@ -131,8 +131,8 @@ class Transactions:
             self._output.send()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                # A record was rejected while others were being written. The client accepts no more
-                # then, and reports the reason only to a call like this one.
+                # A record was rejected while others were being written. After that the client
+                # accepts no records, and reports the reason only to a call like this one.
                 self._send_offsets(parts, member)
             raise
 
@@ -151,10 +151,10 @@ class Transactions:
         self._guard(self._abort_or_begin_anew)
 
     def _abort_or_begin_anew(self) -> None:
-        """Abort; replace a client that was asked too early and accepts nothing more.
+        """Abort; replace a client that accepts nothing more because the abort came too early.
 
-        It asks to end what the coordinator may not know yet (librdkafka issue 4849). A fenced
-        client gets a FencedError instead.
+        The coordinator may not know the transaction yet (librdkafka issue 4849). A fenced client
+        gets a FencedError instead.
         """
         try:
             self._producer.abort_transaction(15)
@@ -165,7 +165,7 @@ class Transactions:
             self._begin_anew()
 
     def _guard(self, call: Callable[[], object]) -> None:
-        """Call until the outcome is known: a retriable error does not tell it."""
+        """Repeat a call until the outcome is known; a retriable error leaves it unknown."""
         lost_brokers = None
         while True:
             beat()
@@ -179,7 +179,7 @@ class Transactions:
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():
-                    # Stopping now commits nothing: the next owner fences the transaction.
+                    # Stopping now commits nothing, because the next owner fences the transaction.
                     raise SurroundingsError(
                         f"{self._instance} was stopped while Kafka did not respond: {cause.str()}."
                     ) from error

@@ -14,7 +14,8 @@ class Pace(Enum):
     """How large a transaction may become: records, and seconds to wait for them.
 
     The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
-    what is available, about 50 ms of work; THROUGHPUT gathers for up to half a second.
+    the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to half a
+    second.
     """
 
     LATENCY = (1_000, 0.0)
@@ -25,8 +26,8 @@ class Pace(Enum):
 class Tuning:
     """How an endpoint worker works.
 
-    ``cache_bytes`` limits its cache of ``cmd`` and ``in``, over all partitions. It computes its
-    trim points every ``trims_every`` seconds; ``None``: never.
+    ``cache_bytes`` limits its cache of ``cmd`` and ``in``, over all partitions. The worker computes
+    its trim points every ``trims_every`` seconds; never for ``None``.
     """
 
     limits: Limits | None = None
@@ -36,7 +37,7 @@ class Tuning:
 
     @property
     def bounded(self) -> Limits:
-        """Return the limits, with bodies that fit into one record of ``cmd`` or of a queue."""
+        """Return the limits, with bodies small enough for one record of ``cmd`` or of a queue."""
         limits = self.limits or Limits()
         return replace(limits, body=min(limits.body, LARGEST_BODY))
 

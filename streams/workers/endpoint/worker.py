@@ -1,4 +1,4 @@
-"""The endpoint worker: one replica of an instance's, from start to stop."""
+"""One replica of an instance's endpoint worker, from start to stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("hopline.endpoint")
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
-    With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal. As
+    With ``pair`` it runs the dialogs of that mirrored pair while its instance is the principal. As
     a ``standby`` it starts when its slot has no owner. :class:`EndpointLoop` does the work.
     """
 
@@ -75,7 +75,7 @@ class EndpointWorker:
     def _work(self, stop: threading.Event) -> None:
         inputs, home = self.assignment.inputs, self.ownership.home
         transactions = Transactions(self._cluster, home, self._slot, inputs, stop)
-        if not self.ownership.confirm():  # its successor was fenced by mistake, and restarts
+        if not self.ownership.confirm():  # the new owner was fenced by mistake, and restarts
             return
         loop = EndpointLoop(
             self._control,
@@ -95,7 +95,7 @@ class EndpointWorker:
 
     @property
     def assigned(self) -> bool:
-        """Tell whether its partitions are assigned and restored, or it stands by with all state."""
+        """Return whether its partitions are restored, or it is a stand-by with all state."""
         if self._standby is not None and self._standby.is_ready:
             return True
         return self.ownership.is_served
@@ -112,7 +112,7 @@ class EndpointWorker:
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return below which offsets nothing is needed; any thread may ask."""
+        """Return the offsets below which no record is needed; any thread may ask."""
         return {
             (topic, owned.number): position
             for owned in list(self.assignment.owned.values())

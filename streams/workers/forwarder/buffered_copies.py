@@ -1,8 +1,8 @@
-"""Copies that a forwarder buffers in memory, and when it decides on them again.
+"""The copies that a forwarder buffers in memory, and when it decides on them again.
 
-A copy waits for next hops that send no heartbeats, or whose cluster did not confirm it. All are
-decided again when one of those is reachable, or the catalog has changed; each individually when its
-time to live has expired.
+A copy waits for next hops that send no heartbeats, or whose cluster did not confirm it. All copies
+are decided again when one of these hops is reachable, or when the catalog has changed; each copy is
+also decided again when its time to live has expired.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
-"""Seconds until a next hop is retried that is alive but accepted nothing."""
+"""Seconds until a next hop that is alive but accepted nothing is retried."""
 _NEVER = float("inf")
 
 
@@ -61,23 +61,23 @@ class BufferedCopies:
         return self._notes
 
     def limit(self, size: int) -> None:
-        """Set the catalog's current limit; all copies are decided again."""
+        """Set the catalog's current limit; all copies will be decided again."""
         self._holding.limit = size
         self._changed = True
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether a next hop is reachable; an unreachable one is waited for."""
+        """Tell whether a next hop is reachable; copies wait for an unreachable one."""
         found = self._reachable(instance)
         if not found:
             self._missed[instance] = 0.0
         return found
 
     def refused(self, instance: str) -> None:
-        """Note that a next hop did not accept a copy, although it sends heartbeats."""
+        """Record that a next hop did not accept a copy, although it sends heartbeats."""
         self._missed[instance] = time.monotonic() + _AGAIN
 
     def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
-        """Buffer a copy; return why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy, or return why it is dropped instead: 11288 or 11289."""
         size = counted(held.record.size, headers_of(held.message))
         number = self._holding.add(key, held, size)
         if number is None:
@@ -111,5 +111,5 @@ class BufferedCopies:
         changed, self._changed = self._changed, False
         back = any(at <= clock and self._reachable(i) for i, at in self._missed.items())
         if changed or back:
-            self._missed.clear()  # a hop that is still down is waited for again
+            self._missed.clear()  # copies wait again for a hop that is still down
         return changed or back

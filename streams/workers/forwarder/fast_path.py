@@ -1,8 +1,8 @@
-"""The fast path for most records: first copies, by the decision for their route in this batch.
+"""The fast path for first copies, which share the decision for their route in a batch.
 
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
-(:meth:`Forwarder.lane`); the rest costs little more than copying the record. The same holds for
-acknowledgements, which have their own lanes. Everything else is decided record by record: retries,
+(:meth:`Forwarder.lane`), and each record costs little more than copying it. The same holds for
+acknowledgements, which have their own lanes. All other records are decided one by one: retries,
 buffered or dropped copies, and anything unexpected.
 """
 
@@ -24,10 +24,10 @@ from streams.workers.forwarder.topic_names import TopicNames
 
 @dataclass(slots=True)
 class Known:
-    """A lane with its topic, and the ``sb-hop`` computed for each one seen in this batch.
+    """A lane with its topic, and the new ``sb-hop`` for each ``sb-hop`` seen in this batch.
 
-    All frames that an endpoint sends in one transaction share one ``sb-hop``, so most are found.
-    ``remote`` takes a message, its headers and timestamp if the lane leads into another cluster.
+    All frames that an endpoint sends in one transaction share one ``sb-hop``, so most are found. If
+    the lane leads into another cluster, ``remote`` takes a message, its headers and timestamp.
     """
 
     lane: Lane
@@ -38,7 +38,7 @@ class Known:
 
 @dataclass(slots=True)
 class Input:
-    """One partition that is read: common values of its records, and the last one handled."""
+    """One input partition: common values of its records, and the last record handled."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class Input:
 
 
 class FastPath:
-    """Forward first copies by the decision for their route; :meth:`begin` resets it."""
+    """Forward first copies by the decision for their route; :meth:`begin` resets the decisions."""
 
     def __init__(
         self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
@@ -68,7 +68,7 @@ class FastPath:
     def take(
         self, source: Input, message: Message, headers: Headers, report: Report | None = None
     ) -> bool:
-        """Forward a first copy whose route has a lane; tell whether it was forwarded.
+        """Forward a first copy whose route has a lane; return whether it was forwarded.
 
         Records without remaining hops, expired ones and retries are left to
         :meth:`Forwarder.handle`.

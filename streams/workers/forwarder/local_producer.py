@@ -1,7 +1,7 @@
-"""What a forwarder writes: confirmed by Kafka, or reported with the reason (11292).
+"""A forwarder's output: confirmed by Kafka, or reported with the reason (11292).
 
-A permanently rejected record blocks nothing: the sender's dialog keeps its message. A transient
-failure is retried; until Kafka has the record, no offset behind it is committed.
+A permanently rejected record blocks nothing, because the sender's dialog keeps its message. A
+transient failure is retried; until Kafka has the record, no offset after it is committed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ log = logging.getLogger("hopline.forwarder")
 _LONGEST_KEY = 64
 
 Source = tuple[str, int, int | None]
-"""Origin of the record for which something is written: topic, partition and offset."""
+"""The source of a record that is written: topic, partition and offset."""
 Report = partial[None]
 """Delivery callback, called with an error and the record; its one bound argument is the source."""
 
 
 def source_of(message: Message) -> tuple[str, int, int]:
-    """Return where a record was read."""
+    """Return where a record was read: topic, partition and offset."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None and partition is not None and offset is not None
     return topic, partition, offset
@@ -50,7 +50,7 @@ def short(key: bytes | str | None) -> bytes | None:
 
 
 class LocalProducer:
-    """A forwarder's producer; ``stop`` ends the wait for space if Kafka accepts nothing."""
+    """A forwarder's producer; ``stop`` ends the wait for space if Kafka accepts no records."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class LocalProducer:
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
-        """Return the delivery callback for a record; None: one for all of an input."""
+        """Return the delivery callback for a record, or for all records of an input for None."""
         return partial(self._reported, (topic, partition, offset))
 
     def copy(
@@ -85,7 +85,8 @@ class LocalProducer:
     ) -> None:
         """Produce a copy like :meth:`produce`, optimized for speed."""
         try:
-            # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
+            # positional arguments: topic, value, key, partition, callback, on_delivery, timestamp,
+            # headers
             self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
         except (BufferError, KafkaException):
             self._produce(report, topic, key, value, headers, timestamp)
@@ -101,7 +102,7 @@ class LocalProducer:
     ) -> None:
         """Produce a record; raise SurroundingsError if stopped while there is no space.
 
-        Only failures are reported, and the callback knows the source.
+        Only failures are reported, to a callback that has the source.
         """
         self._produce(partial(self._reported, source), topic, key, value, headers, timestamp)
 
@@ -141,9 +142,9 @@ class LocalProducer:
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Wait until all records are finished, at most twice this time; tell whether they are.
+        """Wait until all records are finished, at most twice this time; return whether they are.
 
-        A record is finished when Kafka has it, or has rejected it for good and that is reported.
+        A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """
         if self._producer.flush(timeout) > 0:
             log.info("%s: some records are unconfirmed; no offsets are committed", self._instance)
@@ -157,7 +158,7 @@ class LocalProducer:
         return not failed or self._producer.flush(timeout) == 0
 
     def _again(self, message: Message, source: Source) -> None:
-        """Produce again what failed for a transient reason."""
+        """Produce records again that failed for a transient reason."""
         _, at = message.timestamp()
         topic, key, value = message.topic() or "", message.key(), message.value()
         report = partial(self._reported, source)

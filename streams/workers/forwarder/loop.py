@@ -5,9 +5,9 @@ The commit rule: an offset is committed only if all records before it are *confi
 
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
-    held                            lost; the sender's dialog retries
+    held lost; the sender's dialog retries
 
-A forwarder never waits for another cluster: copies that are not confirmed within two seconds are
+A forwarder never waits for another cluster; copies that are not confirmed within two seconds are
 buffered. So a forwarder never loses a message, but may repeat it; the receiving dialog removes
 duplicates.
 """
@@ -41,13 +41,13 @@ ready = logging.getLogger("hopline.ready")
 
 BATCH = 1_000
 POLL = 0.05
-"""Seconds to wait for a record while there is anything to commit, release or request again."""
+"""Seconds to wait for a record while anything is left to commit, release or request again."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
-"""Seconds after which partitions revoked from one member have been assigned to another."""
+"""Seconds until partitions that were revoked from one member are assigned to another."""
 _BEGINNING = -2
 
 
@@ -81,12 +81,13 @@ class ForwarderLoop:
             group,
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            fetch_wait_max_ms=500,  # like the endpoint worker: an idle broker is polled less often
+            # like the endpoint worker, so that an idle broker is polled less often
+            fetch_wait_max_ms=500,
             stats=self._health.report,
             **slot.member(ownership.home, control.catalog),
         )
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
-        if ownership.suffix:  # offsets outlive the ownership in a group without members
+        if ownership.suffix:  # in a group without members, offsets outlive the ownership
             self._offsets = cluster.consumer(self._group)
 
     def run(self, stop: threading.Event) -> None:
@@ -101,7 +102,7 @@ class ForwarderLoop:
             rest()
             self.ownership.assigned = False
             self._closing = True
-            # otherwise it would wait with the call, possibly forever
+            # otherwise the loop would wait with the call, possibly forever
             if not self._committing.is_busy:
                 consumer.close()
                 if self._offsets is not consumer:
@@ -142,7 +143,7 @@ class ForwarderLoop:
         beat()
         first = self._consumer.poll(self._wait())
         batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
-        self._follow_catalog()  # after the wait: no record is decided by an older version
+        self._follow_catalog()  # after the wait, so that no record is decided by an older version
         if batch:
             self._all_committed = False
             self._processor.pass_on(batch)
@@ -173,14 +174,15 @@ class ForwarderLoop:
                 log.info("%s: committing offsets timed out", self._instance)
                 return
         except KafkaException as error:
-            # The next commit includes them. If a rebalance has revoked the partitions, they are
-            # dropped, and the new owner reads the records again.
+            # The next commit includes them. If a rebalance has revoked the partitions, their
+            # offsets are dropped, and the new owner reads the records again.
             log.info("%s: offsets were not committed: %s", self._instance, error)
             return
         self._tracker.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closing:  # assigned while it leaves: a closing client does not respond
+        # assigned while the worker leaves, so the closing client does not respond
+        if self._closing:
             consumer.assign([])
             return
         committed = self._offsets.committed(partitions, timeout=10)

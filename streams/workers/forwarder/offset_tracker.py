@@ -14,7 +14,7 @@ Position = tuple[str, int, int]
 
 
 class OffsetTracker:
-    """Offsets before which everything is done, with notes of buffered copies (``spans``)."""
+    """Offsets before which all records are done, with notes of buffered copies (``spans``)."""
 
     def __init__(self) -> None:
         self._offsets: dict[Where, int] = {}
@@ -28,13 +28,13 @@ class OffsetTracker:
                 self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def note(self, where: Where, position: int) -> None:
-        """Note that all records before an offset have been decided."""
+        """Record that all records before an offset have been decided."""
         self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(
         self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, none beyond a record still in flight.
+        """Return the offsets to commit, none of them after a record that is still in flight.
 
         ``notes`` are the buffered copies of a partition.
         """
@@ -49,19 +49,19 @@ class OffsetTracker:
         return found
 
     def trim_points(self) -> dict[Where, int]:
-        """Return the committed offsets, or those of the first buffered copies; thread-safe."""
+        """Return the committed offsets, or those of the first buffered copies. Thread-safe."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
             for place, (position, note) in list(self._known.items())
         }
 
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Note that these offsets are committed."""
+        """Record that these offsets are committed."""
         for p in partitions:
             self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop partitions that another worker owns from now on."""
+        """Drop partitions that another worker owns now."""
         for p in partitions:
             self._offsets.pop((p.topic, p.partition), None)
             self._known.pop((p.topic, p.partition), None)

@@ -32,7 +32,7 @@ class OutcomeWriter:
         self._write_remote, self._now = write_remote, now
 
     def write(self, message: Message, record: Record, outcome: Outcome) -> None:
-        """Write everything decided for a record, which was read as ``message``."""
+        """Write the outcome of a record, which was read as ``message``."""
         source, catalog = source_of(message), self._forwarder.catalog
         stamp = min(max(message.timestamp()[1], 0), self._now())
         for copy in outcome.copies:

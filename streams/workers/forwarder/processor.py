@@ -1,8 +1,9 @@
 """Process the records of a forwarder: forward, buffer in memory, or drop.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and ``outcome_writer`` writes. Most records take
-the fast path (:mod:`streams.workers.forwarder.fast_path`), by the decision for the first one of
-their route. Another cluster is never waited for: unconfirmed copies are buffered.
+the fast path (:mod:`streams.workers.forwarder.fast_path`), which uses the decision for the first
+record of their route. The forwarder never waits for another cluster; unconfirmed copies are
+buffered.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ log = logging.getLogger("hopline.forwarder")
 
 @dataclass(slots=True)
 class Lasting:
-    """What survives a restart of the loop: buffered and in-flight copies, a decision counter."""
+    """State that survives a restart of the loop: buffered and in-flight copies, a counter."""
 
     buffered: BufferedCopies
     remote_producers: RemoteProducers
@@ -58,7 +59,7 @@ class Lasting:
 
 
 class Processor:
-    """The records of one forwarder on their way through its instance.
+    """The records of one forwarder on their path through its instance.
 
     ``out`` has messages sent from this instance; any other topic has messages from outside. Each
     other cluster writes into its own topic (``ingress``), which identifies it.
@@ -76,7 +77,7 @@ class Processor:
         self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
-        # Messages from outside are addressed to the instance, whichever database they are for.
+        # Messages from outside are addressed to the instance, regardless of their database.
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
@@ -101,7 +102,7 @@ class Processor:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether it has work only when a record arrives."""
+        """Tell whether there is no work until a record arrives."""
         return not (
             self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
@@ -115,9 +116,9 @@ class Processor:
         return (source_of(message) for message in self._remote_producers.in_flight())
 
     def follow_catalog(self) -> bool:
-        """Switch to a new catalog version, also without records: buffered copies may be affected.
+        """Switch to a new catalog version, which may affect buffered copies even without records.
 
-        Returns whether there was one.
+        Returns whether there was a new version.
         """
         catalog = self._control.catalog
         if catalog is self._forwarder.catalog:
@@ -142,7 +143,7 @@ class Processor:
     # --- records ---------------------------------------------------------------------------------
 
     def pass_on(self, batch: list[Message]) -> None:
-        """Process records that were read together, and note the progress."""
+        """Process records that were read together, and record the progress."""
         now, read_at = self._control.now(), time.monotonic()
         take, inputs = self._fast_path.take, self._batch(now)
         for message in batch:
@@ -160,7 +161,7 @@ class Processor:
                 self._outcomes.write_corrupted(message, broken, now)
             except (HoplineError, KafkaException):
                 raise
-            # it would fail again after every restart, and block all others
+            # the record would fail again after every restart, and block all others
             except Exception as error:
                 log.exception("%s: %s was not forwarded", self._instance, source_of(message))
                 text = f"it cannot be processed: {type(error).__name__}"
@@ -170,7 +171,7 @@ class Processor:
         self._note_positions()
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
-        """Begin a batch: decisions of the last one may be outdated."""
+        """Begin a batch; decisions of the last batch may be outdated."""
         self._fast_path.begin(self._forwarder, now)
         for source in self._inputs.values():
             source.lanes.clear()
@@ -194,8 +195,8 @@ class Processor:
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
-            # The end is behind transaction markers, which are not records: without this the offset
-            # would never show that everything has left `out`, and retries would wait.
+            # The end is after transaction markers, which are not records. Without this the offset
+            # would never show that all records have left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
             self.tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -211,7 +212,7 @@ class Processor:
     def _decide(
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
-        """Let ``node`` decide: for the whole route in this batch, else for this record alone."""
+        """Let ``node`` decide, for the whole route in this batch or for this record alone."""
         beat()  # a batch of thousands of decisions may take longer than the hang timeout
         record = self._record(source.origin, message, headers)
         try:
@@ -228,7 +229,7 @@ class Processor:
     def _outcome(
         self, source: Input, message: Message, headers: Headers, record: Record, now: int
     ) -> Outcome | None:
-        """Return the outcome of a record; None if its route's lane forwarded it."""
+        """Return the outcome of a record; None if the lane of its route forwarded it."""
         if self._fast_path.find_lane(source, record):
             report = self.local_producer.report(*source_of(message))
             if self._fast_path.take(source, message, headers, report):
@@ -275,7 +276,7 @@ class Processor:
                 continue
             try:
                 self._hold_back(copy)
-            except MalformedError as broken:  # only buffered copies need their key and message
+            except MalformedError as broken:  # only buffered copies need the key and the message
                 self._outcomes.write_corrupted(message, broken, self._control.now())
 
     def _hold_back(self, copy: RemoteCopy) -> None:
@@ -290,7 +291,7 @@ class Processor:
             self._outcomes.write(message, record, outcome)
 
     def settle(self) -> None:
-        """Wait for other clusters: copies unconfirmed by then are left to the next owner."""
+        """Wait for other clusters; leave copies that are still unconfirmed to the next owner."""
         self._remote_producers.settle()
         self.take_back()
 

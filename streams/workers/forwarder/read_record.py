@@ -1,4 +1,4 @@
-"""Convert a Kafka message into the record that a forwarder decides on: undecoded headers."""
+"""Convert a Kafka message into the record that a forwarder decides on, with undecoded headers."""
 
 from __future__ import annotations
 

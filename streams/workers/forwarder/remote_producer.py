@@ -1,7 +1,8 @@
-"""Produce into another Kafka cluster: in-flight copies, and those that did not arrive.
+"""Produce into another Kafka cluster, and return the copies that did not arrive.
 
-Nothing waits for that cluster: it may be unavailable for hours, and other next hops must not be
-affected. Copies that it has not confirmed within two seconds are returned, to be buffered.
+Nothing waits for that cluster, because it may be unavailable for hours, and other next hops must
+not be affected. Copies that the cluster has not confirmed within two seconds are returned, to be
+buffered.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from streams.node import counted
 Item = TypeVar("Item")
 
 PATIENCE = 2.0
-"""Seconds within which a copy is confirmed or returned."""
+"""Seconds after which a copy that is not confirmed is returned."""
 _SILENT = 15.0
-"""Seconds without a delivery after which another client tries (`streams.kafka.lost_brokers`)."""
+"""Seconds without a delivery after which a new client is tried (`streams.kafka.lost_brokers`)."""
 _SLICE = 0.1
 
 
@@ -67,7 +68,8 @@ class RemoteProducer(Generic[Item]):
             self._silent_since = self._clock()
         report = partial(self._ended, self._tickets)
         try:
-            # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
+            # positional arguments: topic, value, key, partition, callback, on_delivery, timestamp,
+            # headers
             self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
         except BufferError:
             return False
@@ -106,7 +108,7 @@ class RemoteProducer(Generic[Item]):
         )
 
     def _room(self, size: int) -> bool:
-        """Wait for space, but only as long as copies are being confirmed."""
+        """Wait for space, but only while copies are being confirmed."""
         end = time.monotonic() + PATIENCE
         while not self._stuck and self.size + size > self.limit:
             before = self._arrived

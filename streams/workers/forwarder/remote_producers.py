@@ -1,7 +1,7 @@
 """A forwarder's producers for other Kafka clusters, created on demand.
 
 Nothing is written into a cluster before its heartbeats report its readable schemas and its clock.
-Unreadable schemas are not written at all.
+Records with schemas that it cannot read are not written at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.workers.forwarder.remote_producer import RemoteProducer
 
 @dataclass(slots=True, eq=False)
 class RemoteCopy:
-    """A copy for a neighbour: the message it was made from, and the neighbour."""
+    """A copy for a neighbour: the source message, and the neighbour."""
 
     message: Message
     origin: Origin
@@ -69,21 +69,21 @@ class RemoteProducers:
         """Return the topic for copies to a neighbour.
 
         It is the topic that only this cluster writes, if the forwarder there reports that it reads
-        it: an older version knows only ``txq``.
+        this topic; an older version reads only ``txq``.
         """
         cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
     def come_back(self) -> Iterator[tuple[RemoteCopy, str | None]]:
-        """Yield copies that did not arrive; with the reason if they never will."""
+        """Yield copies that did not arrive, with the reason if they never will."""
         unread, self._unread = self._unread, []
         yield from unread
         for producer in self._all.copy():
             for copy, error in producer.come_back():
                 yield copy, None if is_passing(error) else error.str()
             if not len(producer) and not self._remote.knows(producer.cluster):
-                # Otherwise its client would try the old address forever.
+                # Otherwise the client would try the old address forever.
                 self._all.remove(producer)
 
     @property

@@ -9,7 +9,7 @@ from streams.wire import Topics
 class TopicNames:
     """The topics of an instance's forwarder; ``writers`` are the clusters that write one.
 
-    A writer is kept after its removal from the catalog: its records may still be read.
+    A writer is kept after its removal from the catalog, because its records may still be read.
     """
 
     def __init__(self, topics: Topics, instance: str) -> None:
@@ -18,7 +18,7 @@ class TopicNames:
         self.writers: dict[str | None, str] = {}
 
     def ingress(self, catalog: CatalogView) -> list[str]:
-        """Return the topics that other clusters write, by the catalog; one for each of them."""
+        """Return the topics that other clusters write by the catalog, one for each cluster."""
         clusters, name = catalog.ingress.get(self._instance, ()), self._topics.ingress
         found = {name(self._instance, cluster): cluster for cluster in clusters}
         self.writers.update(found)

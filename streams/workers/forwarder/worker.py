@@ -1,4 +1,4 @@
-"""The forwarder worker: one replica of an instance's forwarder, from start to stop."""
+"""One replica of an instance's forwarder, from start to stop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ForwarderWorker:
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return below which offsets nothing is needed; any thread may ask."""
+        """Return the offsets below which no record is needed; any thread may ask."""
         return {} if self._processor is None else self._processor.tracker.trim_points()
 
     @property
@@ -59,7 +59,7 @@ class ForwarderWorker:
 
     @property
     def assigned(self) -> bool:
-        """Tell whether it has its partitions, or another instance has the pair's."""
+        """Tell whether it has its partitions, or another instance has those of the pair."""
         return self.ownership.is_served
 
     def run(self, stop: threading.Event) -> None:
@@ -73,7 +73,7 @@ class ForwarderWorker:
         self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
-        """Work with new Kafka clients: only buffered and in-flight copies survive."""
+        """Work with new Kafka clients; only buffered and in-flight copies survive."""
         cluster, control, tracker = self._cluster, self._control, OffsetTracker()
         local_producer = LocalProducer(
             cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic

@@ -20,14 +20,14 @@ def check_start(cluster: Cluster, plan: Plan, control: Control) -> None:
     if unknown:
         raise UsageError(
             f"The catalog has no instance {unknown[0]}.",
-            f"It has: {', '.join(sorted(catalog.instances))}.",
+            f"Its instances are: {', '.join(sorted(catalog.instances))}.",
         )
     used = checked_kinds(plan.roles)
     demand(cluster, (spec for spec in _specs(cluster, plan, catalog) if spec.kind in used))
     if not all(map(control.has, written_schemas())):
         raise SurroundingsError(
             "The catalog does not have the schemas that this version writes.",
-            "Run 'hopline apply TOPOLOGY' first: it announces them to all readers.",
+            "Run 'hopline apply TOPOLOGY' first, which announces them to all readers.",
         )
 
 
@@ -48,7 +48,7 @@ def _queues(catalog: CatalogView, instance: str) -> dict[str, set[QueueSpec]]:
     """Return the queues of an instance, by the name in their topics."""
     found: dict[str, set[QueueSpec]] = {instance: set()}
     for (at, database, named), service in catalog.services.items():
-        if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic
+        if at == instance and named != SYSTEM_SERVICE:  # their messages are in no topic
             home = home_of(catalog, instance, database)
             found.setdefault(home, set()).add((database, service.queue, service.partitions))
     return found

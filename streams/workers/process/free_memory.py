@@ -1,4 +1,4 @@
-"""Return free memory to the operating system, which the C library would keep.
+"""Return free memory, which the C library would keep, to the operating system.
 
 Kafka's client allocates in many threads, and the C library has an arena for each that only grows.
 While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.

@@ -15,12 +15,12 @@ ROLES = ("forwarder", "endpoint")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The workers of a process, their instances, and how its endpoints work.
+    """The workers of a process, their instances, and settings of its endpoint workers.
 
-    ``slot``: the process's name across restarts, if any; its partitions wait for it then.
-    ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint starts
-    when its slot has no owner. ``keep``: retention of processed records in seconds, ``None``:
-    forever.
+    ``slot``: the process's name across restarts, if any; with it, the partitions wait for a
+    restart. ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint
+    worker starts when its slot has no owner. ``keep``: retention of processed records in seconds,
+    ``None``: forever.
     """
 
     roles: tuple[str, ...]
@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def forwarder_slot(self) -> str:
-        """Return the slot of forwarders: none with a stand-by, because both processes forward."""
+        """Return the slot of forwarders; none with a stand-by, since both processes forward."""
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:

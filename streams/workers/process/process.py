@@ -1,9 +1,9 @@
-"""A process full of workers: start them, wait, stop them all when one fails or the user says so.
+"""A process that runs workers: start them, wait, and stop all when one fails or on request.
 
-SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Who has no
-slot leaves its group; the others are expected back. A worker that fails takes the process with it:
-what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that. A call of
-Kafka's client may never come back; a thread that waits in one is left behind, with the same end.
+SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Workers
+without a slot leave their group; Kafka waits for the others to return. A worker that fails ends the
+process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of Kafka's
+client may never return; a thread that waits in such a call is abandoned, and the process ends too.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Process:
 
     @property
     def failure(self) -> BaseException | None:
-        """Return why it fails, if it does."""
+        """Return why the process has failed, if it has."""
         return self._threads.failure
 
     @property
@@ -83,14 +83,14 @@ class Process:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each failure; nothing if healthy so far."""
+        """Yield a sentence for each failure; none if the process is healthy so far."""
         if self.failure is not None:
             yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
             yield from self._control.failures()
 
     def missing(self) -> Iterator[str]:
-        """Yield a sentence for each thing that it still waits for before all workers work."""
+        """Yield a sentence for each reason why not all workers are active yet."""
         if self._control is None or not self._control.is_ready:
             yield "The catalog has not been read yet."
         elif not self.workers:

@@ -31,7 +31,7 @@ class Worker(Protocol):
 
     @property
     def trim_points(self) -> TrimPoints:
-        """Return below which offsets nothing is needed, of its own partitions."""
+        """Return the offsets below which no record is needed, for its own partitions."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""

@@ -1,7 +1,8 @@
-"""Run workers in threads: when one fails or hangs, all are stopped.
+"""Run workers in threads; when one fails or hangs, stop all.
 
-A call of Kafka's client may never return. A worker blocked in one notices neither a stop request
-nor a failure of control, and the process would hang forever. Such a thread is abandoned.
+A call of Kafka's client may never return. A worker that is blocked in such a call notices neither a
+stop request nor a failure of control, and the process would hang forever. Such a thread is
+abandoned.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from streams.workers.working import WORKING
 log = logging.getLogger("hopline.process")
 
 LEAVE_WITHIN = 45.0
-"""Seconds allowed for workers to stop; the longest call with a deadline takes 30."""
+"""Seconds allowed for workers to stop; the longest call with a deadline takes 30 s."""
 _LOOK = 0.5
 
 
@@ -53,7 +54,7 @@ class WorkerThreads:
         self._workers.append(self.start(run, name_of(worker)))
 
     def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
-        """Run a helper thread; its failure is the process's too."""
+        """Run a helper thread; its failure ends the process too."""
         thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
         thread.start()
         return thread
@@ -72,7 +73,8 @@ class WorkerThreads:
                 why = f"{hung.name} has made no progress for {self._hung_after:g} s."
                 log.error("%s", why)
                 remedy = (
-                    "Kafka's client hangs. Restart this process; another one takes over meanwhile."
+                    "Kafka's client hangs. Restart this process; another process takes over "
+                    "meanwhile."
                 )
                 self._fail(SurroundingsError(why, remedy))
             if not self.stop.is_set():
