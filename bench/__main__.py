@@ -1,8 +1,8 @@
-"""Everything that `make bench` measures, as one table: `python -m bench`.
+"""Run all parts of `make bench`, and print one table: `python -m bench`.
 
-Each part runs in a process of its own and hands over its rows; ``python -m bench.PART`` prints the
-table of one. What takes longer is measured when it is named. The exit code is 1 if a part has
-failed; a goal that was missed is no failure.
+Each part runs in its own process and prints its rows as JSON; ``python -m bench.PART`` prints the
+table of one part. Parts that take longer run only when they are named. The exit code is 1 if a part
+has failed; a missed goal is not a failure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONG = ("kafka_memory", "kafka_heartbeats")
 
 
 def run(part: str, rounds: int) -> tuple[list[Measurement], bool]:
-    """Run one part; return its rows, and whether it ended well."""
+    """Run one part; return its rows, and whether it succeeded."""
     progress(f"--- {part}")
     command = [sys.executable, "-m", f"bench.{part}", "--json", "--rounds", str(rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What is absent while a backlog gathers: how it leaves, and when it has returned."""
+"""The components that are absent while a backlog builds up: how to stop and restart them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.wire import decode_presence
 
 
 def wait_for_heartbeat(cluster: Cluster, instance: str) -> float:
-    """Return when an instance's next heartbeat has come."""
+    """Return when the next heartbeat of an instance has arrived."""
     with closing(cluster.consumer("bench.presence")) as consumer:
         where = TopicPartition(cluster.topics.presence, 0)
         where.offset = consumer.get_watermark_offsets(where, timeout=10)[1]
@@ -32,13 +32,13 @@ def wait_for_heartbeat(cluster: Cluster, instance: str) -> float:
 
 
 def start(system: System, name: str) -> float:
-    """Start an instance again; return when its forwarder was there."""
+    """Start an instance again; return the time of its forwarder's first heartbeat."""
     system.workers.start(name)
     return wait_for_heartbeat(system.cluster, name)
 
 
 def start_endpoint(system: System) -> float:
-    """Start the target's endpoint worker again; return when it was ready."""
+    """Start the target's endpoint worker again; return the time when it was ready."""
     system.workers.start(ENDPOINT)
     until = time.monotonic() + STILL
     while not system.workers.is_ready(ENDPOINT):
@@ -63,4 +63,4 @@ ABSENCES: dict[str, tuple[Callable[[System], object], Callable[[System], float]]
     "worker": (lambda s: s.workers.stop(ENDPOINT), start_endpoint),
     "queue": (lambda s: turn_queue(s, "OFF"), lambda s: turn_queue(s, "ON")),
 }
-"""How something leaves, and how it returns: when, in monotonic seconds."""
+"""How to stop a component, and how to restart it; the latter returns monotonic seconds."""

@@ -1,4 +1,4 @@
-"""What the answers about a whole topology cost: check, explain, path, and reading 100,000 routes.
+"""CPU time of analyses of a whole topology: check, explain, path, and reading 100,000 routes.
 
 Run ``make bench-analysis``, or ``python -m bench.analysis``.
 """
@@ -23,7 +23,7 @@ MANY = 100_000
 
 
 def scripts(folder: Path) -> Path:
-    """Write a script of many routes."""
+    """Write a T-SQL script with many routes."""
     rows = (
         f"CREATE ROUTE [R{n}] WITH SERVICE_NAME = N'//bench/Service{n}', "
         f"BROKER_INSTANCE = '{n:08x}-0000-0000-0000-000000000000', "
@@ -35,7 +35,7 @@ def scripts(folder: Path) -> Path:
 
 
 def document(folder: Path) -> Path:
-    """Write a topology.yaml of many routes."""
+    """Write a topology.yaml with many routes."""
     rows = "".join(
         f"          - {{name: R{n}, service_name: //bench/Service{n}, broker_instance: B{n}, "
         f"address: 'tcp://host{n % 500}:4022'}}\n"

@@ -1,4 +1,4 @@
-"""A system with a backlog: its client, what is delivered, and probes on dialogs of their own."""
+"""A system with a backlog: its client, delivered messages, and probes on separate dialogs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ QUEUE_IN, QUEUE = "SQL3/DatabaseB", "rcvTweetQueue"
 PROBES_A_SECOND = 10
 PROBE = b"probe"
 STILL = 120.0
-"""Seconds without any delivery after which a run is given up."""
+"""Seconds without a delivery after which a run is aborted."""
 
 
 @dataclass(slots=True)
 class Probes:
-    """Messages on dialogs of their own, a few a second, and how long each took."""
+    """A few messages per second on separate dialogs, and the latency of each."""
 
     client: Client
     sent: dict[uuid.UUID, float] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Probes:
     _next: float = 0.0
 
     def send(self, now: float) -> None:
-        """Send one when it is time."""
+        """Send a probe if one is due."""
         if now >= self._next:
             self._next = now + 1 / PROBES_A_SECOND
             dialog = self.client.begin("SQL1", "DatabaseA", FROM, TO, wait=False)
@@ -42,14 +42,14 @@ class Probes:
             self.client.send(dialog, PROBE)
 
     def came(self, conversation: uuid.UUID) -> None:
-        """Note that one is in the queue."""
+        """Record that a probe is in the queue."""
         self.count += 1
         at = self.sent.pop(conversation, None)
         if at is not None:
             self.seconds.append(time.monotonic() - at)
 
     def p95(self) -> float:
-        """Return the 95th percentile since the last call; what has not come yet counts as well."""
+        """Return the 95th percentile since the last call, including probes still in flight."""
         now = time.monotonic()
         values = [*self.seconds, *(now - at for at in self.sent.values())]
         self.seconds.clear()
@@ -59,7 +59,7 @@ class Probes:
 
 @dataclass
 class System:
-    """The running system, its client, and what the client has found in the queue."""
+    """The running system, its client, and the messages that the client has found in the queue."""
 
     cluster: Cluster
     workers: Workers
@@ -75,22 +75,22 @@ class System:
         self._queue.assign([TopicPartition(topic, 0, 0)])
 
     def close(self) -> None:
-        """Read nothing more."""
+        """Stop reading."""
         self._queue.close()
 
     def dialogs(self, count: int) -> list[Conversation]:
-        """Begin so many dialogs."""
+        """Begin this number of dialogs."""
         begin = self.client.begin
         return [begin("SQL1", "DatabaseA", FROM, TO, wait=False) for _ in range(count)]
 
     def send(self, dialogs: Iterable[Conversation], count: int) -> None:
-        """SEND so many messages, each on the next of the dialogs."""
+        """SEND this number of messages, each on the next dialog."""
         for number, dialog in enumerate(islice(dialogs, count)):
             self.client.send(dialog, BODIES[number % len(BODIES)])
         self.sent += count
 
     def receive(self, *, probing: bool = True) -> None:
-        """Count what is in the queue, and send a probe when it is time."""
+        """Count the messages in the queue, and send a probe if one is due."""
         if probing:
             self.probes.send(time.monotonic())
         for record in self._queue.consume(5_000, 0.02):
@@ -103,7 +103,7 @@ class System:
                     self.last = time.monotonic()
 
     def drain(self, *, probing: bool) -> None:
-        """Receive until everything is delivered."""
+        """Receive until all messages are delivered."""
         still = time.monotonic()
         while self.delivered < self.sent:
             before = self.delivered

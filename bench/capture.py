@@ -1,8 +1,8 @@
-"""What recording from a real Kafka costs: `python -m bench.capture`.
+"""The cost of recording from a real Kafka: `python -m bench.capture`.
 
-The baseline reads the same topics with the same client library and the same settings, and does
-nothing with the records: no header is looked at, no byte is written. Each loop runs in a process of
-its own, by turns; what is measured begins with the first record and ends with the complete folder.
+The baseline reads the same topics with the same client library and settings, and does nothing with
+the records: it reads no header and writes no byte. The loops run alternately, each in its own
+process. The measurement begins with the first record and ends with the complete folder.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SPLIT = 256_000_000
 
 
 def topics_of(cluster: Cluster) -> list[str]:
-    """Return the topics that are read: two, as if of two instances."""
+    """Return the topics that are read: two, like those of two instances."""
     return [cluster.topics.txq(name) for name in ("GatewayA", "ServerB")]
 
 
 def bare(cluster: Cluster, count: int) -> tuple[float, float]:
-    """Read the records; returns seconds of CPU and of time, from the first one on."""
+    """Read the records; return the CPU seconds and the duration from the first record on."""
     consumer = cluster.consumer(
         "bench", enable_partition_eof=True, fetch_queue_backoff_ms=20,
         queued_max_messages_kbytes=32 << 10,
@@ -58,7 +58,7 @@ def bare(cluster: Cluster, count: int) -> tuple[float, float]:
 
 
 def capture(cluster: Cluster, count: int) -> tuple[float, float]:
-    """Record the same; returns the same."""
+    """Record the same records; return the CPU seconds and the duration."""
     folder = Path(tempfile.mkdtemp(prefix="hopline-"))
     began: list[float] = []
 
@@ -84,12 +84,12 @@ def capture(cluster: Cluster, count: int) -> tuple[float, float]:
 
 
 def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
-    """Return the recorder's figures beside the bare consumer's."""
+    """Return the recorder's figures compared with those of the bare consumer."""
     return rows_of(turns, GROUP, CAPTURE, BARE, {"rate": at_least(0.5)}, MEASURED)
 
 
 def main() -> None:
-    """Print the table, or run one loop of it."""
+    """Print the table, or run one loop."""
     parser = options(__doc__)
     parser.add_argument("--count", type=int, default=400_000)
     parser.add_argument("--only", choices=LOOPS)

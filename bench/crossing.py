@@ -1,7 +1,8 @@
-"""What writing into another cluster costs a forwarder, without Kafka: `python -m bench.crossing`.
+"""The cost for a forwarder of writing into another cluster: `python -m bench.crossing`.
 
-The whole of a worker's loop for a batch, with a producer that confirms everything at once. The
-baseline of the same rounds is a gateway that passes the same messages on within its own cluster.
+This measures a worker's whole loop for a batch without Kafka, with a producer that confirms every
+record at once. The baseline of the same rounds is a gateway that forwards the same messages within
+its own cluster.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ Loop = Callable[[], object]
 
 
 class Producer:
-    """Takes everything, and confirms it when it is polled."""
+    """A producer that accepts every record, and confirms it when it is polled."""
 
     def __init__(self) -> None:
         self._reports: list[Callable[[None, None], None]] = []
 
     def produce(self, *given: Any) -> None:
-        """Take a record by position: topic, value, key, partition, callback, ..."""
+        """Accept a record by positional arguments: topic, value, key, partition, callback, ..."""
         self._reports.append(given[4])
 
     def poll(self, _: float) -> None:
-        """Report what was taken."""
+        """Confirm the accepted records."""
         reports, self._reports = self._reports, []
         for report in reports:
             report(None, None)
 
 
 class Elsewhere:
-    """A cluster, what is known of it, and what a forwarder asks of its process: all in one."""
+    """A stand-in for a cluster, its neighbours, and the rest of a forwarder's process."""
 
     topics = Topics()
     announced_prefixes = frozenset({ROUTE_CODEC.prefix, MESSAGE_CODEC.prefix, HOP_CODEC.prefix})
@@ -63,23 +64,23 @@ class Elsewhere:
         return Producer()
 
     def cluster_of(self, _: str) -> Elsewhere:
-        """Return where a neighbour lives."""
+        """Return a neighbour's cluster."""
         return self
 
     def announced(self, _: str) -> frozenset[bytes]:
-        """Return what can be read there."""
+        """Return the schemas that can be read there."""
         return self.announced_prefixes
 
     def admitted(self, _: str) -> str:
-        """Return by which name the gateways there know this cluster."""
+        """Return the name by which the gateways there know this cluster."""
         return self.catalog.cluster
 
     def ahead(self, _: str) -> int:
-        """Return by how much the clock there is ahead."""
+        """Return how far the clock there is ahead."""
         return self._ahead
 
     def knows(self, _: object) -> bool:
-        """Tell whether anybody lives there."""
+        """Tell whether there is a neighbour in another cluster."""
         return True
 
     def reachable(self, _: str) -> bool:
@@ -87,28 +88,28 @@ class Elsewhere:
         return True
 
     def now(self) -> int:
-        """Return the time."""
+        """Return the current time."""
         return NOW
 
 
 class Home:
-    """Where a copy goes that stays in its cluster."""
+    """The local producer, for copies that stay in the cluster."""
 
     def __init__(self) -> None:
         self._producer = Producer()
 
     def copy(self, report: Any, topic: str, value: Any, key: bytes, at: int, headers: Any) -> None:
-        """Hand a copy over, whose success nobody is told of."""
+        """Produce a copy on the fast path, without a success report."""
 
     def produce(self, *_: Any) -> None:
-        """Hand a copy over the long way."""
+        """Produce a copy outside of the fast path."""
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> None:
-        """Return what is called where a record fails."""
+        """Return the callback for a record that fails."""
 
 
 def gateway(catalog: CatalogView, at: str, *, lanes: bool = True, ahead: int = 0) -> Processor:
-    """Return what handles a forwarder's records, as it is between two batches."""
+    """Return a processor of a forwarder's records, in its state between batches."""
     around = cast(Any, Elsewhere(catalog, ahead))
     control = cast(Control, around)
     ownership, lasting = PairOwnership(control, at), Lasting.of(around, control)
@@ -137,7 +138,7 @@ def messages(at: str, service: str) -> list[Message]:
 
 
 def loop(processor: Processor, batch: list[Message]) -> Loop:
-    """Return the work of one batch, what comes back included."""
+    """Return the work of one batch, including delivery reports."""
 
     def work() -> None:
         processor.pass_on(batch)
@@ -147,7 +148,7 @@ def loop(processor: Processor, batch: list[Message]) -> Loop:
 
 
 def per_message(work: Loop) -> float:
-    """Return the seconds of CPU of one message."""
+    """Return the CPU seconds per message."""
     begun = time.process_time()
     for _ in range(BATCHES):
         work()
@@ -155,7 +156,7 @@ def per_message(work: Loop) -> float:
 
 
 def cases() -> tuple[Loop, dict[str, Loop]]:
-    """Return the baseline, and the ways into another cluster."""
+    """Return the baseline, and the paths into another cluster."""
     root = topologies_dir()
     own = catalog_of(load(root / "combined", NOW / 1000), 1)
     two = catalog_of(share_of(load(root / "two_clusters", NOW / 1000), "buyer"), 1)
@@ -170,7 +171,7 @@ def cases() -> tuple[Loop, dict[str, Loop]]:
 
 
 def main() -> None:
-    """Print one line per case."""
+    """Print one line for each case."""
     given = options(__doc__).parse_args()
     home, ways = cases()
     rows: list[Measurement] = []

@@ -1,8 +1,8 @@
-"""What an endpoint worker's own work costs, apart from Kafka: `python -m bench.endpoint`.
+"""The cost of an endpoint worker without Kafka: `python -m bench.endpoint`.
 
-Two workers talk in memory: SENDs of many dialogs go into the one, its copies into the other, whose
-acknowledgements come back. The baseline of the same rounds reads each record and writes it again.
-`--profile` shows where the time goes.
+Two workers exchange records in memory: SENDs of many dialogs go into one worker, its copies go into
+the other, and the acknowledgements come back. The baseline of the same rounds reads each record and
+writes it again. `--profile` shows a profile of the time.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ Produced = list[tuple[str, dict[str, Any]]]
 
 
 class Collected:
-    """Stands where Kafka's producer does, and keeps what it is given."""
+    """A stand-in for Kafka's producer, which keeps the produced records."""
 
     def __init__(self) -> None:
         self.records: Produced = []
 
     def produce(self, topic: str, value: Any, key: Any, *others: Any) -> None:
-        """Take a record."""
+        """Keep a record."""
         self.records.append((topic, {"key": key, "value": value, "headers": others[-1]}))
 
     def flush(self, _: float) -> int:
-        """Have nothing on the way."""
+        """Report that no record is in flight."""
         return 0
 
 
 class Side:
-    """One instance's endpoint worker, its Kafka apart; ``cpu`` adds up what it has used."""
+    """One instance's endpoint worker without Kafka; ``cpu`` is the CPU time used so far."""
 
     def __init__(self, instance: str, cluster: Cluster, profile: cProfile.Profile | None) -> None:
         topics, now = cluster.topics, time.time()
@@ -72,7 +72,7 @@ class Side:
         self.cpu = 0.0
 
     def apply(self, messages: Sequence[Message]) -> Produced:
-        """Do one transaction as the worker does; return what it has written."""
+        """Run one transaction like the worker; return the written records."""
         owned, read_at = self.owned, time.monotonic()
         if self.profile:
             self.profile.enable()
@@ -95,7 +95,7 @@ class Side:
         return written
 
     def received(self, topic: str, records: Produced, headers: Sequence[Any] = ()) -> list[Message]:
-        """Return records as the worker reads them from one of its inputs."""
+        """Return records as the worker would read them from one of its inputs."""
         first, now = self.owned.positions[topic], time.time_ns() // 1_000_000
         return [
             Message(topic=topic, partition=0, offset=first + n, key=r["key"], value=r["value"],
@@ -105,7 +105,7 @@ class Side:
 
 
 def statements(kind: CommandKind, ids: Sequence[uuid.UUID]) -> Produced:
-    """Return one statement for each conversation, as a client writes it."""
+    """Return one statement for each conversation, as a client would write it."""
     begin = kind is CommandKind.BEGIN
     fields: dict[str, Any] = {"from_service": FROM, "to_service": TO} if begin else {"body": BODY}
     records: Produced = []
@@ -119,7 +119,7 @@ def statements(kind: CommandKind, ids: Sequence[uuid.UUID]) -> Produced:
 
 
 def passed_on(messages: Sequence[Message], sink: Collected) -> float:
-    """Read and write the same records, and return the CPU that it took."""
+    """Read and write the same records; return the CPU time."""
     began = time.thread_time()
     for message in messages:
         sink.produce(
@@ -134,7 +134,7 @@ def passed_on(messages: Sequence[Message], sink: Collected) -> float:
 def round_of(
     one: Side, other: Side, ids: Sequence[uuid.UUID], each: int
 ) -> tuple[float, float, float]:
-    """Send ``each`` messages on every dialog; return the CPU of baseline, initiator, target."""
+    """Send ``each`` messages on every dialog; return the CPU of baseline, initiator and target."""
     one.cpu = other.cpu = 0.0
     said = one.received(one.inputs.cmd, statements(CommandKind.SEND, list(ids) * each))
     base = passed_on(said, Collected())
@@ -150,7 +150,7 @@ def round_of(
 def rows_of(
     each: int, found: Sequence[tuple[float, float, float]], count: int
 ) -> list[Measurement]:
-    """Return what both sides needed for one message in every round."""
+    """Return the CPU time of both sides for one message, in every round."""
     base, *sides = (tuple(value / count for value in column) for column in zip(*found, strict=True))
     what = f"{each} in each dialog"
     return [
@@ -160,7 +160,7 @@ def rows_of(
 
 
 def main() -> None:
-    """Print a message's CPU, and how many times the baseline that is."""
+    """Print the CPU time of a message, and its ratio to the baseline."""
     parser = options(__doc__)
     parser.add_argument("--dialogs", type=int, default=1_000)
     parser.add_argument("--open", type=int, default=0, help="dialogs that are open besides")

@@ -1,8 +1,8 @@
-"""The forwarder's work written as a Faust agent, as a baseline: `bench.kafka_forwarder` runs it.
+"""The forwarder written as a Faust agent, as a baseline that `bench.kafka_forwarder` runs.
 
-The decision is the same code (``streams.node``); Faust reads and writes. With its aiokafka driver,
-because the other one loses headers and timestamps, and one at a time, because with more it commits
-past what is under way.
+The decision is the same code (``streams.node``), while Faust reads and writes. It uses the aiokafka
+driver, because the other one loses headers and timestamps, and a concurrency of one, because
+otherwise Faust commits past records that are in progress.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RAW: dict[str, Any] = {
 
 
 def application(cluster: Cluster, folder: str) -> faust.App:
-    """Return an application that serves no pages and commits each second; Faust wants a folder."""
+    """Return an application without web pages that commits every second; Faust needs a folder."""
     return faust.App(
         f"bench-{uuid.uuid4()}",
         broker=f"aiokafka://{cluster.bootstrap}",
@@ -53,7 +53,7 @@ def application(cluster: Cluster, folder: str) -> faust.App:
 
 
 def faust_agent(cluster: Cluster, instance: str, count: int) -> tuple[float, float]:
-    """Forward so many records of an instance's ``txq``; return CPU and seconds."""
+    """Forward this number of records of an instance's ``txq``; return CPU seconds and duration."""
     with tempfile.TemporaryDirectory() as folder:
         return _forward(application(cluster, folder), cluster, instance, count)
 

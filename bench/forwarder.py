@@ -1,7 +1,7 @@
-"""What a forwarder's own work costs per message, apart from Kafka: `python -m bench.forwarder`.
+"""The cost per message of a forwarder without Kafka: `python -m bench.forwarder`.
 
-The baseline of the same rounds is building the record and doing nothing with it; with 10,000 routes
-to as many services, all of them used in turn, it is the same with 10 routes.
+The baseline of the same rounds builds the record and does nothing with it. For 10,000 routes to as
+many services, all used in turn, the baseline is the same with 10 routes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOW = 1_800_000_000_000
 
 
 def record(origin: Origin, parties: Parties, conversation: uuid.UUID) -> Record:
-    """Build a record as the worker does for each message."""
+    """Build a record, like the worker for each message."""
     header = Header(uuid.UUID(int=7), "//hopline/Order", 0, NOW, NOW + 10**7, Flag.NONE)
     journey = Journey(16, NOW + 60_000, 0, NOW, 0, (("ServerA", NOW),))
     route, message, hop = (
@@ -40,7 +40,7 @@ def record(origin: Origin, parties: Parties, conversation: uuid.UUID) -> Record:
 
 
 def per_message(work: Callable[[Record], object], records: Sequence[Record]) -> float:
-    """Return the seconds of CPU of one call."""
+    """Return the CPU seconds per call."""
     begun = time.process_time()
     for one in records:
         work(one)
@@ -48,12 +48,12 @@ def per_message(work: Callable[[Record], object], records: Sequence[Record]) -> 
 
 
 def built(one: Record) -> Record:
-    """Build the record, and nothing else: the baseline."""
+    """Only build the record, as the baseline."""
     return Record(one.origin, one.key, one.route, one.hop, one.size, one.is_ack, one.message)
 
 
 def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
-    """Return what a forwarder does at each place of a way."""
+    """Return a forwarder's work at each place of a path."""
     catalog = catalog_of(load(topologies_dir() / "combined", NOW / 1000), 1)
     home = catalog.instances["ServerA"].databases["DatabaseA"].broker_id
     from_a = Parties(
@@ -73,7 +73,7 @@ def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
 
 
 def routed(count: int, ids: Sequence[uuid.UUID]) -> tuple[Work, list[Record]]:
-    """Return a gateway with so many routes, and messages for each of their services in turn."""
+    """Return a gateway with this number of routes, and messages for each service in turn."""
     topology = load(topologies_dir() / "combined", NOW / 1000)
     at = topology.instances["GatewayA"]
     routes = tuple(
@@ -97,14 +97,14 @@ def handling(instance: str, catalog: CatalogView) -> Work:
 def compare(
     what: str, one: tuple[Work, list[Record]], other: tuple[Work, list[Record]], rounds: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return what both cost in every round, by turns; the first round warms up."""
+    """Return the cost of both in every round, alternately, after a warm-up round."""
     progress(f"{GROUP}: {what}")
     pairs = [(per_message(*one), per_message(*other)) for _ in range(rounds + 1)][1:]
     return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
 
 
 def main() -> None:
-    """Print one line per case."""
+    """Print one line for each case."""
     given = options(__doc__).parse_args()
     ids = [uuid.UUID(int=(i * 0x9E3779B97F4A7C15F39CC0605CEDC835) % 2**128) for i in range(COUNT)]
     rows: list[Measurement] = []

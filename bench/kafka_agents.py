@@ -1,7 +1,7 @@
-"""What a service as a Faust agent costs on a real Kafka: `python -m bench.kafka_agents`.
+"""The cost of a service as a Faust agent on a real Kafka: `python -m bench.kafka_agents`.
 
-All read the same queue of the same broker: a bare consumer that does nothing with what it reads, an
-agent whose handler does nothing, an Exchange and an agent that answer each message.
+All loops read the same queue of the same broker: a bare consumer that does nothing with the
+records, an agent whose handler does nothing, and an Exchange and an agent that answer each message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROUP = "a service's queue on Kafka, 400-byte messages"
 PLACE = ("ServerB", "DatabaseB")
 QUEUE, SERVICE = "TargetQueue", "TargetService"
 SLOW = {AGENT: 10, ANSWERING: 20, EXCHANGE: 5}
-"""By how much fewer messages a loop gets, so that it ends too."""
+"""The divisor of the number of messages for slower loops, so that they end in time."""
 DAY = 86_400_000
 
 
@@ -39,9 +39,10 @@ DAY = 86_400_000
 
 
 def consumer(cluster: Cluster, count: int) -> tuple[float, float]:
-    """Read so many records and look at none."""
+    """Read this number of records without using them."""
     reading = cluster.consumer(f"bench.{uuid.uuid4()}", auto_offset_reset="earliest")
-    cpu, begun, done = time.process_time(), 0.0, 0  # it fetches far ahead of what is asked for
+    # the client fetches far ahead of the requested records
+    cpu, begun, done = time.process_time(), 0.0, 0
     reading.subscribe([cluster.topics.queue(*PLACE, QUEUE)])
     while done < count:
         batch = reading.consume(500, 0.05)
@@ -53,7 +54,7 @@ def consumer(cluster: Cluster, count: int) -> tuple[float, float]:
 
 
 def exchange(cluster: Cluster, count: int) -> tuple[float, float]:
-    """Answer each message, in transactions of what there is."""
+    """Answer each message, in transactions of the available messages."""
     name, done, begun = str(uuid.uuid4()), 0, (0.0, 0.0)
     with Exchange(cluster, *PLACE, QUEUE, f"bench.{name}", name=name) as queue:
         while done < count:
@@ -68,8 +69,9 @@ def exchange(cluster: Cluster, count: int) -> tuple[float, float]:
 
 
 def agent(cluster: Cluster, count: int, *, answers: bool) -> tuple[float, float]:
-    """Let an agent handle so many messages."""
-    from streams.agents import Dialog, Received, hopline_app  # nobody else pays for what it brings
+    """Let an agent handle this number of messages."""
+    # imported here, so that other loops do not pay for it
+    from streams.agents import Dialog, Received, hopline_app
 
     instance, database = PLACE
     app = hopline_app(
@@ -116,7 +118,7 @@ RUN: dict[str, Callable[[Cluster, int], tuple[float, float]]] = {
 
 
 def fill(cluster: Cluster, count: int) -> None:
-    """Write the messages that every loop reads: of 100 dialogs, as an endpoint worker does."""
+    """Write the messages of 100 dialogs that every loop reads, like an endpoint worker."""
     now, body = time.time_ns() // 1_000_000, os.urandom(400)
     parties = Parties(SERVICE, "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
     journey = Journey(16, now + DAY, 0, now, 0, (("ServerA", now),))
@@ -131,7 +133,7 @@ def fill(cluster: Cluster, count: int) -> None:
 
 
 def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
-    """Return the agents' figures beside those of what does the same without Faust."""
+    """Return the agents' figures compared with those of the same work without Faust."""
     some = {key: MEASURED[key] for key in ("client", "rate")}
     return [
         *rows_of(turns, f"{GROUP}, {AGENT}", AGENT, CONSUMER, {}, some),
@@ -140,7 +142,7 @@ def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
 
 
 def main() -> None:
-    """Print the table, or run one loop of it."""
+    """Print the table, or run one loop."""
     parser = options(__doc__)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--only", choices=LOOPS)

@@ -1,13 +1,14 @@
-"""Whether a backlog drains after an absence: `python -m bench.kafka_backlog`.
+"""Measure how a backlog drains after an absence: `python -m bench.kafka_backlog`.
 
-SQL1 sends to SQL3 over the forwarder SQL2, each in a process of its own, on a real Kafka. First the
-steady rate is measured, with a bounded number of messages in flight, and the latency of messages on
-new dialogs beside it and on the idle system. Then something is absent, a backlog is sent and
-accepted, and it returns. `--absent` says what: the target (SQL3) or the gateway (SQL2), which have
-returned with the first heartbeat of their forwarder; the target's endpoint worker, while its
-forwarder goes on, which has returned when it is ready; the target's queue, which is off and on.
-Without options each of them is absent once, and the target twice: for 1,000 and 100,000 dialogs.
-`--shares` says how the messages are shared by the dialogs.
+SQL1 sends to SQL3 over the forwarder SQL2, each in its own process, on a real Kafka. This first
+measures the steady rate, with a bounded number of messages in flight, and the latency of messages
+on new dialogs, both under this load and on the idle system. Then a component is stopped, a backlog
+is sent and accepted, and the component returns. `--absent` selects it: the target (SQL3) or the
+gateway (SQL2), which have returned with the first heartbeat of their forwarder; the target's
+endpoint worker, while its forwarder continues, which has returned when it is ready; or the target's
+queue, which is turned off and on. Without options each of them is absent once, and the target
+twice: for 1,000 and for 100,000 dialogs. `--shares` selects how the messages are distributed over
+the dialogs.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ GOALS: dict[str, tuple[Unit, str, Goal | None]] = {
     "new dialogs, p95": (Unit.SECONDS, STEADY, at_most(3)),
     "new dialogs, p95 (idle)": (Unit.SECONDS, IDLE, at_most(3)),
 }
-"""What is measured of a run: its unit, its baseline, its goal."""
+"""The figures of a run, with their unit, baseline and goal."""
 Figures = dict[str, float]
 
 
 def steady(system: System) -> Figures:
-    """Return the steady rate, and the latency of new dialogs beside it."""
+    """Return the steady rate, and the latency of new dialogs at that rate."""
     dialogs = system.dialogs(STEADY_DIALOGS)
 
     def go_on(seconds: float) -> float:
@@ -73,7 +74,7 @@ def steady(system: System) -> Figures:
 
 
 def idle(system: System) -> Figures:
-    """Return the latency of new dialogs where nothing else is sent."""
+    """Return the latency of new dialogs while nothing else is sent."""
     until = time.monotonic() + IDLE_SECONDS
     while time.monotonic() < until:
         system.receive()
@@ -81,12 +82,12 @@ def idle(system: System) -> Figures:
 
 
 def by_turns(dialogs: Sequence[Conversation]) -> Iterator[Conversation]:
-    """Yield on which dialog each message is: as many on each."""
+    """Yield the dialog of each message, with equally many messages on each."""
     return cycle(dialogs)
 
 
 def by_zipf(dialogs: Sequence[Conversation]) -> Iterator[Conversation]:
-    """Yield on which dialog each message is: on the n-th one n-th part of those on the first."""
+    """Yield the dialog of each message; the n-th dialog has 1/n of the first one's messages."""
     chance = Random(1)
     shares = list(accumulate(1 / number for number in range(1, len(dialogs) + 1)))
     while True:
@@ -97,13 +98,14 @@ SHARES = {"even": by_turns, "zipf": by_zipf}
 
 
 def drain(system: System, absent: str, count: int, dialogs: int, shares: str) -> Figures:
-    """Let something be absent, send a backlog, let it return; return how the backlog drains."""
+    """Stop a component, send a backlog, restart the component; return how the backlog drains."""
     workers, memory = system.workers, Growth(system.workers)
     leave, come_back = ABSENCES[absent]
     leave(system)
     began = time.monotonic()
     system.send(SHARES[shares](system.dialogs(dialogs)), count)
-    system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)  # all before it are accepted
+    # all earlier messages are accepted then
+    system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)
     progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
     memory.look()
     before = system.delivered
@@ -139,12 +141,12 @@ def drain(system: System, absent: str, count: int, dialogs: int, shares: str) ->
 
 
 CASES = [("target", 1_000), ("target", 100_000), *product(list(ABSENCES)[1:], [1_000])]
-"""What is absent, and the dialogs of the backlog."""
+"""The absent component, and the number of dialogs of the backlog."""
 
 
 @contextmanager
 def running(broker: Broker, pace: str, processes: Sequence[str]) -> Iterator[System]:
-    """Run a system of its own."""
+    """Run a separate system."""
     cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
     with removed(cluster):
         deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
@@ -159,13 +161,13 @@ def running(broker: Broker, pace: str, processes: Sequence[str]) -> Iterator[Sys
 
 
 def shown(what: str, figures: Figures) -> Figures:
-    """Say what was found so far."""
+    """Print the figures so far."""
     progress(f"{what}: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()))
     return figures
 
 
 def rows(group: str, found: Figures, base: Figures) -> list[Measurement]:
-    """Return what was found of one backlog, beside the baseline of the same run."""
+    """Return the figures of one backlog, compared with the baseline of the same run."""
     return [
         Measurement(
             group, what, unit, (found[what],), baseline, (base.get(what, found[what]),), goal
@@ -175,7 +177,7 @@ def rows(group: str, found: Figures, base: Figures) -> list[Measurement]:
 
 
 def cases(absent: Sequence[str] | None, dialogs: Sequence[int] | None) -> list[tuple[str, int]]:
-    """Return what is to be absent, with how many dialogs; what is not given is as in CASES."""
+    """Return the absences and their numbers of dialogs; CASES has the defaults."""
     if absent is None and dialogs is None:
         return CASES
     return list(product(absent or ["target"], dialogs or [1_000]))

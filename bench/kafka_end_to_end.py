@@ -1,12 +1,11 @@
-"""What a message costs from SEND to its queue on a real Kafka: `python -m bench.kafka_end_to_end`.
+"""The cost of a message from SEND to its queue on a real Kafka: `python -m bench.kafka_end_to_end`.
 
 SQL1 sends to SQL3 over the forwarder SQL2: three instances in three processes, a broker, and one
-client that sends on 1,000 dialogs, with a bounded number of messages under way, and reads the
-queue. And the same where every message has a dialog of its own: begun, used once, ended by both
-sides. The baseline of the same rounds: the client produces the bodies to a topic and reads them.
-
-CPU per message is given for each process; a machine that does nothing else has two million
-microseconds a second on two cores, and could deliver as many messages as that allows.
+client that sends on 1,000 dialogs, with a bounded number of messages in flight, and reads the
+queue. A second case gives every message its own dialog, which is begun, used once, and ended by
+both sides. In the baseline of the same rounds the client produces the bodies to a topic and reads
+them. CPU per message is shown for each process. An otherwise idle machine with two cores has two
+million microseconds of CPU per second, which limits the number of messages.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from streams.wire.specs import spec
 FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
 INSTANCES = ("SQL1", "SQL2", "SQL3")
 DIALOGS, UNDER_WAY = 1_000, 20_000
-BODIES = tuple(os.urandom(400) for _ in range(DIALOGS))  # nothing to compress: the bytes travel
+BODIES = tuple(os.urandom(400) for _ in range(DIALOGS))  # random bytes, which cannot be compressed
 NOTHING, MESSAGES, ENDED = "produce and consume", "messages", "dialogs"
 COMPILER = "the broker's compiler"
-"""Java's, which works until everything that is used often is machine code: minutes."""
+"""Java's compiler works for some minutes, until all frequently used code is compiled."""
 SECONDS = {NOTHING: 5.0, MESSAGES: 60.0, ENDED: 12.0}
 BEFORE = {NOTHING: 1.0, MESSAGES: 6.0, ENDED: 4.0}
-"""Seconds that pass before anything counts."""
+"""Seconds of warm-up before the measurement."""
 GOALS = {
     MESSAGES: {"rate": at_least(10_000, Of.VALUE)},
     ENDED: {"rate": at_least(2_000, Of.VALUE)},
@@ -52,7 +51,7 @@ GOALS = {
 
 @contextmanager
 def running(bootstrap: str, prefix: str, pace: str) -> Iterator[dict[str, int]]:
-    """Run the workers of each instance in a process of its own; gives their process ids."""
+    """Run the workers of each instance in a separate process; yield their process ids."""
     command = [sys.executable, "-m", "streams", "worker", "both", "--bootstrap", bootstrap,
                "--prefix", prefix, "--pace", pace]  # fmt: skip
     workers = {name: subprocess.Popen([*command, "--instance", name]) for name in INSTANCES}
@@ -66,7 +65,7 @@ def running(bootstrap: str, prefix: str, pace: str) -> Iterator[dict[str, int]]:
 
 
 class Load:
-    """The client: what it has sent, and what it has found in the queue."""
+    """The client, with the numbers of messages that it has sent and has found in the queue."""
 
     def __init__(self, cluster: Cluster, client: Client) -> None:
         self.client, self.sent, self.delivered, self.ended = client, 0, 0, 0
@@ -92,7 +91,7 @@ class Load:
         self.sent += DIALOGS
 
     def conversations(self) -> None:
-        """Begin dialogs, SEND once on each and END it."""
+        """Begin dialogs, SEND once on each, and END them."""
         for body in BODIES[:100]:
             dialog = self.begin()
             self.client.send(dialog, body)
@@ -100,12 +99,12 @@ class Load:
         self.sent += 100
 
     def receive(self) -> None:
-        """Count what is in the queue."""
+        """Count the messages in the queue."""
         records = self._queue.consume(5_000, 0.05)
         self.delivered += sum(1 for record in records if record.error() is None)
 
     def answer(self) -> None:
-        """Count what is in the queue, and END where the other side has ended."""
+        """Count the messages in the queue, and END dialogs that the other side has ended."""
         for record in self._queue.consume(5_000, 0.05):
             if record.error() is not None:
                 continue
@@ -119,7 +118,7 @@ class Load:
 
 
 class Plain:
-    """The baseline: the same bodies, produced to a topic and read from it."""
+    """The baseline: the same bodies are produced to a topic and read from it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.sent, self.delivered = 0, 0
@@ -140,14 +139,14 @@ class Plain:
         self.sent += DIALOGS
 
     def receive(self) -> None:
-        """Count what has come."""
+        """Count the received records."""
         records = self._reader.consume(5_000, 0.05)
         self.delivered += sum(1 for record in records if record.error() is None)
 
 
 def run(load: Load | Plain, pids: Mapping[str, int], times: tuple[float, float],
         send: Callable[[], None], receive: Callable[[], None], under_way: int) -> Turn:  # fmt: skip
-    """Keep messages under way for so many seconds that do not count, and so many that do."""
+    """Keep messages in flight during the warm-up, and then during the measured seconds."""
     start, (uncounted, counted) = time.monotonic(), times
     marks: list[tuple[float, int, dict[str, float]]] = []
     for until in (start + uncounted, start + uncounted + counted):
@@ -168,7 +167,7 @@ def run(load: Load | Plain, pids: Mapping[str, int], times: tuple[float, float],
 
 
 def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
-    """Run one kind of load on topics and workers of its own."""
+    """Run one kind of load on separate topics and workers."""
     times = BEFORE[kind], seconds
     cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
     pids = {"broker": broker.data.recorded().pid, "client": os.getpid()}  # type: ignore[union-attr]
@@ -190,7 +189,7 @@ def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
 
 @contextmanager
 def removed(cluster: Cluster) -> Iterator[None]:
-    """Remove what a turn has written, gigabytes, for which the next ones would pay."""
+    """Remove the gigabytes that a turn has written, which would slow down the next turns."""
     yield
     admin, prefix = cluster.admin(), cluster.topics.prefix
     ours = [name for name in topic_names(cluster) if name.startswith(prefix)]
@@ -199,7 +198,7 @@ def removed(cluster: Cluster) -> Iterator[None]:
 
 
 def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Measurement]:
-    """Return the rate and what each process used; a worker is compared with all of the baseline."""
+    """Return the rate and each process's CPU; a worker is compared with the whole baseline."""
     group = f"end to end over one forwarder, {kind}, pace {pace}"
     names = {"rate": f"{kind} a second", "all": "CPU of each, all processes"}
     names |= {name: f"  of that {name}" for name in ("broker", COMPILER, *INSTANCES, "client")}

@@ -1,9 +1,9 @@
-"""What an endpoint worker costs on a real Kafka: `python -m bench.kafka_endpoint`.
+"""The cost of an endpoint worker on a real Kafka: `python -m bench.kafka_endpoint`.
 
-One worker runs alone: SENDs of 1,000 dialogs wait for it in ``cmd`` (initiator), or their copies in
+One worker runs alone; SENDs of 1,000 dialogs wait for it in ``cmd`` (initiator), or their copies in
 ``in`` (target). The baseline of the same run is a transactional passthrough of the same records:
-consume, produce, send the offsets, commit, with as many records in a transaction. Each loop runs in
-a process of its own, by turns, on topics of its own round.
+consume, produce, send the offsets, commit, with as many records per transaction. The loops run
+alternately, each in its own process and on the topics of its round.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Took = tuple[float, float, int]
 
 
 def source_of(topics: Topics, loop: str) -> tuple[str, str]:
-    """Return the topic that a loop reads, and the one that a passthrough writes."""
+    """Return the topic that a loop reads, and the topic that a passthrough writes."""
     if loop in ("initiator", "passthrough of cmd"):
         return topics.cmd("SQL1"), topics.txq("SQL1")
     return topics.inbox("SQL3"), topics.txq("SQL3")
@@ -48,7 +48,7 @@ def source_of(topics: Topics, loop: str) -> tuple[str, str]:
 
 
 def passthrough(cluster: Cluster, loop: str, count: int, pace: Pace) -> Took:
-    """Copy the records in transactions, without looking at them."""
+    """Copy the records in transactions, without decoding them."""
     source, copies = source_of(cluster.topics, loop)
     consumer = cluster.consumer(f"bench.{uuid.uuid4()}")
     producer = cluster.producer(
@@ -85,7 +85,7 @@ def _from_the_beginning(consumer: object, partitions: list[TopicPartition]) -> N
 
 
 def worker(cluster: Cluster, loop: str, count: int, pace: Pace) -> Took:
-    """Let the worker apply the records; what it costs before its first commit is its start."""
+    """Let the worker apply the records; its cost before the first commit counts as the start."""
     source, _ = source_of(cluster.topics, loop)
     control, stop = Control(cluster, ()), threading.Event()
     control.start()
@@ -118,7 +118,7 @@ def worker(cluster: Cluster, loop: str, count: int, pace: Pace) -> Took:
 
 
 def fill(cluster: Cluster, each: int) -> int:
-    """Write what both workers read; return how many records each of the topics has."""
+    """Write the input of both workers; return the number of records in each topic."""
     now, ids = time.time_ns() // 1_000_000, [uuid.uuid4() for _ in range(DIALOGS)]
     topics, producer = cluster.topics, cluster.producer(linger_ms=20)
     parties = Parties(TO, None, FROM, "DatabaseA", "DEFAULT", True)
@@ -150,7 +150,7 @@ def fill(cluster: Cluster, each: int) -> int:
 
 
 def main() -> None:
-    """Print the table, or run one loop of it."""
+    """Print the table, or run one loop."""
     parser = options(__doc__)
     parser.add_argument("--each", type=int, default=60, help="messages of a dialog, at most 64")
     parser.add_argument("--pace", choices=[p.name for p in Pace], default=Pace.THROUGHPUT.name)

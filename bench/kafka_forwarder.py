@@ -1,13 +1,13 @@
-"""What forwarding costs on a real Kafka: `python -m bench.kafka_forwarder`.
+"""The cost of forwarding on a real Kafka: `python -m bench.kafka_forwarder`.
 
-Baselines of the same rounds, on the same records with their three headers:
+The baselines of the same rounds, on the same records with their three headers, are:
 
 - a bare passthrough: the same client library and settings, no decision
 - MirrorMaker 2, tuned and warm, which takes no decision either (bench/mirror.py)
 - the same forwarding written as a Faust agent (bench/faust_agent.py)
-- itself with 10 routes, where it has 10,000
+- the forwarder with 10 routes, for the case with 10,000 routes
 
-Each runs in a process of its own, by turns.
+The loops run alternately, each in its own process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUP = "forwarder, bodies of 400 bytes"
 LOOPS = (PASSTHROUGH, FORWARDER, MANY, MIRROR, FAUST)
 FEW_ROUTES, MANY_ROUTES = 10, 10_000
 SLOW = 40
-"""A Faust agent is given a fraction of the records: it takes longer for them."""
+"""A Faust agent gets only a fraction of the records, because it is slower."""
 
 
 # --- one loop, in a process of its own -----------------------------------------------------------
@@ -51,7 +51,7 @@ SLOW = 40
 def passthrough(
     cluster: Cluster, count: int, note: Callable[[Consumer, int], None] | None = None
 ) -> tuple[float, float]:
-    """Copy the records by the loop that a forwarder has, without looking at them."""
+    """Copy the records with a forwarder's loop, without decoding them."""
     consumer = cluster.consumer(f"bench.{uuid.uuid4()}")
     producer = cluster.producer(linger_ms=1)
     source, copies = cluster.topics.txq(GATEWAY), cluster.topics.txq(OTHER)
@@ -96,7 +96,8 @@ def _from_the_beginning(consumer: object, partitions: list[TopicPartition]) -> N
 
 def forwarder(cluster: Cluster, count: int) -> tuple[float, float]:
     """Let the worker forward the same records."""
-    control = Control(cluster, (GATEWAY, "ServerB"))  # whom nobody hears is sent nothing
+    # instances without heartbeats are sent no messages
+    control = Control(cluster, (GATEWAY, "ServerB"))
     control.start()
     worker, stop = ForwarderWorker(cluster, GATEWAY, control), threading.Event()
     begun: list[float] = []
@@ -127,7 +128,7 @@ def forwarder(cluster: Cluster, count: int) -> tuple[float, float]:
 
 
 def fill(cluster: Cluster, topic: str, count: int) -> None:
-    """Write the records that every loop reads: of 1,000 dialogs, locked to DatabaseB."""
+    """Write the records that every loop reads, of 1,000 dialogs that are locked to DatabaseB."""
     now = time.time_ns() // 1_000_000
     parties = Parties(
         "TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True
@@ -136,9 +137,9 @@ def fill(cluster: Cluster, topic: str, count: int) -> None:
     hop = b""
     producer = cluster.producer(linger_ms=20)
     keys = [str(uuid.UUID(int=n << 64)).encode() for n in range(1_000)]
-    bodies = [os.urandom(400) for _ in keys]  # nothing to compress: the bytes travel
+    bodies = [os.urandom(400) for _ in keys]  # random bytes, which cannot be compressed
     for n in range(count):
-        if n % 20 == 0:  # what an endpoint sends in one transaction has one sb-hop
+        if n % 20 == 0:  # all frames that an endpoint sends in one transaction have the same sb-hop
             sent = now + n // 20
             hop = encode_journey(Journey(16, sent + DAY, 0, sent, 0, (("ServerA", sent),)))
         header = Header(uuid.UUID(int=n), "DEFAULT", n // 1000, now, now + DAY, Flag.NONE)
@@ -155,7 +156,7 @@ def fill(cluster: Cluster, topic: str, count: int) -> None:
 
 
 def with_routes(topology: Topology, count: int) -> Topology:
-    """Give the gateway so many routes in all."""
+    """Give the gateway this number of routes in total."""
     at = topology.instances[GATEWAY]
     more = tuple(
         Route(f"R{n}", f"//bench/Service{n}", str(uuid.UUID(int=n)), f"tcp://host{n % 500}:4022")
@@ -166,7 +167,7 @@ def with_routes(topology: Topology, count: int) -> Topology:
 
 
 def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
-    """Return the forwarder's figures beside each of its baselines."""
+    """Return the forwarder's figures compared with each of its baselines."""
     some = {key: MEASURED[key] for key in ("client", "rate")}
     wanted = {"client": at_most(1.1), "rate": at_least(0.9)}
     return [
@@ -178,7 +179,7 @@ def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
 
 
 def main() -> None:
-    """Print the table, or run one loop of it."""
+    """Print the table, or run one loop."""
     parser = options(__doc__)
     parser.add_argument("--count", type=int, default=200_000)
     parser.add_argument("--only", choices=LOOPS)
@@ -218,7 +219,8 @@ def main() -> None:
 
 def _run(loop: str, cluster: Cluster, count: int) -> tuple[float, float]:
     if loop == FAUST:
-        from bench.faust_agent import faust_agent  # nobody else pays for what it brings
+        # imported here, so that other loops do not pay for it
+        from bench.faust_agent import faust_agent
 
         return faust_agent(cluster, GATEWAY, count)
     return passthrough(cluster, count) if loop == PASSTHROUGH else forwarder(cluster, count)

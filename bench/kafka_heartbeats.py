@@ -1,8 +1,9 @@
-"""CPU that heartbeats cost a process: `python -m bench.kafka_heartbeats`.
+"""The CPU that heartbeats cost a process: `python -m bench.kafka_heartbeats`.
 
-Each of some real processes follows ``catalog`` and ``presence`` and runs no worker; it writes a
-heartbeat in one name. One other process writes the heartbeats of all other names, spread evenly, as
-often as so many names write them. The broker's CPU is divided among the processes that read.
+Several real processes follow ``catalog`` and ``presence`` without running a worker, and each writes
+heartbeats under one name. One other process writes the heartbeats of all other names, spread
+evenly, at the rate for this number of names. The broker's CPU is divided among the reading
+processes.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from streams.workers.control import Control, heartbeats
 NAMES = (0, 50, 200, 1_000)
 TOPICS = Topics("bench.")
 SETTLE = 15.0
-"""Seconds until processes that have just started cost no more than they do from then on."""
+"""Seconds until the CPU of processes that have just started is steady."""
 
 
 def read(bootstrap: str, name: str) -> None:
-    """Be a process that does nothing, until standard input ends."""
-    heartbeats.NAMES_EACH = sys.maxsize  # the catalog has few of the names
+    """Run a process without workers, until standard input ends."""
+    heartbeats.NAMES_EACH = sys.maxsize  # the catalog has only few of the names
     control = Control(Cluster(bootstrap, TOPICS), (), (name,))
     control.start()
     print("ready", flush=True)
@@ -40,7 +41,7 @@ def read(bootstrap: str, name: str) -> None:
 
 
 def write(bootstrap: str, names: int, period: float) -> None:
-    """Write the heartbeats of so many names, without end."""
+    """Write the heartbeats of this number of names endlessly."""
     producer = Cluster(bootstrap, TOPICS).producer(linger_ms=0, compression_type="none")
     began, number = time.monotonic(), 0
     print("ready", flush=True)
@@ -54,7 +55,7 @@ def write(bootstrap: str, names: int, period: float) -> None:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the seconds of CPU that the threads of a process have used, to the nanosecond."""
+    """Return the CPU seconds that the threads of a process have used, to the nanosecond."""
     found = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         found += int((thread / "schedstat").read_text().split()[0])
@@ -62,7 +63,7 @@ def cpu_of(pid: int) -> float:
 
 
 class Readers:
-    """So many processes that read, each in a name of its own, beside a writer of all others."""
+    """A number of reading processes, each with its own name, and a writer of all other names."""
 
     def __init__(self, stack: ExitStack, bootstrap: str, readers: int, names: int) -> None:
         others, period = max(0, names - readers), period_of(max(names, readers))
@@ -85,7 +86,7 @@ class Readers:
 
 
 def measure(bootstrap: str, broker: int, readers: int, names: int, seconds: float) -> list[float]:
-    """Return the CPU, in seconds per second, of one process that reads, and of the broker."""
+    """Return the CPU, in seconds per second, of one reading process and of the broker."""
     with ExitStack() as stack:
         pids = Readers(stack, bootstrap, readers, names).pids
         time.sleep(SETTLE)
@@ -98,7 +99,7 @@ def measure(bootstrap: str, broker: int, readers: int, names: int, seconds: floa
 
 
 def rows(found: dict[int, list[list[float]]], readers: int) -> list[Measurement]:
-    """Return what each number of names costs, beside what no other name costs."""
+    """Return the cost of each number of names, compared with the cost of no other names."""
     return [
         Measurement(
             f"{names} names, {readers} processes that read; CPU per second",
@@ -114,7 +115,7 @@ def rows(found: dict[int, list[list[float]]], readers: int) -> list[Measurement]
 
 
 def main() -> None:
-    """Print the table, or be one of the processes."""
+    """Print the table, or run as one of the processes."""
     parser = options(__doc__)
     parser.add_argument("role", nargs="*", help="what a child process is to do")
     parser.add_argument("--bootstrap", help="with a role: the broker")

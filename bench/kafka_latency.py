@@ -1,12 +1,12 @@
-"""How long a message is under way on a real Kafka: `python -m bench.kafka_latency`.
+"""The latency of a message on a real Kafka: `python -m bench.kafka_latency`.
 
 - one hop: from a gateway's ``txq`` to the next one's, 1,000 messages a second
 - end to end: from SEND to readable in the queue over one forwarder, 200 messages a second; three
   instances in three processes, pace `latency`
 
 The baseline of the same rounds produces and consumes at the same rate, with the same settings and
-nothing between. An open loop (bench/open_loop.py): sender and reader are processes of their own.
-``--stages`` follows each message of the second case through the topics instead.
+nothing in between. The load is an open loop (bench/open_loop.py) with separate processes for sender
+and reader. ``--stages`` follows each message of the second case through the topics instead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HOP_RATE, SEND_RATE, DIALOGS = 1_000.0, 200.0, 100
 NOTHING, HOP_MORE = "produce and consume, 1,000/s", "one hop"
 NOTHING_SLOWLY, END_TO_END = "produce and consume, 200/s", "end to end"
 UNCOUNTED = 3
-"""Turns of each before anything counts: topics, groups and plans are new, and so is the broker."""
+"""Warm-up turns of each load, because topics, groups, plans and the broker are new."""
 RATES = {
     NOTHING: HOP_RATE,
     HOP_MORE: HOP_RATE,
@@ -58,14 +58,14 @@ MEASURED = {
 }
 Give = Callable[[int, bytes], None]
 Giver = tuple[Give, Callable[[], object]]
-"""What hands a message over, and what waits until Kafka has all of them."""
+"""Functions that send a message, and that wait until Kafka has all messages."""
 
 
 # --- senders and the gateway, in processes of their own ------------------------------------------
 
 
 def plain(cluster: Cluster, _: float) -> Giver:
-    """Return what writes a record for itself."""
+    """Return the sender of the baseline, which writes bare records."""
     producer = cluster.producer(linger_ms=0)
 
     def give(number: int, body: bytes) -> None:
@@ -76,7 +76,7 @@ def plain(cluster: Cluster, _: float) -> Giver:
 
 
 def frames(cluster: Cluster, now: float) -> Giver:
-    """Return what writes frames for the gateway, as another instance's forwarder does."""
+    """Return the sender of frames for the gateway, like another instance's forwarder."""
     producer = cluster.producer(linger_ms=0)
     route = encode_parties(
         Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
@@ -96,7 +96,7 @@ def frames(cluster: Cluster, now: float) -> Giver:
 
 
 def messages(cluster: Cluster, _: float) -> Giver:
-    """Return what SENDs on open dialogs."""
+    """Return the sender that SENDs on open dialogs."""
     client = Client(cluster)
     dialogs = [client.begin("SQL1", "DatabaseA", FROM, TO) for _ in range(DIALOGS)]
 
@@ -110,8 +110,8 @@ GIVERS = {NOTHING: plain, HOP_MORE: frames, NOTHING_SLOWLY: plain, END_TO_END: m
 
 
 def gateway(cluster: Cluster) -> None:
-    """Forward until somebody ends the process."""
-    control = Control(cluster, (GATEWAY, NEXT))  # whom nobody hears is sent nothing
+    """Forward until the process is ended."""
+    control = Control(cluster, (GATEWAY, NEXT))  # instances without heartbeats are sent no messages
     control.start()
     with collecting_rarely():
         ForwarderWorker(cluster, GATEWAY, control).run(threading.Event())
@@ -121,7 +121,7 @@ def gateway(cluster: Cluster) -> None:
 
 
 class Load:
-    """Sends one load after the other, and reads what comes of each."""
+    """Sends one load after the other, and reads the messages of each."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
@@ -159,7 +159,7 @@ def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
 
 
 def main() -> None:
-    """Print the table, or be one of its processes."""
+    """Print the table, or run as one of its processes."""
     parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=8, help="of each load in a round")
     parser.add_argument("--stages", action="store_true", help="where the milliseconds go")

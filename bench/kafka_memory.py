@@ -1,9 +1,9 @@
-"""Does a forwarder's memory grow over 10 million messages? `python -m bench.kafka_memory`.
+"""A forwarder's memory over 10 million messages: `python -m bench.kafka_memory`.
 
-A topic of 200,000 records is forwarded fifty times: whenever it is read to its end, the position is
-set back to its beginning (a seek), and what was written is deleted. Resident memory is sampled
-throughout; what counts is the median of every tenth of the messages. The baseline of the same run
-is a bare passthrough, rewound likewise, in a process of its own.
+A topic of 200,000 records is forwarded fifty times. Whenever it is read to its end, the position is
+set back to the beginning (a seek), and the written records are deleted. Resident memory is sampled
+throughout, and the median of every tenth of the messages is compared. The baseline of the same run
+is a bare passthrough in a separate process, which is rewound in the same way.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from streams.workers.forwarder.loop import ForwarderLoop
 TARGET, TENTHS, EVERY = "ServerB", 10, 0.2
 GROUP = "memory of a forwarder"
 SEGMENT = 64 << 20
-"""Bytes of a file of the topics that are written to, so that deleting frees something."""
+"""Bytes per segment file of the output topics, small enough that deleting frees space."""
 LOOPS = (PASSTHROUGH, FORWARDER)
 
 
 class Rewinding:
-    """Sets back whatever reads the gateway's records, and samples memory meanwhile."""
+    """Rewinds the consumer of the gateway's records, and samples memory meanwhile."""
 
     def __init__(self, cluster: Cluster, written: str, count: int, size: int) -> None:
         self._admin, self._written = cluster.admin(), TopicPartition(written, 0, -1)
@@ -48,7 +48,7 @@ class Rewinding:
         self._parts: list[list[int]] = [[] for _ in range(TENTHS)]
 
     def note(self, consumer: Consumer, done: int) -> None:
-        """Rewind if the end was reached, and delete what was written; in the reader's thread."""
+        """Rewind if the end was reached, and delete the written records; in the reader's thread."""
         self._done = done
         if done // self._size > self._rewound:
             self._rewound = done // self._size
@@ -56,7 +56,7 @@ class Rewinding:
             self._admin.delete_records([self._written])
 
     def watch(self) -> None:
-        """Sample until enough have passed."""
+        """Sample until enough messages have been processed."""
         while self._done < self._count:
             self._parts[self._done * TENTHS // self._count].append(resident())
             time.sleep(EVERY)
@@ -68,16 +68,17 @@ class Rewinding:
 
 
 def forward(cluster: Cluster, count: int, size: int) -> list[float]:
-    """Let a forwarder work; return what it had in memory in every tenth."""
-    control = Control(cluster, (GATEWAY, TARGET))  # whom nobody hears is sent nothing
+    """Run a forwarder; return its memory in every tenth of the messages."""
+    # instances without heartbeats are sent no messages
+    control = Control(cluster, (GATEWAY, TARGET))
     control.start()
     worker, stop = ForwarderWorker(cluster, GATEWAY, control), threading.Event()
     rewinding = Rewinding(cluster, cluster.topics.txq(TARGET), count, size)
 
     class RewoundLoop(ForwarderLoop):
-        """Begins anew whenever it has read everything."""
+        """A loop that starts again whenever it has read all records."""
 
-        def _turn(self) -> None:  # in the thread that may seek
+        def _turn(self) -> None:  # in the only thread that may seek
             super()._turn()
             rewinding.note(self._consumer, worker.decided)
 
@@ -97,7 +98,7 @@ def forward(cluster: Cluster, count: int, size: int) -> list[float]:
 
 
 def pass_through(cluster: Cluster, count: int, size: int) -> list[float]:
-    """Let a passthrough work; return what it had in memory in every tenth."""
+    """Run a passthrough; return its memory in every tenth of the messages."""
     rewinding = Rewinding(cluster, cluster.topics.txq(OTHER), count, size)
     watcher = threading.Thread(target=rewinding.watch)
     watcher.start()
@@ -107,7 +108,7 @@ def pass_through(cluster: Cluster, count: int, size: int) -> list[float]:
 
 
 def rows(found: dict[str, list[float]], count: int) -> list[Measurement]:
-    """Return the later half of the tenths beside the earlier half, and beside the baseline's."""
+    """Return the later half of the tenths, compared with the earlier half and with the baseline."""
     half = TENTHS // 2
     group = f"{GROUP}, messages {count // 2:,} to {count:,}"
     ours, theirs = found[FORWARDER], found[PASSTHROUGH]
@@ -117,7 +118,7 @@ def rows(found: dict[str, list[float]], count: int) -> list[Measurement]:
 
 
 def main() -> None:
-    """Print the table, or run one loop of it."""
+    """Print the table, or run one loop."""
     parser = options(__doc__)
     parser.add_argument("--count", type=int, default=10_000_000)
     parser.add_argument("--size", type=int, default=200_000)

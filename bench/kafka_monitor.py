@@ -1,9 +1,10 @@
-"""How fast the monitor is, on its own: `python -m bench.kafka_monitor`.
+"""The speed of the monitor alone: `python -m bench.kafka_monitor`.
 
-A backlog of messages is read to its end by all queries, then messages are delivered at a steady
-rate, and each one's delay is taken from its delivery to the commit of the store's row that counts
-it. Last, what the state takes on disk. The records are what a forwarder and an endpoint leave
-behind: a frame in ``out``, a message in a queue, three visits, 400 bytes of body.
+First all queries read a backlog of messages to its end. Then messages are delivered at a steady
+rate, and the delay of each is measured from its delivery to the commit of the store's row that
+counts it. Finally the size of the state on disk is measured. The records are those that a forwarder
+and an endpoint worker leave behind: a frame in ``out``, a message in a queue, three visits, 400
+bytes of body.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LOOK = 0.2
 
 
 class Counting:
-    """Takes rows for a store and notes when how many deliveries were in it."""
+    """A sink that records at which times the store had how many deliveries."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -43,7 +44,7 @@ class Counting:
         self.total, self.notes = 0, list[tuple[float, int]]()
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write a batch, then count what the store now has."""
+        """Write a batch, then count the deliveries in the store."""
         found = tuple(rows)
         written = self._store.write(query, run, batch_id, found)
         for row in found:
@@ -57,7 +58,7 @@ class Counting:
 
 
 def messages(cluster: Cluster, producer: Producer, first: int, count: int, now: int) -> None:
-    """Write what some messages leave behind that were delivered at an instant (epoch ms)."""
+    """Write the records of messages that were delivered at an instant (epoch ms)."""
     names = cluster.topics
     out, queue = names.out("ServerA"), names.queue("ServerB", "D", "Q")
     path = (("ServerA", now - 12), ("ServerB", now - 4), ("ServerB/D", now))
@@ -80,7 +81,7 @@ def messages(cluster: Cluster, producer: Producer, first: int, count: int, now: 
 
 
 def paced(cluster: Cluster, first: int, rate: int, seconds: float) -> Iterator[tuple[float, int]]:
-    """Deliver at a rate; yield when, in epoch seconds, and how many there were by then."""
+    """Deliver at a rate; yield the time in epoch seconds, and the number delivered by then."""
     producer, began, done = cluster.producer(linger_ms=5), time.time(), 0
     while time.time() < began + seconds:
         now = time.time()
@@ -94,7 +95,7 @@ def paced(cluster: Cluster, first: int, rate: int, seconds: float) -> Iterator[t
 
 
 def delays(delivered: list[tuple[float, int]], notes: list[tuple[float, int]]) -> list[float]:
-    """Return for each group of messages how long it took until the store had counted it."""
+    """Return for each group of messages the time until the store had counted it."""
     found, rest = [], iter(notes)
     at, total = next(rest)
     for when, upto in delivered:
@@ -105,7 +106,7 @@ def delays(delivered: list[tuple[float, int]], notes: list[tuple[float, int]]) -
 
 
 def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Run everything on a broker of its own; return the figures."""
+    """Run all measurements on a separate broker; return the figures."""
     with Broker(folder / "kafka") as broker:
         cluster = Cluster(broker.bootstrap, Topics("ssb."))
         names = cluster.topics
@@ -133,7 +134,7 @@ def _with(
     defined = queries(spark, config, counting)
     began = time.time()
     running = [one.start(config.checkpoint.as_uri(), trigger_ms=config.trigger) for one in defined]
-    reads = 2 * given.messages + 3 * given.messages  # messages reads out too
+    reads = 2 * given.messages + 3 * given.messages  # the query for messages reads out too
     while sum(_rows(query) for query in running) < reads:
         time.sleep(_LOOK)
     backlog = time.time() - began

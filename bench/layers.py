@@ -1,7 +1,8 @@
-"""Topologies of a thousand instances that are hard to answer for, made by code.
+"""Generated topologies of a thousand instances that are hard to analyse.
 
-Each has layers of gateways between one sender and its targets; every gateway names ``addresses``
-instances of the next layer, and as many of the layer before for what comes back.
+Each has layers of gateways between one sender and its targets. Every gateway has routes to
+``addresses`` instances of the next layer and, for the return path, to as many of the previous
+layer.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ BACK = "Initiator"
 
 
 def one_target(instances: int = 1_000, addresses: int = 4, hops: int = 8) -> Topology:
-    """Return layers between a sender and one target."""
+    """Return a topology with layers between a sender and one target."""
     return _layered([*_split(instances - 2, hops - 1), 1], addresses)
 
 
 def many_targets(instances: int = 1_000, addresses: int = 4, hops: int = 8) -> Topology:
-    """Return layers whose last one holds a copy of the service in every instance."""
+    """Return layers of which the last has a copy of the service in every instance."""
     return _layered(_split(instances - 1, hops), addresses)
 
 
 def balanced(instances: int = 1_000, addresses: int = 4, hops: int = 8) -> Topology:
-    """Return layers of which the fourth balances among broker ids, every gateway among others."""
+    """Return layers of which the fourth balances, with other broker ids at each gateway."""
     widths = _split(instances - 1, hops)
     last = widths[-1]
 
@@ -49,12 +50,12 @@ def balanced(instances: int = 1_000, addresses: int = 4, hops: int = 8) -> Topol
 
 
 def rings(instances: int = 1_000, addresses: int = 4, hops: int = 8, size: int = 7) -> Topology:
-    """Return layers whose gateways also know their neighbours, in rings of ``size``."""
+    """Return layers whose gateways also have routes to their neighbours, in rings of ``size``."""
     return _layered([*_split(instances - 2, hops - 1), 1], addresses, ring=size)
 
 
 def mesh(instances: int = 1_000, addresses: int = 4) -> Topology:
-    """Return gateways each of which knows the next ones, over and over: one large circle."""
+    """Return gateways each of which has routes to the next ones, which form one large circle."""
     count = instances - 2
     names = [f"G{n}" for n in range(count)]
     made = [_sender(names[:addresses]), _target("T0", names[:addresses], 0)]
@@ -73,7 +74,7 @@ CASES: Mapping[str, Callable[[], Topology]] = {
     "rings of 7": rings,
     "one large circle": mesh,
 }
-"""Each hard case by its name."""
+"""The hard cases by name."""
 
 
 def _split(count: int, parts: int) -> list[int]:

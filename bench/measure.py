@@ -1,8 +1,8 @@
-"""Measure what needs no Kafka: CPU time of this process, by turns with a baseline.
+"""Measure work that needs no Kafka, in CPU time of this process, alternating with a baseline.
 
-CPU time, because other programs on the machine must not count; they still cost caches and clock
-rate, so every line has its ratio to a baseline of the same rounds: one look-up in a dictionary by
-raw bytes, the least that anything can cost.
+CPU time excludes other programs on the machine, but these still affect caches and clock rate. So
+every line has its ratio to a baseline of the same rounds: one look-up in a dictionary by raw bytes,
+which is the minimum cost of any operation.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DIALOGS = tuple(uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(1_000))
 KEYS = tuple(b"\xc3\x01" + bytes(60) + str(n).encode() for n in range(1_000))
 BASELINE = "a dictionary's look-up"
 ENOUGH = 0.2
-"""Seconds of a round: shorter ones would measure the clock."""
+"""Seconds of a round; shorter rounds would measure the clock."""
 
 
 def look_up() -> Callable[[], object]:
-    """Look up one of a thousand keys, and nothing else: the baseline."""
+    """Look up one of a thousand keys, as the baseline."""
     values = dict.fromkeys(KEYS, 0)
     keys = cycle(zip(KEYS, DIALOGS, strict=True))
 
@@ -36,7 +36,7 @@ def look_up() -> Callable[[], object]:
 
 
 def each(work: Callable[[], object], at_least: float) -> tuple[int, float]:
-    """Return how many calls take ``at_least`` so many seconds, and how many they took."""
+    """Return how many calls take ``at_least`` this many seconds, and the seconds that they took."""
     count = 1
     while (took := seconds(work, count)) < at_least:
         count = int(count * max(2.0, 1.2 * at_least / max(took, 1e-6)))
@@ -44,7 +44,7 @@ def each(work: Callable[[], object], at_least: float) -> tuple[int, float]:
 
 
 def seconds(work: Callable[[], object], count: int) -> float:
-    """Return the seconds of CPU of so many calls."""
+    """Return the CPU seconds of this number of calls."""
     began = process_time()
     for _ in range(count):
         work()
@@ -52,7 +52,7 @@ def seconds(work: Callable[[], object], count: int) -> float:
 
 
 class Bench:
-    """Lines of measurements of one group."""
+    """The measurements of one group, as lines."""
 
     def __init__(self, group: str, rounds: int) -> None:
         self.rows: list[Measurement] = []
@@ -61,12 +61,12 @@ class Bench:
         self._count, _ = each(self._look_up, ENOUGH)
 
     def rate(self, name: str, work: Callable[[], object], goal: float = 0.0) -> None:
-        """Measure something that is done often; the goal is how often a second."""
+        """Measure a frequent operation; the goal is a number of calls per second."""
         wanted = at_most(1 / goal, Of.VALUE) if goal else None
         self._measure(name, work, ENOUGH, wanted)
 
     def time(self, name: str, work: Callable[[], object], goal: float = 0.0) -> None:
-        """Measure something that is done once; the goal is in seconds."""
+        """Measure an operation that runs once; the goal is in seconds."""
         self._measure(name, work, 0.0, at_most(goal, Of.VALUE) if goal else None)
 
     def _measure(

@@ -1,8 +1,8 @@
-"""MirrorMaker 2 as a baseline: a process of Kafka's own, tuned, that copies the same records.
+"""MirrorMaker 2 as a baseline: Kafka's own tool, tuned, which copies the same records.
 
-It is warm when it counts (it has copied some hundred thousand before), and it is stopped (SIGSTOP)
-while other loops have their turn, so that it costs them nothing and keeps its compiled code. Its
-jars are locked in bench/mirror.lock and not shipped.
+It is warmed up before the measurement by copying some hundred thousand records. While other loops
+run it is stopped (SIGSTOP), so that it costs them nothing and keeps its compiled code. Its jars are
+locked in bench/mirror.lock and not shipped.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from streams.embedded.locked import locked
 from streams.kafka import Cluster, KafkaException, TopicPartition
 
 VERSION = "4.3.1"
-"""As in bench/mirror.lock; it takes brokers of other versions, too."""
+"""The version in bench/mirror.lock, which works with brokers of other versions too."""
 WARM = 400_000
 """Records that it copies before its first turn."""
 PATIENCE = 600_000
-"""Milliseconds for which nobody misses it while it is stopped."""
+"""Session timeout in milliseconds, long enough for the time that it is stopped."""
 
-# What a careful operator sets: nothing that only watches or synchronises, large batches both ways,
-# and the compression of every other loop.
+# Settings of a careful operator: no monitoring or synchronisation, large batches in both
+# directions, and the same compression as in every other loop.
 _PROPERTIES = """\
 clusters = here, there
 here.bootstrap.servers = {bootstrap}
@@ -72,7 +72,7 @@ class Mirror:
         self._pause()
 
     def turn(self, count: int, broker: int) -> Turn:
-        """Let it copy so many records more, and return what they cost it and the broker."""
+        """Let it copy this number of further records; return its cost and the broker's cost."""
         os.kill(self._process.pid, signal.SIGCONT)
         first = self._count(at_least=self._count() + 1)
         began, cpu, used = time.monotonic(), cpu_of(self._process.pid), cpu_of(broker)
@@ -86,12 +86,12 @@ class Mirror:
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def _count(self, at_least: int = 0, patience: float = 120) -> int:
-        """Wait until there are so many copies; return how many there are."""
+        """Wait for this number of copies; return the actual number."""
         until = time.monotonic() + patience
         while time.monotonic() < until:
             try:
                 _, end = self._watcher.get_watermark_offsets(self._copies, timeout=5)
-            except KafkaException:  # it has not made the topic yet
+            except KafkaException:  # it has not created the topic yet
                 end = 0
             if end >= at_least:
                 return int(end)
@@ -101,7 +101,7 @@ class Mirror:
 
 @contextmanager
 def mirroring(cluster: Cluster, topic: str, folder: Path) -> Iterator[Mirror]:
-    """Run a MirrorMaker 2 on one topic that holds records enough, and end it afterwards."""
+    """Run a MirrorMaker 2 on one topic that has enough records, and end it afterwards."""
     config = folder / "mirror.properties"
     config.write_text(
         _PROPERTIES.format(bootstrap=cluster.bootstrap, topic=topic, patience=PATIENCE)

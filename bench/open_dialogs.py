@@ -1,9 +1,9 @@
-"""What dialogs cost that are open and idle: `python -m bench.open_dialogs`.
+"""The cost of open, idle dialogs: `python -m bench.open_dialogs`.
 
-How long an endpoint worker takes to have the state of a million of them back from a real Kafka, and
-how much memory each takes; the baseline reads the same records and drops them. Then what a message
-costs where 1 k, 100 k and 1 M are open, on a thousand dialogs that are lively and on dialogs drawn
-from all, by turns; the baseline is what it costs where 1 k are open.
+This measures how long an endpoint worker takes to restore a million of them from a real Kafka, and
+how much memory each needs; the baseline reads the same records and drops them. It also measures the
+cost of a message while 1 k, 100 k and 1 M dialogs are open, on a thousand active dialogs and on
+dialogs drawn from all, alternately; the baseline is the cost while 1 k are open.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from streams.workers.endpoint.restore import Replay
 
 SIZES = (1_000, 100_000, 1_000_000)
 LIVELY, EACH = 1_000, 5
-_SPREAD, _ALL = 0x9E3779B97F4A7C15F39CC0605CEDC835, (1 << 128) - 1  # ids that look like any others
+_SPREAD, _ALL = 0x9E3779B97F4A7C15F39CC0605CEDC835, (1 << 128) - 1  # ids like those of any dialogs
 WEEK = 7 * 86_400_000
 BACK, COST = "dialogs that are open, back from Kafka", "a message's CPU at the initiator, no Kafka"
 GOAL_SECONDS, GOAL_BYTES = 60, 1_000
 Record = tuple[bytes, bytes]
-"""Key and value of a state record."""
+"""The key and value of a state record."""
 
 
 def topology() -> Topology:
-    """Return what the dialogs live in."""
+    """Return the endpoint that owns the dialogs."""
     return load(topologies_dir() / "forwarding_chain", time.time())
 
 
@@ -54,7 +54,7 @@ def conversation_of(number: int) -> uuid.UUID:
 
 
 def idle_dialogs(count: int) -> Iterator[Record]:
-    """Yield the state of dialogs at the initiator: begun within a week, locked, and left open."""
+    """Yield the initiator's state of open dialogs: begun within a week, and locked."""
     chance, instances, now = random.Random(count), topology().instances, int(time.time() * 1000)
     [here], [there] = (instances[name].databases.values() for name in ("SQL1", "SQL3"))
     for number in range(count):
@@ -81,7 +81,7 @@ def idle_dialogs(count: int) -> Iterator[Record]:
 
 
 def fill(cluster: Cluster, count: int) -> int:
-    """Write the state of so many dialogs; return its bytes."""
+    """Write the state of this number of dialogs; return its size in bytes."""
     topic, producer, size = cluster.topics.dialog("SQL1"), cluster.producer(linger_ms=20), 0
     for key, record in idle_dialogs(count):
         size += len(key) + len(record)
@@ -97,7 +97,7 @@ def fill(cluster: Cluster, count: int) -> int:
 
 
 def new_endpoint() -> Endpoint:
-    """Return an endpoint worker's memory, empty."""
+    """Return the empty state of an endpoint worker."""
     endpoint = Endpoint("SQL1", catalog_of(topology(), 1), dialogs=Dialogs(unpack_dialog))
     endpoint.advance(time.time_ns() // 1_000_000)
     return endpoint
@@ -107,7 +107,7 @@ def new_endpoint() -> Endpoint:
 
 
 def restore(cluster: Cluster, count: int) -> tuple[float, float, float]:
-    """Return CPU and seconds until the state is back, and the bytes that it takes."""
+    """Return the CPU seconds and the duration of restoring the state, and its bytes of memory."""
     with collecting_rarely():
         before, cpu, wall = resident(), time.process_time(), time.monotonic()
         topic = cluster.topics.dialog("SQL1")
@@ -123,7 +123,7 @@ def restore(cluster: Cluster, count: int) -> tuple[float, float, float]:
 
 
 def read(cluster: Cluster) -> tuple[float, float, float]:
-    """Read the state and drop it; return likewise."""
+    """Read the state and drop it; return the same figures."""
     cpu, wall = time.process_time(), time.monotonic()
     for message in read_all(cluster, cluster.topics.dialog("SQL1"), 0):
         message.key(), message.value()
@@ -131,7 +131,7 @@ def read(cluster: Cluster) -> tuple[float, float, float]:
 
 
 def in_a_process(cluster: Cluster, count: int, what: str) -> tuple[float, float, float]:
-    """Do one of the two, where nothing was done before."""
+    """Run one of the two in a new process."""
     arguments = ["--only", what, "--bootstrap", cluster.bootstrap, "--count", str(count)]
     command = [sys.executable, "-m", "bench.open_dialogs", *arguments]
     child = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -141,7 +141,7 @@ def in_a_process(cluster: Cluster, count: int, what: str) -> tuple[float, float,
 
 
 def back(count: int, rounds: int) -> list[Measurement]:
-    """Return how long it takes to have so many dialogs back, and what each takes."""
+    """Return the time to restore this number of dialogs, and the memory for each."""
     with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics("bench."))
         deploy(cluster, topology())
@@ -177,7 +177,7 @@ def back(count: int, rounds: int) -> list[Measurement]:
 
 
 class Case:
-    """An endpoint worker with so many open dialogs."""
+    """An endpoint worker with a number of open dialogs."""
 
     def __init__(self, cluster: Cluster, count: int) -> None:
         self.count = count
@@ -188,11 +188,11 @@ class Case:
             endpoint.load(decode_key(key).dialog, record)  # type: ignore[union-attr]
 
     def lively(self) -> float:
-        """Return the seconds of CPU for a message on dialogs that were used a moment ago."""
+        """Return the CPU seconds for a message on recently used dialogs."""
         return self._cost(range(LIVELY))
 
     def drawn(self) -> float:
-        """Return the same for dialogs drawn from all."""
+        """Return the CPU seconds for a message on dialogs drawn from all."""
         return self._cost(self._chance.sample(range(self.count), LIVELY))
 
     def _cost(self, numbers: Sequence[int]) -> float:
@@ -202,7 +202,7 @@ class Case:
 
 
 def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) -> list[Measurement]:
-    """Return what a message costs among more dialogs, beside what it costs among the fewest."""
+    """Return the cost of a message among more dialogs, compared with the cost among the fewest."""
     cluster = Cluster("nowhere:1", Topics("bench."))
     cases = []
     for size in sizes:
@@ -210,7 +210,7 @@ def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) ->
         cases.append(Case(cluster, size))
     found: dict[tuple[str, int], list[float]] = {}
     with collecting_rarely():
-        for number in range(rounds + 1):  # in the first one things warm up
+        for number in range(rounds + 1):  # the first round is a warm-up
             for case in cases if number % 2 else cases[::-1]:
                 for name, measured in (("lively", case.lively), ("drawn from all", case.drawn)):
                     found.setdefault((name, case.count), []).append(measured())
@@ -227,7 +227,7 @@ def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) ->
 
 
 def main() -> None:
-    """Print the table, or do one thing of it."""
+    """Print the table, or run one part of it."""
     parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--part", choices=("back", "cost"), help="one of both")

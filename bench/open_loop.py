@@ -1,8 +1,8 @@
-"""Send at a fixed rate whatever happens, and find out how long each message took.
+"""Send at a fixed rate in any case, and measure the latency of each message.
 
-An open loop: message n is due at a moment that was fixed beforehand, and its latency counts from
-there, so that a stall is paid by every message that it has delayed. Body: when it was due and when
-it was sent, in nanoseconds, filled up to 400 bytes.
+This is an open loop: message n is due at a time that was fixed beforehand, and its latency counts
+from then, so a stall is included in every message that it has delayed. A body has the due time and
+the send time in nanoseconds, and is padded to 400 bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILLING = os.urandom(SIZE - _MOMENTS.size)
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """One message's moments: due, sent, read; nanoseconds."""
+    """The times at which one message was due, sent and read, in nanoseconds."""
 
     due: int
     sent: int
@@ -33,7 +33,7 @@ class Journey:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What a load has found, in seconds; ``late`` is the share of sends that were late."""
+    """The latencies of a load in seconds; ``late`` is the share of sends that were late."""
 
     p50: float
     p95: float
@@ -42,7 +42,7 @@ class Latency:
 
 
 def send(rate: float, count: int, give: Callable[[int, bytes], None]) -> None:
-    """Hand over so many bodies with their numbers, each when it is due and never earlier."""
+    """Send this number of bodies with their numbers, each when it is due and never earlier."""
     start = time.time_ns() + 100_000_000
     for number in range(count):
         due = start + int(number / rate * 1e9)
@@ -53,7 +53,7 @@ def send(rate: float, count: int, give: Callable[[int, bytes], None]) -> None:
 
 
 def read(consumer: Consumer, count: int, patience: float = 60) -> list[Journey]:
-    """Read so many messages; raises TimeoutError where they do not come for so many seconds."""
+    """Read this number of messages; raises TimeoutError if none arrives in time."""
     found: list[Journey] = []
     until = time.monotonic() + patience
     while len(found) < count:
@@ -68,7 +68,7 @@ def read(consumer: Consumer, count: int, patience: float = 60) -> list[Journey]:
 
 
 def latency(journeys: Sequence[Journey], skip: float = 0.1) -> Latency:
-    """Return how long they took; the first ones, while things warm up, are left out."""
+    """Return the latencies, without the first messages, which are a warm-up."""
     kept = sorted(journeys, key=lambda each: each.due)[int(len(journeys) * skip) :]
     took = sorted((each.read - each.due) / 1e9 for each in kept)
     late = sum(1 for each in kept if each.sent - each.due > LATE)

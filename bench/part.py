@@ -1,7 +1,7 @@
-"""What every part of ``make bench`` shares: its options, and how it hands over its rows.
+"""The options that every part of ``make bench`` has, and the output of its rows.
 
-Alone, a part prints its own table; with ``--json`` one line per row, for ``python -m bench``.
-Progress goes to stderr.
+A part prints its own table or, with ``--json``, one line per row for ``python -m bench``. Progress
+is printed on stderr.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def options(about: str | None) -> argparse.ArgumentParser:
 
 
 def hand_over(rows: Iterable[Measurement], given: argparse.Namespace) -> None:
-    """Print rows as the options say."""
+    """Print rows according to the options."""
     print("\n".join(map(encode, rows)) if given.json else table(rows), flush=True)
 
 
 def progress(text: str) -> None:
-    """Say on stderr how far it is."""
+    """Print progress on stderr."""
     print(text, file=sys.stderr, flush=True)

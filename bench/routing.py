@@ -1,4 +1,4 @@
-"""How fast is a routing decision, and does it depend on the number of routes?
+"""Measure how fast a routing decision is, and whether it depends on the number of routes.
 
 Run ``make bench-routing``, or ``python -m bench.routing``.
 """
@@ -34,7 +34,7 @@ SIZES = (10, 1_000, 100_000)
 
 
 def routes(count: int) -> list[Route]:
-    """Create full routes to as many services, and the catch-all."""
+    """Create complete routes to as many services, and the catch-all route."""
     full = (
         Route(f"R{n}", f"//bench/Service{n}", str(uuid.UUID(int=n)), network(f"host{n % 500}"))
         for n in range(count - 1)
@@ -43,7 +43,7 @@ def routes(count: int) -> list[Route]:
 
 
 def balanced_routes(count: int) -> list[Route]:
-    """Create pairs of routes: every service has two broker ids."""
+    """Create pairs of routes, because every service has two broker ids."""
     return [
         Route(f"R{n}", f"//bench/Service{n // 2}", str(uuid.UUID(int=n)), network(f"host{n % 500}"))
         for n in range(count)
@@ -51,13 +51,13 @@ def balanced_routes(count: int) -> list[Route]:
 
 
 def initiator(table: RoutingTable) -> Instance:
-    """Build an instance whose one database has these routes."""
+    """Build an instance whose only database has these routes."""
     home = Database("Home", str(uuid.UUID(int=0)), frozenset({"//bench/Initiator"}), routes=table)
     return Instance("Bench", network("bench"), databases={"Home": home})
 
 
 def question(count: int) -> Query:
-    """Ask for the service in the middle of the table, with its broker id."""
+    """Plan for the service in the middle of the table, with its broker id."""
     n = count // 2
     return Query(
         f"//bench/Service{n}", Origin.INSIDE, str(uuid.UUID(int=n)), "Home", True, DIALOGS[0]
@@ -74,7 +74,7 @@ def balanced(count: int) -> Plan:
 
 
 def cached(made: Plan) -> Callable[[], object]:
-    """Do what a forwarder does with a message whose plan it has made before."""
+    """Decide like a forwarder that has already made the message's plan."""
     plans = dict.fromkeys(KEYS, made)
     messages = cycle(zip(KEYS, DIALOGS, strict=True))
 
@@ -86,7 +86,7 @@ def cached(made: Plan) -> Callable[[], object]:
 
 
 def stated(count: int) -> Topology:
-    """State routes as a folder does: addresses are texts."""
+    """Define routes like a topology's folder, with addresses as texts."""
     rows = tuple(
         StatedRoute(
             f"R{n}", f"//bench/Service{n}", str(uuid.UUID(int=n)), f"tcp://host{n % 500}:4022",

@@ -1,7 +1,7 @@
-"""One line of what a benchmark has found, beside its baseline of the same rounds; pure.
+"""One line of a benchmark's results, with its baseline of the same rounds; pure.
 
-Values are in seconds, bytes or a number per second. Round n of both was run next to each other, so
-they are compared round by round: what the machine did besides has met both.
+Values are in seconds, bytes or a number per second. Round n of both ran next to each other, so they
+are compared round by round, because other work of the machine has affected both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import median
 
 
 class Unit(Enum):
-    """What a value counts."""
+    """The units of values."""
 
     SECONDS = "s"
     RATE = "/s"
@@ -22,21 +22,22 @@ class Unit(Enum):
 
 
 class Of(Enum):
-    """What a goal speaks of."""
+    """The values to which a goal applies."""
 
     RATIO = "ratio"
-    """How many times the baseline."""
+    """The ratio to the baseline."""
     MORE = "more"
-    """How much more than the baseline."""
+    """The difference from the baseline."""
     VALUE = "value"
-    """What was found, whatever the baseline is."""
+    """The value itself, regardless of the baseline."""
     SPREAD = "spread"
-    """How much more than the baseline: no more than its own rounds lie apart."""
+    """The difference from the baseline, which must not exceed the spread of the baseline's rounds.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What was wanted; ``least``: at least so much, else at most. SPREAD needs no ``limit``."""
+    """A goal: a minimum with ``least``, otherwise a maximum. SPREAD needs no ``limit``."""
 
     of: Of
     limit: float = 0.0
@@ -45,7 +46,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What was measured, in every round, and its baseline in the same rounds."""
+    """The measured values of every round, and the baseline of the same rounds."""
 
     group: str
     what: str
@@ -57,17 +58,17 @@ class Measurement:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """Return how many times the baseline each round was."""
+        """Return the ratio of each round to the baseline."""
         return tuple(f / b for f, b in zip(self.found, self.base, strict=True))
 
     @property
     def more(self) -> tuple[float, ...]:
-        """Return by how much each round was above the baseline."""
+        """Return the difference of each round from the baseline."""
         return tuple(f - b for f, b in zip(self.found, self.base, strict=True))
 
     @property
     def met(self) -> bool | None:
-        """Tell whether the goal was met, in the median; ``None`` where there is none."""
+        """Return whether the median has met the goal; ``None`` without a goal."""
         if self.goal is None:
             return None
         reached = median(_JUDGED[self.goal.of](self))
@@ -76,7 +77,7 @@ class Measurement:
 
     @property
     def limit(self) -> float:
-        """Return what the goal allows; of SPREAD, as a ratio."""
+        """Return the limit of the goal; for SPREAD as a ratio."""
         assert self.goal is not None
         if self.goal.of is Of.SPREAD:
             return 1 + (max(self.base) - min(self.base)) / median(self.base)
@@ -92,17 +93,17 @@ _JUDGED: dict[Of, Callable[[Measurement], tuple[float, ...]]] = {
 
 
 def at_most(limit: float, of: Of = Of.RATIO) -> Goal:
-    """Want at most so much; by default so many times the baseline."""
+    """Return a goal with a maximum, by default of the ratio to the baseline."""
     return Goal(of, limit)
 
 
 def at_least(limit: float, of: Of = Of.RATIO) -> Goal:
-    """Want at least so much; by default so many times the baseline."""
+    """Return a goal with a minimum, by default of the ratio to the baseline."""
     return Goal(of, limit, least=True)
 
 
 NO_GROWTH = Goal(Of.SPREAD)
-"""No more than the baseline, within the spread of its rounds."""
+"""The goal of not exceeding the baseline by more than the spread of its rounds."""
 
 
 def encode(row: Measurement) -> str:

@@ -1,7 +1,7 @@
-"""Follow messages through the topics: when each one could be read there first.
+"""Follow messages through the topics, and record when each could first be read there.
 
-Two readers see every topic: one as soon as a record is written, one when the transaction that it
-belongs to is committed. The difference between two stages is what lies between them.
+Two readers read every topic: one sees a record as soon as it is written, the other when its
+transaction is committed. The difference between two stages is the time between them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Seen = dict[tuple[str, int], int]
 
 
 class Stages:
-    """The topics on the way from one instance over a forwarder to another, in order."""
+    """The topics on the path from one instance over a forwarder to another, in order."""
 
     def __init__(self, cluster: Cluster, sender: str, forwarder: str, target: str) -> None:
         topics = cluster.topics
@@ -46,7 +46,7 @@ class Stages:
         return consumer
 
     def follow(self, count: int) -> str:
-        """Return a line for each stage: milliseconds since the message was due."""
+        """Return a line for each stage, in milliseconds since the message was due."""
         seen: dict[str, Seen] = {name: {} for name in self._readers}
         threads = [
             threading.Thread(target=self._watch, args=(self._readers[name], seen[name], count))

@@ -1,7 +1,7 @@
 """Print rows as one table of at most a hundred columns; pure.
 
-Rows of one group with the same baseline stand under one heading. A figure is the median of the
-rounds, with the smallest and the largest one in brackets.
+Rows of one group with the same baseline are under one heading. A figure is the median of the
+rounds, with the smallest and the largest value in brackets.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def _cells(row: Measurement) -> tuple[str, ...]:
 def _compared(row: Measurement) -> str:
     if row.goal is not None and row.goal.of is Of.MORE:
         return spread(row.more, _SCALES[row.unit], sign="+")
-    return "x " + spread(row.ratios, _COUNTS) if all(row.base) else ""  # nothing is no measure
+    # the ratio to 0 is undefined
+    return "x " + spread(row.ratios, _COUNTS) if all(row.base) else ""
 
 
 def _goal(row: Measurement) -> str:
@@ -66,7 +67,7 @@ def _wanted(row: Measurement, goal: Goal) -> str:
 
 
 def spread(values: Sequence[float], scales: Scales, sign: str = "") -> str:
-    """Return the median of values, and in brackets the smallest and largest at its scale."""
+    """Return the median of values and, in brackets, the smallest and largest at the same scale."""
     middle = median(values)
     size, name = _scale(middle, scales)
     low, high = (_digits(value / size) for value in (min(values), max(values)))
@@ -75,7 +76,7 @@ def spread(values: Sequence[float], scales: Scales, sign: str = "") -> str:
 
 
 def figure(value: float, scales: Scales) -> str:
-    """Return a value at the scale that suits it."""
+    """Return a value at a suitable scale."""
     size, name = _scale(value, scales)
     return f"{_digits(value / size)}{name}"
 
@@ -85,7 +86,7 @@ def _scale(value: float, scales: Scales) -> tuple[float, str]:
 
 
 def _digits(value: float) -> str:
-    """Return about three digits that count, and all of those before the point."""
+    """Return about three significant digits, and all digits before the decimal point."""
     if 0 < abs(value) < 0.0995:
         return f"{value:.2g}"
     places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
@@ -93,12 +94,12 @@ def _digits(value: float) -> str:
 
 
 def _short(value: float, size: float) -> str:
-    """Return a limit as briefly as it can be said."""
+    """Return a limit in its shortest form."""
     return f"{value / size:.3g}" if value / size < 1000 else f"{value / size:.0f}"
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Return cells, each of which ends at its column's end, or behind what is too long for that."""
+    """Return right-aligned cells; a cell after one that is too long follows it directly."""
     line, end = cells[0], WIDTHS[0]
     for cell, width in zip(cells[1:], WIDTHS[1:], strict=True):
         end += width

@@ -1,4 +1,4 @@
-"""What the benchmarks on a real Kafka share: loops in processes of their own, by turns."""
+"""Common parts of the benchmarks on a real Kafka: loops that run alternately in processes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from bench.rows import Goal, Measurement, Unit
 from streams.embedded import Broker
 
 Turn = dict[str, float]
-"""Seconds of CPU per message of ``client`` and ``broker``, and the messages per second, ``rate``.
-"""
+"""CPU seconds per message of ``client`` and ``broker``, and messages per second, ``rate``."""
 MEASURED = {
     "client": ("client CPU per message", Unit.SECONDS),
     "broker": ("broker CPU per message", Unit.SECONDS),
@@ -27,18 +26,18 @@ MEASURED = {
 
 @contextmanager
 def lasting_broker() -> Iterator[Broker]:
-    """Run a broker as `hopline up` does, on a folder of its own; it is warm after some minutes."""
+    """Run a broker like `hopline up`, in a separate folder; it is warm after some minutes."""
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder), lasting=True) as broker:
         yield broker
 
 
 def cpu_of(pid: int) -> float:
-    """Return the seconds of CPU that a process has used."""
+    """Return the CPU seconds that a process has used."""
     return _cpu_in(Path(f"/proc/{pid}"))
 
 
 def compiler_of(pid: int) -> float:
-    """Return how many of a Java process's seconds its compiler has used: many until it is warm."""
+    """Return the CPU seconds of a Java process's compiler, which uses many until it is warm."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(_cpu_in(t) for t in threads if "CompilerThre" in (t / "comm").read_text())
 
@@ -49,18 +48,18 @@ def _cpu_in(folder: Path) -> float:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has."""
+    """Return the resident memory of this process in bytes."""
     return resident_of(os.getpid())
 
 
 def resident_of(pid: int) -> int:
-    """Return the bytes of memory that a process has."""
+    """Return the resident memory of a process in bytes."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Turn:
-    """Run one loop; it prints its CPU, seconds and messages. The broker's CPU is added."""
+    """Run one loop, which prints its CPU, seconds and messages; add the broker's CPU."""
     before = cpu_of(broker)
     child = subprocess.run(
         [sys.executable, "-m", module, *arguments], check=True, stdout=subprocess.PIPE, text=True
@@ -70,14 +69,14 @@ def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Turn:
 
 
 def turn(client: float, broker: float, wall: float, count: int) -> Turn:
-    """Return what was found per message."""
+    """Return the figures per message."""
     return {"client": client / count, "broker": broker / count, "rate": count / wall}
 
 
 def by_turns(
     loops: Sequence[str], rounds: int, run: Callable[[str, int], Turn]
 ) -> dict[str, list[Turn]]:
-    """Run each loop once a round, back and forth; ``run`` takes the loop and the round."""
+    """Run each loop once per round, in alternating order; ``run`` takes the loop and the round."""
     turns: dict[str, list[Turn]] = {loop: [] for loop in loops}
     for number in range(rounds):
         for loop in loops if number % 2 == 0 else reversed(loops):
@@ -96,7 +95,7 @@ def rows_of(
     goals: Mapping[str, Goal],
     names: Mapping[str, tuple[str, Unit]] = MEASURED,
 ) -> list[Measurement]:
-    """Return a row for each thing that a loop was measured by, beside its baseline's."""
+    """Return a row for each figure of a loop, compared with the baseline's figure."""
     return [
         Measurement(
             group,

@@ -1,9 +1,9 @@
-"""How long does `hopline verify` take, and does its memory grow? `python -m bench.verify`.
+"""The duration and memory of `hopline verify`: `python -m bench.verify`.
 
-Captures are made of all topics of a system in which everything went well: generated traffic, each
-message in its target's queue, both sides closed. Each file has so many messages of its own; first
-one of them is verified, then all. CPU and resident memory are those of all processes, Spark's JVM
-and its Python workers included.
+The captures contain all topics of a system without faults: generated traffic, each message in its
+target's queue, both sides closed. Each file has its own messages; first one file is verified, then
+all. CPU and resident memory are summed over all processes, including Spark's JVM and its Python
+workers.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ PARTIES = Parties(
     "TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "//hopline/OrderContract", True
 )
 FAMILY = b"\xfa\xce\xfa\xce\xfa\xce"
-"""How the ids of generated dialogs begin."""
+"""The prefixes of the ids of generated dialogs."""
 LENGTH = 10
-"""Messages of a dialog, in the mean."""
+"""Average number of messages per dialog."""
 TEMPLATE = 50_000
-"""Messages that are generated; others are like them, in other dialogs."""
+"""Number of generated messages; all others are copies of them in other dialogs."""
 _COUNTS = re.compile(rb'\{"records":[^}]*\}')
 
 EVERY = 0.5
-"""Seconds between two looks at memory."""
+"""Seconds between samples of memory."""
 
 
 def capture(path: Path, seed: int, messages: int) -> Path:
-    """Write a capture of so many messages, unless there is one.
+    """Write a capture with this number of messages, if there is none.
 
-    A part of it is generated. The rest is the same bytes in other dialogs: nobody wants to wait
-    until Python has written millions of records.
+    Only a part of it is generated. The rest has the same bytes in other dialogs, because generating
+    millions of records in Python takes too long.
     """
     if path.exists():
         return path
@@ -72,7 +72,7 @@ def capture(path: Path, seed: int, messages: int) -> Path:
 
 
 def _template(path: Path, seed: int, messages: int) -> Path:
-    """Write a capture of generated traffic, whose dialogs are of one family."""
+    """Write a capture of generated traffic, whose dialogs have ids of one family."""
     traffic = Traffic(dialogs=messages // LENGTH, messages=messages, seed=seed)
     offsets = Counter[str]()
     with CaptureWriter(
@@ -89,12 +89,12 @@ def _template(path: Path, seed: int, messages: int) -> Path:
 
 
 def _family(seed: int, part: int) -> bytes:
-    """Return how the ids of some dialogs begin, and no body."""
+    """Return bytes with which the ids of a family begin, and which are in no body."""
     return b"\xfa" + (seed * 1_000 + part).to_bytes(5, "big")
 
 
 def _renamed(payload: bytes, family: bytes) -> bytes:
-    """Return records in which dialogs are of another family, in the ids and in their text."""
+    """Return the records with dialogs of another family, in binary ids and in their text form."""
     for old, new in ((FAMILY, family), (_text(FAMILY), _text(family))):
         payload = payload.replace(old, new)
     return payload
@@ -117,7 +117,7 @@ def _number(value: int) -> bytes:
 
 
 def _system(traffic: Traffic) -> Iterator[tuple[str, int, Wire]]:
-    """Yield the records of a system that has had this traffic."""
+    """Yield the records of a system that has processed this traffic."""
     numbers = Counter[uuid.UUID]()
     for said in generate(traffic):
         command = read_command(said.key, said.value, list(said.headers), said.timestamp)
@@ -154,10 +154,9 @@ def _states(dialog: uuid.UUID, at: int, count: int) -> Iterator[tuple[str, int, 
 
 
 def verified(files: Sequence[Path], master: str) -> tuple[float, float, int]:
-    """Verify captures; return seconds, seconds of CPU, and the most bytes that were resident.
+    """Verify captures; return the duration, the CPU seconds, and the maximum of resident bytes.
 
-    Spark's Python workers are nobody's children that is asked at the end: what each has used is
-    what it had used when it was last seen.
+    Spark's Python workers are not our children, so the CPU time of each is that of the last sample.
     """
     began, used, most = time.monotonic(), dict[int, int](), 0
     named = [text for file in files for text in ("--capture", str(file))]
@@ -176,7 +175,7 @@ def verified(files: Sequence[Path], master: str) -> tuple[float, float, int]:
 
 
 def _processes_below(root: int) -> dict[int, tuple[int, int]]:
-    """Return ticks of CPU and resident pages of a process and of all below it."""
+    """Return the CPU ticks and resident pages of a process and all its descendants."""
     parents: dict[int, int] = {}
     found: dict[int, tuple[int, int]] = {}
     for entry in Path("/proc").iterdir():
@@ -184,7 +183,7 @@ def _processes_below(root: int) -> dict[int, tuple[int, int]]:
             try:
                 stat = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                continue  # it has ended meanwhile
+                continue  # the process has ended meanwhile
             pid = int(entry.name)
             parents[pid], found[pid] = int(stat[1]), (int(stat[11]) + int(stat[12]), int(stat[21]))
     ours = {root}
@@ -194,7 +193,7 @@ def _processes_below(root: int) -> dict[int, tuple[int, int]]:
 
 
 def main() -> None:
-    """Make the captures, and verify one of them, then all."""
+    """Make the captures, and verify first one of them, then all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(".hopline/bench-verify"))
     parser.add_argument("--files", type=int, default=5)

@@ -1,4 +1,4 @@
-"""The worker processes of a system that is measured, and their memory."""
+"""The worker processes of a measured system, and their memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ GATEWAY, TARGET = "SQL2", "SQL3"
 FORWARDER, ENDPOINT = f"{TARGET} forwarder", f"{TARGET} endpoint"
 PROCESSES = {**{name: ("both", name) for name in INSTANCES}, FORWARDER: ("forwarder", TARGET),
              ENDPOINT: ("endpoint", TARGET)}  # fmt: skip
-"""Role and instance of each process; those of the target are one, or two."""
+"""Role and instance of each process; the target has one or two."""
 FIRST_PORT = 8_700
 
 
 class Workers:
-    """The processes of workers; the figures of each are served on a port of its own."""
+    """The processes of workers, each of which serves its metrics on its own port."""
 
     def __init__(self, cluster: Cluster, pace: str) -> None:
         self._options = ["--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix,
@@ -40,22 +40,22 @@ class Workers:
         process.wait(60)
 
     def close(self) -> None:
-        """Stop all."""
+        """Stop all processes."""
         for name in list(self.running):
             self.stop(name)
 
     @property
     def resident(self) -> dict[str, int]:
-        """Return how many bytes each process has."""
+        """Return the memory of each process in bytes."""
         return {name: resident_of(process.pid) for name, process in self.running.items()}
 
     @property
     def longest_transaction(self) -> float:
-        """Return how many seconds the longest transaction of any of them has taken."""
+        """Return the duration in seconds of the longest transaction of all processes."""
         return max(map(self._longest, self.running))
 
     def is_ready(self, name: str) -> bool:
-        """Tell whether a process has its partitions, with what lives in them."""
+        """Tell whether a process has its partitions, with their state restored."""
         try:
             self._answer(name, "readyz")
         except OSError:
@@ -75,14 +75,14 @@ class Workers:
 
 
 class Growth:
-    """By how many bytes the process that has grown most has grown since before the backlog."""
+    """The largest growth of a process since before the backlog, in bytes."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers, self._first = workers, workers.resident
         self.most, self.whose = 0, ""
 
     def look(self) -> None:
-        """Look how much each process has now."""
+        """Sample the memory of each process."""
         for name, size in self._workers.resident.items():
             if size - self._first[name] > self.most:
                 self.most, self.whose = size - self._first[name], name
