@@ -1,7 +1,7 @@
 """``python -m tests.containers``: faults that only containers allow; ``make faults`` runs it.
 
-It writes its part of docs/faults.md where all was asked for, and ends with 1 where anything was
-lost, delivered twice, or not as it must be otherwise.
+It writes its part of docs/faults.md if all runs were requested, and exits with 1 if a message was
+lost or delivered twice, or another check has failed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _BORDER = "two-clusters"
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is asked for; returns the exit code."""
+    """Run the requested faults; return the exit code."""
     asked = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # end all processes that were started
     run("docker", "compose", "build", timeout=1800)
     wanted = asked.only or [*(g.name for g in GROUPS), _BORDER]
     outcomes, bad = [], []

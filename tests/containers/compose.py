@@ -1,4 +1,4 @@
-"""The system of docker-compose.yml under a name of its own: started, looked at, hurt, removed."""
+"""The system of docker-compose.yml as a separate project: start, query, disturb and remove it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ PORTS = (
 
 
 class ComposeError(AssertionError):
-    """Docker did not do what it was told."""
+    """A Docker command has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compose:
-    """A project of its own: ``knobs`` are variables of .env that are otherwise here."""
+    """A separate project; ``knobs`` are variables of .env with other values."""
 
     project: str
     knobs: Mapping[str, str]
 
     def address(self, knob: str) -> str:
-        """Return HOST:PORT of what is published on a port."""
+        """Return HOST:PORT under which a port is published."""
         return f"127.0.0.1:{self.knobs[knob]}"
 
     def do(self, *words: str, timeout: float = 600) -> str:
-        """Run `docker compose WORDS`; returns what it says on stdout. Raises ComposeError."""
+        """Run `docker compose WORDS`; return its stdout. Raises ComposeError."""
         profiles = ("--profile", "load", "--profile", "two-clusters")
         return run("docker", "compose", "-p", self.project, *profiles, *words,
                    timeout=timeout, environment=self.knobs)  # fmt: skip
 
     def up(self, *services: str, options: Sequence[str] = ()) -> None:
-        """Start services (else those without a profile), and wait until they are healthy."""
+        """Start services (by default those without a profile), and wait until they are healthy."""
         words = ("docker", "compose", "-p", self.project, "up", "--wait", *options, *services)
         run(*words, timeout=600, environment=self.knobs)
 
     def containers(self, service: str) -> list[str]:
-        """Return the names of a service's containers that run, in the order of their numbers."""
+        """Return the names of a service's running containers, in the order of their numbers."""
         said = self.do("ps", "--format", "{{.Name}}", service)
         return sorted(said.split())
 
@@ -60,7 +60,7 @@ class Compose:
         ]
 
     def verify(self, *words: str) -> dict[str, object]:
-        """Return the account of `hopline verify`, of whichever clusters ``words`` say."""
+        """Return the account of `hopline verify` for the clusters that ``words`` select."""
         said = self.do("run", "--rm", "--no-deps", *words, "--format", "json")
         found: dict[str, object] = json.loads(said[said.index("{") :])
         return found
@@ -70,12 +70,12 @@ class Compose:
         return self.do("logs", "--no-color", "--tail", "15")
 
     def down(self) -> None:
-        """Remove all of it, data included."""
+        """Remove the project, including its data."""
         self.do("down", "--volumes", "--remove-orphans", "--timeout", "5")
 
 
 def run(*words: str, timeout: float = 60, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command from the root of the tree; returns its stdout. Raises ComposeError."""
+    """Run a command from the root of the repository; return its stdout. Raises ComposeError."""
     done = subprocess.run(
         words,
         cwd=ROOT,
@@ -93,9 +93,9 @@ def run(*words: str, timeout: float = 60, environment: Mapping[str, str] | None 
 
 @contextmanager
 def composed(project: str, **knobs: str) -> Iterator[Compose]:
-    """Yield a project whose ports are free ones; nothing of it outlives the block."""
+    """Yield a project with free ports; none of its parts outlives the block."""
     compose = Compose(project, {**free_ports(), **knobs})
-    compose.down()  # what somebody left who was killed
+    compose.down()  # left by a killed run
     try:
         yield compose
     finally:
@@ -103,7 +103,7 @@ def composed(project: str, **knobs: str) -> Iterator[Compose]:
 
 
 def free_ports() -> dict[str, str]:
-    """Return a free port of this machine for everything that is published."""
+    """Return a free port of this machine for each published port."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
     found = {k: str(s.getsockname()[1]) for k, s in zip(PORTS, sockets, strict=True)}
     for each in sockets:

@@ -1,4 +1,4 @@
-"""What is done to containers, by Docker and not by the process that suffers it."""
+"""Faults of containers, performed by Docker from outside."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from tests.containers.compose import Compose, run
 
 _BACK = 300.0
-"""Seconds within which a container that was started must be healthy again."""
+"""Seconds within which a started container must be healthy again."""
 
 Inject = Callable[[Compose, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that happens to the containers of a service; ``words`` as the report has them.
+    """A fault of a service's containers; ``words`` is its name in the report.
 
-    ``figures``: nobody's messages wait for it, so what it costs is how old the figures become.
+    ``figures``: no messages wait for the service, so the effect is the age of the figures.
     """
 
     service: str
@@ -29,7 +29,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Faults that one system meets one after the other; ``span``: seconds from one to the next."""
+    """Faults of one system, one after the other; ``span``: seconds from one to the next."""
 
     name: str
     title: str
@@ -38,12 +38,12 @@ class Group:
 
     @property
     def seconds(self) -> float:
-        """Return how long the load lasts."""
+        """Return the duration of the load in seconds."""
         return self.span * len(self.faults) + 20
 
 
 def killed(away: float) -> Inject:
-    """Kill with SIGKILL, and start it again after so many seconds."""
+    """Kill a container with SIGKILL, and start it again after a number of seconds."""
 
     def inject(compose: Compose, service: str) -> None:
         names = compose.containers(service)
@@ -55,7 +55,7 @@ def killed(away: float) -> Inject:
 
 
 def paused(lasts: float) -> Inject:
-    """Freeze all processes of the container for so many seconds."""
+    """Pause all processes of the container for a number of seconds."""
 
     def inject(compose: Compose, service: str) -> None:
         names = compose.containers(service)
@@ -67,7 +67,7 @@ def paused(lasts: float) -> Inject:
 
 
 def restarted(compose: Compose, services: str) -> None:
-    """Let one container after the other drain and begin anew, each when the last one is healthy."""
+    """Drain and restart one container after the other, each when the previous one is healthy."""
     for service in services.split(", "):
         for name in compose.containers(service):
             run("docker", "restart", name, timeout=120)
@@ -75,7 +75,7 @@ def restarted(compose: Compose, services: str) -> None:
 
 
 def scaled(compose: Compose, services: str) -> None:
-    """Run three of each, and one again."""
+    """Scale each service to three containers, and back to one."""
     names = services.split(", ")
     for count in (3, 1):
         wanted = [word for name in names for word in ("--scale", f"{name}={count}")]

@@ -1,4 +1,4 @@
-"""Images: which Kafka's is taken, and what ours must not hold: tools, caches, others' files."""
+"""Images: the name of Kafka's, and a check that ours contain no tools, caches or other files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ true
 
 
 def refuse_left_overs(image: str) -> None:
-    """Raise AssertionError where an image holds what only its build needed."""
+    """Raise AssertionError if an image contains files that only its build needed."""
     found = run("docker", "run", "--rm", "--entrypoint", "bash", image, "-c", _LOOK).split("\n")
     found = [line for line in found if line]
     assert not found, f"{image} holds {', '.join(found[:10])}"
@@ -34,7 +34,7 @@ def refuse_left_overs(image: str) -> None:
 
 
 def image(name: str) -> str:
-    """Return the image that docker-compose.yml takes, too: of the environment, else of .env."""
+    """Return the image that docker-compose.yml uses too: from the environment, or from .env."""
     stated = re.search(rf"^{name}=(.*)$", (ROOT / ".env").read_text("utf-8"), re.M)
     assert stated is not None
     return os.environ.get(name) or stated[1]

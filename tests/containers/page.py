@@ -11,14 +11,14 @@ BEGIN, END = "<!-- containers: generated -->", "<!-- end -->"
 
 
 def rewrite(page: str, outcomes: Sequence[Outcome], border: Border | None) -> str:
-    """Return the page with what the containers have shown."""
+    """Return the page with the results of the containers."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{generated(outcomes, border)}\n{END}{after}"
 
 
 def generated(outcomes: Sequence[Outcome], border: Border | None) -> str:
-    """Return two tables: what `hopline verify` says, and how long each fault was felt."""
+    """Return two tables: the result of `hopline verify`, and how long each fault had an effect."""
     apart = () if border is None else (("Two clusters are disconnected", border.account),)
     accounts = [*((o.title, o.account) for o in outcomes), *apart]
     lines = [
@@ -40,7 +40,7 @@ def generated(outcomes: Sequence[Outcome], border: Border | None) -> str:
 
 
 def faults_of(account: dict[str, object]) -> dict[str, int]:
-    """Return what an account has found that must not be: lost, twice, ..., by its name."""
+    """Return the faults of an account by name: lost, delivered twice, and so on."""
     found = account["faults"]
     assert isinstance(found, dict)
     return {name: count for name, count in found.items() if count}

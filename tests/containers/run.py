@@ -1,4 +1,4 @@
-"""A system in containers under faults: a load, its faults, and what the topics say afterwards."""
+"""A system in containers under faults: a load, its faults, and the state of topics afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """A fault that happened, and for how many seconds it was felt."""
+    """A fault that happened, and the duration of its effect in seconds."""
 
     fault: Fault
     seconds: float
@@ -42,7 +42,7 @@ class Felt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a group of faults has shown: by our own account, and by `hopline verify`'s."""
+    """The results of a group of faults: our own account, and that of `hopline verify`."""
 
     title: str
     verdict: Verdict
@@ -51,7 +51,7 @@ class Outcome:
 
 
 def run_group(group: Group, rate: float, folder: Path, say: Say) -> Outcome:
-    """Run a group; no container of it is left."""
+    """Run a group; remove all its containers afterwards."""
     topology = _topology(folder)
     with composed("hopline-faults", HOPLINE_TOPOLOGY=str(topology)) as compose:
         compose.up()
@@ -64,11 +64,11 @@ def run_group(group: Group, rate: float, folder: Path, say: Say) -> Outcome:
 
 
 def _topology(folder: Path) -> Path:
-    """Return a folder with the topology of docker-compose.yml and an agent that the load knows."""
+    """Return a folder with the topology of docker-compose.yml and the agent for the load."""
     made = folder / "topology"
     made.mkdir()
     made.chmod(0o755)
-    folder.chmod(0o755)  # the containers' user is somebody else
+    folder.chmod(0o755)  # the containers run as another user
     shutil.copy(ROOT / "deploy" / "containers" / "topology" / "topology.yaml", made)
     shutil.copy(_HERE / "answering.py", made / "warehouse.py")
     return made
@@ -124,7 +124,7 @@ def _strike_all(
 
 
 def _waited(observer: Observer, fault: Fault, at: int, over: int) -> int:
-    """Return the longest that a message had to wait, or that an application said nothing; in ms."""
+    """Return the longest wait of a message, or silence of an application, in ms."""
     if fault.figures:
         return 0
     both = (observer.by_initiator, observer.by_target)
@@ -138,7 +138,7 @@ def _silent(said: Sightings, at: int, over: int) -> int:
 
 
 def _await_fresh(compose: Compose, children: Supervisor, since: int) -> int:
-    """Return when the dashboard had figures that are newer than ``since``; epoch ms, as both."""
+    """Return when the dashboard had figures that are newer than ``since``; both in epoch ms."""
     deadline = time.monotonic() + _FIGURES
     while (age := _age(compose)) is None or _now() - age * 1000 <= since:
         assert time.monotonic() < deadline, f"the figures are {age} s old"
@@ -158,7 +158,7 @@ def _age(compose: Compose) -> float | None:
 
 
 def _finish(asked: Load, observer: Observer, children: Supervisor, say: Say) -> None:
-    """Wait until everything has arrived and all dialogs have ended, or nothing more will."""
+    """Wait until all messages have arrived and all dialogs have ended, or the time is over."""
     wanted = asked.messages + sum(1 for _ in asked.answers())
     deadline = time.monotonic() + PATIENCE
     while observer.seen < wanted or observer.ended < asked.talks:
@@ -170,7 +170,7 @@ def _finish(asked: Load, observer: Observer, children: Supervisor, say: Say) -> 
 
 
 def _await_ends(cluster: Cluster, children: Supervisor) -> None:
-    """Wait until both sides of every dialog are closed, or will never be."""
+    """Wait until both sides of every dialog are closed, or the time is over."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found = [d for i in ("ServerA", "ServerB") for _, d in read_dialogs(cluster, i)]
@@ -180,7 +180,7 @@ def _await_ends(cluster: Cluster, children: Supervisor) -> None:
 
 
 def _await_figures(compose: Compose, wanted: int) -> None:
-    """Fail where the dashboard's figures do not come to be those of the account."""
+    """Fail if the dashboard's figures do not reach those of the account."""
     deadline = time.monotonic() + _FIGURES
     while (shown := delivered(compose)) != wanted:
         assert time.monotonic() < deadline, f"the store has {shown:,} of {wanted:,} messages"

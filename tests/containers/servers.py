@@ -1,7 +1,7 @@
 """The servers that the integration suite runs on, as containers of testcontainers.
 
-Under ``pytest --containers`` the fixtures ``kafka`` and ``postgres`` are these; what asks for
-neither is left out. Published on loopback only.
+Under ``pytest --containers`` the fixtures ``kafka`` and ``postgres`` use these, and tests without
+one of them are left out. Ports are published on loopback only.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _START = ROOT / "deploy" / "containers" / "kafka" / "start-kafka"
 
 
 class KafkaContainer(DockerContainer):
-    """The public image as the embedded broker is set up, at a port that is chosen beforehand.
+    """The public image, configured like the embedded broker, at a port that is chosen beforehand.
 
-    Kafka tells its clients where it is, so it has to know the port on the host before it starts.
-    It is started as in docker-compose.yml.
+    Kafka advertises its address to clients, so it must know the host's port before it starts. It is
+    started as in docker-compose.yml.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,8 @@ class KafkaContainer(DockerContainer):
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,HOST:PLAINTEXT,SELF:PLAINTEXT",
             "listeners": f"HOST://:{_INSIDE},SELF://{_HOST}:{_SELF},CONTROLLER://{_HOST}:{_CONTROLLER}",
             "advertised.listeners": f"HOST://{self.address},SELF://{_HOST}:{_SELF}",
-            # It talks to itself, too, and inside the port on the host leads nowhere.
+            # The broker also connects to itself, but the host's port does not exist inside the
+            # container.
             "inter.broker.listener.name": "SELF",
             "log.dirs": str(_DATA),
         }
@@ -55,7 +56,7 @@ class KafkaContainer(DockerContainer):
 
     @property
     def bootstrap(self) -> str:
-        """Return its address, as an embedded broker does."""
+        """Return its address, like an embedded broker."""
         return self.address
 
     def kill(self) -> None:
@@ -63,7 +64,7 @@ class KafkaContainer(DockerContainer):
         self.get_wrapped_container().kill()
 
     def again(self) -> None:
-        """Start it again with its data; returns before it serves."""
+        """Start it again with its data; return before it serves."""
         self.get_wrapped_container().start()
 
 

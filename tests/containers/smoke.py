@@ -1,7 +1,7 @@
-"""``python -m tests.containers.smoke``: the default system in containers, looked at once.
+"""``python -m tests.containers.smoke``: a smoke test of the default system in containers.
 
-From ``docker compose up --wait`` to a load whose last line says that nothing was lost, and to a
-dashboard that shows as many messages. ``.ci/run`` runs it where Docker answers.
+It runs ``docker compose up --wait`` and a load whose verification must report ``nothing lost``, and
+compares the dashboard's number of messages. ``.ci/run`` runs it if Docker responds.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PATIENCE = 60.0
 
 
 def main() -> int:
-    """Return 0 where all is as it must be, and where no image can be had."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
+    """Return 0 if all checks succeed, or if an image cannot be pulled."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # end all processes that were started
     missing = next((name for name in WANTED if not _is_there(name)), None)
     if missing is not None:
         print(f"containers: not tried, because {missing} cannot be pulled")
@@ -63,14 +63,14 @@ def _look(compose: Compose) -> None:
 
 
 def delivered(compose: Compose) -> int:
-    """Return how many messages the monitor has seen delivered: what the dashboard shows."""
+    """Return how many delivered messages the monitor has counted, as the dashboard shows."""
     question = "SELECT COALESCE(SUM(count), 0) FROM latency_windows WHERE leg = 0"
     words = ("exec", "-T", "postgres", "psql", "-U", "hopline", "-Atc", question)
     return int(compose.do(*words))
 
 
 def _scraped(compose: Compose) -> dict[str, int]:
-    """Return how many processes of each job Prometheus has read figures of."""
+    """Return for how many processes of each job Prometheus has metrics."""
     question = "query?query=sum%20by%20(job)%20(up)"
     address = f"http://{compose.address('HOPLINE_PROMETHEUS_PORT')}/api/v1/{question}"
     with urllib.request.urlopen(address) as answer:

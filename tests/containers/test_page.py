@@ -1,4 +1,4 @@
-"""What `make faults` writes into docs/faults.md, and that it leaves the rest of the page alone."""
+"""Check what `make faults` writes into docs/faults.md, and that the rest of the page stays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The profile two-clusters: the network between two clusters goes, for longer than a copy may live.
+"""The profile two-clusters: the network between the clusters fails for longer than a copy lives.
 
-The gateways hold what they cannot pass on, and drop it when its time is over (11290). The senders
-keep their messages and try again, so each is delivered once when the network is back.
+The gateways buffer copies that they cannot forward, and drop them when their time to live is over
+(11290). The senders keep their messages and retry, so each is delivered once when the network is
+back.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.containers.compose import Compose, composed, run
 
 SERVICES = ("buyer", "buyer-gateway", "seller-gateway", "seller")
 APART = 80.0
-"""Seconds; a copy lives for 60."""
+"""Duration of the outage in seconds; a copy lives for 60 s."""
 _TRAFFIC = "--from ServerA/DatabaseA/OrderService --to SupplierService --dialogs 10 --length 20"
 _QUEUE = ("ServerB", "DatabaseB", "SupplierQueue")
 _PATIENCE = 240.0
@@ -32,9 +33,9 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """What was seen: messages held at most, copies dropped (11290), messages that a retry brought.
+    """The results: most buffered messages, dropped copies (11290), messages delivered by retries.
 
-    ``back``: seconds from the network's return until the last one of these was there.
+    ``back``: seconds from the network's return until the last of these was delivered.
     """
 
     held: int
@@ -45,7 +46,7 @@ class Border:
 
 
 def run_two_clusters(rate: float, say: Say) -> Border:
-    """Part the clusters under load, join them, and draw up the account of both."""
+    """Disconnect the clusters under load, reconnect them, and compute the account of both."""
     with composed("hopline-faults") as compose, ThreadPoolExecutor(1) as pool:
         compose.do("up", "--wait", *SERVICES)
         say("two clusters: healthy")
@@ -75,7 +76,7 @@ def _apart(compose: Compose, pool: ThreadPoolExecutor, rate: float, say: Say) ->
     _each_gateway(compose, "connect")
     joined = time.time()
     speaking.result()
-    _until(lambda: not _waiting(compose), "nothing waits any more", None)
+    _until(lambda: not _waiting(compose), "no message waits any more", None)
     rows = _queued(compose)
     account = compose.verify("audit")
     late = [at for attempt, at in rows[before:] if attempt]
@@ -85,7 +86,7 @@ def _apart(compose: Compose, pool: ThreadPoolExecutor, rate: float, say: Say) ->
 
 
 def _each_gateway(compose: Compose, verb: str) -> None:
-    """Take from each gateway the network that is not its own, or give it back."""
+    """Disconnect each gateway from the other cluster's network, or reconnect it."""
     for service, network in (("buyer-gateway", "seller"), ("seller-gateway", "buyer")):
         [name] = compose.containers(service)
         run("docker", "network", verb, f"{compose.project}_{network}", name)
@@ -100,7 +101,7 @@ def _clusters(compose: Compose) -> tuple[Cluster, Cluster]:
 
 
 def _queued(compose: Compose) -> list[tuple[int, int]]:
-    """Return of each message at the seller which attempt brought it, and when (epoch ms)."""
+    """Return the attempt that delivered each message at the seller, and the time (epoch ms)."""
     _, seller = _clusters(compose)
     found = []
     for message in read_all(seller, seller.topics.queue(*_QUEUE)):

@@ -1,7 +1,7 @@
 """``python -m tests.faults``: the long fault suite; ``make soak`` runs it.
 
-It writes docs/faults.md where all of its runs were asked for, and ends with 1 where a run has shown
-anything but zeros.
+It writes docs/faults.md if all of its runs were requested, and exits with 1 if a run has counted
+any fault.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.faults.scenarios import SCENARIOS, WHOLE, Scenario
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is asked for; returns the exit code."""
+    """Run the requested scenarios; return the exit code."""
     asked = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # end all processes that were started
     chosen = [s for s in SCENARIOS if not asked.only or s.name in asked.only]
     rate = asked.messages / (asked.seconds * SCENARIOS[0].share)
     chosen = [replace(s, kinds=asked.kind or ()) if s.hostile else s for s in chosen]

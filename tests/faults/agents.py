@@ -1,6 +1,6 @@
 """Agents that tests kill: ``python -m tests.faults.agents NAME worker``.
 
-HOPLINE_BOOTSTRAP and HOPLINE_PREFIX say where; the rest is Faust's command line.
+HOPLINE_BOOTSTRAP and HOPLINE_PREFIX give the cluster; the other arguments are Faust's.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from streams.agents import Dialog, Received, hopline_app
 from tests.agents.rig import ACCEPTED, ORDERS
 
 ENDS = b"end"
-"""What an order begins with whose dialog the application ``one`` ends."""
+"""The prefix of orders whose dialog the application ``one`` ends."""
 
 
 def main(name: str) -> None:
-    """Answer every order with the application's name in front."""
+    """Answer every order with the order's text after the application's name."""
     app = hopline_app(
         f"{os.environ['HOPLINE_PREFIX']}{name}",
         instance="ServerB",

@@ -1,8 +1,9 @@
-"""Applications that tests kill, each a process of its own: ``python -m tests.faults.applications``.
+"""Applications that tests kill, each in its own process: ``python -m tests.faults.applications``.
 
-Arguments: which of them, bootstrap, prefix; for ``inbox`` the database's URL, for ``source`` the
-load: messages, rate, dialogs, length. ``source`` and ``target`` take ``PARTITION:OFFSET`` besides,
-which is where they begin if Kafka has forgotten their positions. Without it they are refused then.
+The arguments are the application's name, bootstrap, prefix; for ``inbox`` the database's URL, for
+``source`` the load: messages, rate, dialogs, length. ``source`` and ``target`` also take
+``PARTITION:OFFSET``, the position at which they begin if Kafka has lost their offsets. Without it
+they are rejected in that case.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ORDERS = sa.Table(
     sa.Column("dialog", sa.Integer, primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
 )
-"""What the sending application has committed."""
+"""The table of the rows that the sending application has committed."""
 ARRIVED = sa.Table(
     "arrived",
     ROWS,
@@ -43,11 +44,11 @@ ARRIVED = sa.Table(
     sa.Column("dialog", sa.Integer, nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
 )
-"""What the receiving application has committed; a repeat would be a row more."""
+"""The table of the rows that the receiving application has committed; a repeat would add a row."""
 
 
 def inbox(cluster: Cluster, url: str) -> None:
-    """Put what arrives into a table, once each."""
+    """Insert each message that arrives into a table once."""
     engine = sa.create_engine(url)
     group = f"{cluster.topics.prefix}inbox"
     with Receiver(cluster, *QUEUE, group, member="one") as receiver:
@@ -62,7 +63,7 @@ def inbox(cluster: Cluster, url: str) -> None:
 
 
 def exchange(cluster: Cluster) -> None:
-    """Answer everything, once each."""
+    """Answer each message once."""
     group = f"{cluster.topics.prefix}exchange"
     with Exchange(cluster, *QUEUE, group, name="one") as queue:
         while True:
@@ -71,16 +72,16 @@ def exchange(cluster: Cluster) -> None:
             queue.commit()
 
 
-# --- the conversation that the fault suite runs --------------------------------------------------
+# --- the conversation of the fault suite --------------------------------------------------
 
 _BATCH = 200
-"""Messages in one transaction at most, of those that are due, and of those that are received."""
+"""The maximum numbers of due messages, and of received messages, in one transaction."""
 
 
 def source(cluster: Cluster, *load: str) -> None:
-    """Say each message when it is due, and end what the target has ended.
+    """Send each message when it is due, and end dialogs that the target has ended.
 
-    One that was killed reads in ``cmd`` how far it had come: statements are committed in batches.
+    After a kill it finds its progress in ``cmd``, because statements are committed in batches.
     """
     messages, rate, dialogs, length = map(float, load[:4])
     asked, begin = Load(int(messages), rate, int(dialogs), int(length)), begin_of(load[4:])
@@ -100,10 +101,10 @@ def source(cluster: Cluster, *load: str) -> None:
 
 
 def target(cluster: Cluster, *begin: str) -> None:
-    """Answer what asks for it, and end a dialog after its last message.
+    """Answer messages that request it, and end a dialog after its last message.
 
-    One that begins anew at an offset receives some messages again, and passes over those whose
-    effects are in ``cmd``.
+    If it starts again at an offset, it receives some messages again, and skips those whose effects
+    are in ``cmd``.
     """
     answer = Load(1, 1.0).answer
     group, where = f"{cluster.topics.prefix}target", begin_of(begin)
@@ -130,7 +131,7 @@ def _ask(queue: Exchange, cluster: Cluster, asked: Load, number: int) -> None:
 
 
 def _said(cluster: Cluster) -> tuple[int, float]:
-    """Return how many messages are in ``cmd``, and when the first was due: now if there is none."""
+    """Return how many messages are in ``cmd``, and when the first was due, by default now."""
     found, first = 0, time.time()
     for command, at in _statements(cluster, ASKING[0]):
         number = number_in(command.body or b"")
@@ -141,7 +142,7 @@ def _said(cluster: Cluster) -> tuple[int, float]:
 
 
 def _done(cluster: Cluster, instance: str) -> tuple[set[int], set[uuid.UUID]]:
-    """Return which messages were sent at an instance, and which dialogs were ended there."""
+    """Return the messages that were sent at an instance, and the dialogs that were ended there."""
     sent, ended = set[int](), set[uuid.UUID]()
     for command, _ in _statements(cluster, instance):
         number = number_in(command.body or b"")
@@ -153,7 +154,7 @@ def _done(cluster: Cluster, instance: str) -> tuple[set[int], set[uuid.UUID]]:
 
 
 def _statements(cluster: Cluster, instance: str) -> Iterator[tuple[Command, float]]:
-    """Yield what is in ``cmd``, with its time; waits for transactions that are still open."""
+    """Yield the statements in ``cmd`` with their times; wait for open transactions."""
     for message in read_all(cluster, cluster.topics.cmd(instance), to_high=True):
         try:
             command = read_command(message.key(), message.value(), headers_of(message), 0)
@@ -163,7 +164,7 @@ def _statements(cluster: Cluster, instance: str) -> Iterator[tuple[Command, floa
 
 
 def _received(queue: Exchange, timeout: float) -> Iterator[Received]:
-    """Yield what is there, some messages of each group; passes over what is no message."""
+    """Yield the available messages, some of each group; skip records that are not messages."""
     count = 0
     while count < _BATCH:
         try:

@@ -1,4 +1,4 @@
-"""A system in which everything that Kafka or Hopline forgets is forgotten within a minute.
+"""A system in which all retention of Kafka and Hopline is shorter than a minute.
 
 ``python -m tests.faults.brief MODULE ARGUMENTS`` runs ``streams`` (a worker) or an application with
 the shortened settings; ``shortened()`` applies them to this process, which creates the topics.
@@ -19,10 +19,10 @@ from streams.protocol import Limits
 from streams.wire import specs
 
 LIMITS = Limits(time_to_live=8_000, retries=(1_000, 2_000, 4_000, 8_000), closed_initiator=20_000)
-"""A copy lives for 8 s, the key of a closed dialog for 12 s after the last frame."""
+"""A copy lives for 8 s; the key of a closed dialog is kept for 12 s after the last frame."""
 LONGEST = 75.0
-"""Seconds after which all of it is forgotten. The longest way is that of the offsets of a group: a
-session of 10 s, retention of a minute (Kafka's minimum), and 5 s until Kafka looks."""
+"""Seconds after which all of this is deleted. The offsets of a group take longest: a session of 10
+s, retention of a minute (Kafka's minimum), and 5 s until Kafka checks."""
 BROKER = Beside(
     properties={
         "offsets.retention.minutes": "1",
@@ -48,12 +48,12 @@ SHORTENED: Mapping[str, Mapping[str, str]] = {
     "dialog": _COMPACTS,
     "reading": _COMPACTS,
 }
-"""By the kind of topic. Messages have no retention that could be shortened."""
+"""Shortened settings by the kind of topic. Messages have no retention that could be shortened."""
 
 
 @contextmanager
 def shortened() -> Iterator[None]:
-    """Create topics with the shortened settings, and expect them."""
+    """Create and compare topics with the shortened settings."""
     kinds = cast(dict[str, Mapping[str, str]], specs.KINDS)
     before = dict(kinds)
     kinds.update({kind: {**kinds[kind], **config} for kind, config in SHORTENED.items()})
@@ -64,7 +64,7 @@ def shortened() -> Iterator[None]:
 
 
 def main(module: str, *arguments: str) -> None:
-    """Run a module with the shortened settings, as ``python -m`` would."""
+    """Run a module like ``python -m``, with the shortened settings."""
     worker: Any = importlib.import_module("streams.cli.run.worker")
     worker.Process = functools.partial(worker.Process, limits=LIMITS)
     sys.argv = [module, *arguments]

@@ -1,4 +1,4 @@
-"""The Kafka clusters of a run: one, or two that may be torn apart and joined again."""
+"""The Kafka clusters of a run: one, or two that can be disconnected and reconnected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.wire import Topics
 PARTITIONS = 2
 NEAR, FAR = "near", "far"
 ABROAD = "ServerB"
-"""Who lives in the far cluster where there are two; the gateways to it live in the near one."""
+"""The instances in the far cluster if there are two; the gateways to it are in the near cluster."""
 _NOWHERE = "127.0.0.1:1"
 PARTNER = Ingress(
     "GatewayA",
@@ -29,7 +29,7 @@ PARTNER = Ingress(
     ("InitiatorService", "TargetService", "PartnerService"),
     ("DatabaseA", "DatabaseB", "Partner"),
 )
-"""Where there is one cluster a second may write to its gateway: only a hostile writer does it."""
+"""A second cluster that may write to the gateway of a single one; only a hostile writer does so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class RunClusters:
-    """All of them; everybody's topics have the same prefix."""
+    """All clusters of a run; their topics have the same prefix."""
 
     all: Sequence[Site]
 
@@ -53,19 +53,19 @@ class RunClusters:
         return [name for site in self.all for name in site.topology.instances]
 
     def cluster_of(self, instance: str) -> Cluster:
-        """Return the cluster in which an instance lives."""
+        """Return the cluster of an instance."""
         return next(s.cluster for s in self.all if instance in s.topology.instances)
 
     def part(self) -> None:
-        """Let nothing pass between them: by its catalog each looks for the others in vain."""
+        """Disconnect the clusters: each gets a catalog with unreachable addresses of the others."""
         self._publish(_NOWHERE)
 
     def join(self) -> None:
-        """Let them find each other again."""
+        """Reconnect the clusters."""
         self._publish(None)
 
     def facts(self) -> Facts:
-        """Return everything that the ledger needs, from all of them."""
+        """Return the input of the ledger from all clusters."""
         return joined([read_facts(site.cluster, site.topology) for site in self.all])
 
     def _publish(self, address: str | None) -> None:
@@ -74,7 +74,7 @@ class RunClusters:
 
 
 def at(topology: Topology, address: str | None) -> Topology:
-    """Return a share in which all clusters are at an address; with ``None`` where they are."""
+    """Return a share in which all clusters have one address; with ``None`` their real ones."""
     if address is None:
         return topology
     where = {"bootstrap.servers": address}
@@ -83,7 +83,7 @@ def at(topology: Topology, address: str | None) -> Topology:
 
 
 def joined(facts: Sequence[Facts]) -> Facts:
-    """Return the facts of several clusters as one account: their topics have different records."""
+    """Return the facts of several clusters, whose topics have different records, as one account."""
     whole = Facts()
     for each in facts:
         whole.accepted += each.accepted
@@ -103,7 +103,7 @@ def joined(facts: Sequence[Facts]) -> Facts:
 def run_clusters(
     folder: Path, brokers: int, *, two: bool, beside: Beside = NOTHING
 ) -> Iterator[RunClusters]:
-    """Run the brokers of one cluster, or of two, with topics and catalogs and without workers."""
+    """Run the brokers of one or two clusters, with topics and catalogs but without workers."""
     names = (NEAR, FAR) if two else ("",)
     topics = Topics(f"t{uuid.uuid4().hex[:8]}.")
     with ExitStack() as stack:
@@ -121,7 +121,7 @@ def run_clusters(
 
 
 def _topology(addresses: dict[str, str]) -> Topology:
-    """Return two databases and two gateways between them, their dialogs in several partitions."""
+    """Return two databases with two gateways between them, and dialogs in several partitions."""
     found = load(topologies_dir() / "high_availability", time.time())
     instances = {
         n: replace(i, partitions=PARTITIONS, cluster=_home(n) if addresses else None)

@@ -1,4 +1,4 @@
-"""What hostile records cost the others: how long messages wait, and how processes grow."""
+"""The effect of hostile records on others: how long messages wait, and how processes grow."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.faults.observe import Observer
 from tests.faults.processes import Supervisor
 
 _LATER = 60_000
-"""Milliseconds after the first hostile record: caches have filled by then."""
+"""Milliseconds after the first hostile record, after which caches are full."""
 
 
 class Harm:
-    """Looks at processes now and then; ``after`` seconds without harm are what to compare with."""
+    """Samples processes periodically; the first ``after`` seconds without harm are the baseline."""
 
     def __init__(self, children: Supervisor, observer: Observer, after: float) -> None:
         self.after = after
@@ -23,13 +23,13 @@ class Harm:
         self._memory: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def look(self) -> None:
-        """Note how large each process is."""
+        """Record the memory of each process."""
         for name, size in self._children.memory().items():
             if size:
                 self._memory[name].append((_now(), size))
 
     def lines(self) -> Iterator[str]:
-        """Yield what there is to say, a line for each process."""
+        """Yield the report, with a line for each process."""
         both = (self._observer.by_initiator, self._observer.by_target)
         before = max(each.longest(0, self._first) for each in both)
         during = max(each.longest(self._first, 1 << 62) for each in both)

@@ -1,9 +1,9 @@
-"""Write what a hostile writer may write: real records changed, and sound ones with odd values.
+"""Write records like a hostile writer: mutated real records, and valid ones with odd values.
 
-Every kind of topic gets as many records, if any role may write it. All of them are about dialogs of
-the writer's own, since a record about another dialog belongs to that dialog: the others must notice
-nothing at all. A hostile `apply` role could publish a sound catalog that says something else; here
-it publishes only what no worker can use.
+Every kind of topic that some role may write gets the same number of records. All of them are about
+the writer's own dialogs, since a record about another dialog would belong to that dialog; other
+dialogs must not be affected at all. A hostile `apply` role could publish a valid catalog with other
+content; here it publishes only catalogs that no worker can use.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TEXTS = (
 _BODIES = (None, b"", b"odd", bytes(900_000), b"<a>" * 20_000, b"\xff" * 64)
 _TIMES = (None, None, None, 1, 1_000, "past", "soon", 2**62)
 _PREFIX = 10
-"""Bytes that name the schema: a statement in one that nobody knows is held back on purpose."""
+"""Bytes that name the schema; a statement in an unknown schema is held back on purpose."""
 _REMEMBERED = 40
 _COMPACTED = ("catalog", "presence", "reading", "metric")
 _NAMES = ("ServerA", "ServerB", "GatewayA", "GatewayB", "ServerC")
@@ -81,13 +81,13 @@ _BODIES_OF_OBJECTS = (
 
 _BOMB_ONCE_IN = 400
 _BOMBS = (2_000_000, 20_000_000)
-"""Bytes of zeros: compressed they are a few kilobytes, which is all that Kafka's limit sees."""
+"""Number of zero bytes, which compress to a few kilobytes; Kafka's limit applies to these."""
 _NOT_HERE = frozenset({"dialog"})
-"""An endpoint worker's memory: what it cannot read there stops its partition on purpose."""
+"""The state of endpoint workers: an unreadable record there stops its partition on purpose."""
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of topics that some role may write there, but `dialog`."""
+    """Return the kinds of topics that some role may write there, except `dialog`."""
     rows = [row for role in ROLES.values() for row in role.rows]
     found = {
         r.name for r in rows if r.resource is Resource.TOPIC and Operation.WRITE in r.operations
@@ -111,7 +111,7 @@ def topics_of(
 
 
 class Hostile:
-    """Draws such records for topics, by their kinds, from a seed; it learns from what is there."""
+    """Draws such records for topics by kind, from a seed, with existing records as models."""
 
     def __init__(self, cluster: Cluster, topics: Mapping[str, tuple[str, ...]], seed: int) -> None:
         self._kinds = topics
@@ -122,9 +122,8 @@ class Hostile:
         self._chance = Chance(seed)
         self._own = [self._chance.guid() for _ in range(40)]
         self._seen: dict[str, deque[Raw]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
-        names = (
-            cluster.topics
-        )  # nobody else writes into an ingress topic: the gateway's own has models
+        # no other writer uses an ingress topic, so take models from the gateway's topic
+        names = cluster.topics
         entrance = names.ingress(PARTNER.gateway, PARTNER.cluster)
         self._models = {entrance: names.txq(PARTNER.gateway)} if entrance in self._kind_of else {}
         self._cluster, self._ear = cluster, self._listening(cluster)
@@ -137,7 +136,8 @@ class Hostile:
             if record is not None and fits(topic, record):
                 yield self._placed(topic, record)
 
-    # --- what is there ---------------------------------------------------------------------------
+    # --- existing records
+    # ---------------------------------------------------------------------------
 
     def _listening(self, cluster: Cluster) -> Consumer:
         places = [
@@ -157,7 +157,7 @@ class Hostile:
             raw = (message.key(), message.value(), list(headers_of(message)))
             self._seen[message.topic()].append(raw)
 
-    # --- what is made of it ----------------------------------------------------------------------
+    # --- mutated records ----------------------------------------------------------------------
 
     def _record(self, topic: str) -> Raw | None:
         kind = self._kind_of[topic]
@@ -170,17 +170,17 @@ class Hostile:
             else:
                 record = self._made(kind)
         except (HoplineError, MalformedError, ValueError, OverflowError, AssertionError):
-            return None  # even our own encoders refuse it
+            return None  # even our own encoders reject it
         if kind != "presence" and self._chance.once_in(_BOMB_ONCE_IN):
             return record[0], bytes(self._chance.pick(_BOMBS)), record[2]
         for _ in range(self._chance.below(3)):
             record = self._changed(topic, record)
-        if record[0] is None and kind in _COMPACTED:  # Kafka takes none without a key
+        if record[0] is None and kind in _COMPACTED:  # Kafka accepts no record without a key
             return str(self._chance.pick(self._own)).encode(), *record[1:]
         return record
 
     def _own_copy(self, topic: str, seen: Raw) -> Raw:
-        """Return a real record as one of a dialog of its own."""
+        """Return a real record, changed to belong to a dialog of the writer."""
         key, value, headers = seen
         own = self._chance.pick(self._own)
         if self._kind_of[topic] == "queue":  # its key is the conversation group
@@ -203,14 +203,15 @@ class Hostile:
     # --- state and reports -----------------------------------------------------------------------
 
     def _catalog_record(self) -> Raw:
-        """Return an object that says nonsense, or a version: of a hash that fits, or of none."""
+        """Return an invalid object, or a version with a matching or a wrong hash."""
         if self._publishes:
             return self._publishes.popleft()
         pick, number = self._chance.pick, self._number()
         match self._chance.below(6):
-            case 0:  # a tombstone of its own nonsense, or of what was never there
+            # a tombstone of one of its own invalid objects, or of an object that never existed
+            case 0:
                 key, value = pick(_OBJECTS), None
-            case 1:  # nonsense in the midst of a real database, and a hash that says it is right
+            case 1:  # an invalid object within a real database, and a hash that matches
                 key, value = _IN_REAL, encode_catalog_object(number, pick(_NO_ROUTES))
             case 2:
                 key, value = VERSION_KEY, encode_catalog_object(number, pick(_NO_VERSIONS))
@@ -224,7 +225,7 @@ class Hostile:
         return key.encode(), value, []
 
     def _note_object(self, key: str, value: bytes | None) -> None:
-        """Know the catalog as who reads it does: only so a hash can fit."""
+        """Read the catalog like its readers, which is the only way to compute a matching hash."""
         if value is None:
             self._objects.pop(key, None)
         elif key != VERSION_KEY:
@@ -298,7 +299,7 @@ class Hostile:
         key, value, headers = ack_record(
             pick(self._own), self._parties(), ack._replace(closed=self._coin()), self._journey()
         )
-        if self._chance.once_in(10):  # runs of fragments without an end
+        if self._chance.once_in(10):  # sequences of fragments without an end
             value = (value or b"")[:-2] + pack_long(2**31) + b"\x02" * 1_000
         return key, value, headers
 
@@ -340,7 +341,8 @@ class Hostile:
     def _coin(self) -> bool:
         return self._chance.once_in(2)
 
-    # --- how it is changed -----------------------------------------------------------------------
+    # --- how records are changed
+    # -----------------------------------------------------------------------
 
     def _changed(self, topic: str, record: Raw) -> Raw:
         key, value, headers = record
@@ -369,7 +371,7 @@ class Hostile:
                 return key, value, bent
 
     def _bent(self, raw: bytes, keep: int) -> bytes:
-        """Return bytes of which some are others, or missing, or too many; the first ones stay."""
+        """Return bytes with some replaced, removed or added; the first ones are unchanged."""
         at = keep + self._chance.below(max(1, len(raw) - keep))
         match self._chance.below(4):
             case 0:
@@ -382,7 +384,7 @@ class Hostile:
                 return raw[:at] + b"\xff" * self._chance.pick((1, 9, 5_000)) + raw[at:]
 
     def _key(self, topic: str, key: bytes | None) -> bytes | None:
-        """Return a key that names a dialog of its own, or none; a name of state has no other."""
+        """Return a key that names one of the writer's dialogs, or none."""
         if key is not None and self._kind_of[topic] in _COMPACTED:
             return key
         own = str(self._chance.pick(self._own)).encode()

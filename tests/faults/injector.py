@@ -1,4 +1,4 @@
-"""Performing faults: on workers and applications, on their topics and groups, on Kafka itself."""
+"""Perform faults on workers and applications, on their topics and groups, and on Kafka itself."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _DISK = 30.0
 _ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
 _LEAVES = 90.0
 _BESIDE = 5.0
-"""Seconds for which a worker that woke up and its helper work side by side."""
+"""Seconds for which a resumed worker and its helper run concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """A fault that happened: ``at`` and ``over`` are epoch milliseconds."""
+    """A fault that happened; its start ``at`` and its end ``over`` are epoch milliseconds."""
 
     fault: Fault
     at: int
@@ -45,7 +45,7 @@ class Happened:
 
 @dataclass(slots=True)
 class FaultInjector:
-    """A system under faults. ``clocks``: by instance, where the processes go by them."""
+    """A system under faults. ``clocks``: by instance, if the processes use shifted clocks."""
 
     clusters: RunClusters
     children: Supervisor
@@ -54,11 +54,11 @@ class FaultInjector:
     _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
     _mending: list[tuple[Future[None], Fault, int]] = field(default_factory=list)
     _powers: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
-    """For each broker who may start or end it: a fault may come while the one before is mended."""
+    """A lock for starting or stopping each broker, because faults may overlap with repairs."""
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
 
     def strike(self, fault: Fault) -> None:
-        """Let a fault happen; what ends it comes when its time is over."""
+        """Perform a fault; it is ended later when its time is over."""
         at = _now()
         mend = _INJECT[fault.kind](self, fault)
         if mend is None:
@@ -67,25 +67,25 @@ class FaultInjector:
             self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
 
     def may(self, fault: Fault) -> bool:
-        """Tell whether a fault may happen now: nobody is absent twice at a time."""
+        """Return whether a fault may happen now; no process is absent twice at the same time."""
         lasting = [*(f for _, f, _, _ in self._mends), *(f for _, f, _ in self._mending)]
         return fault.kind not in _ABSENCES or all(f.victim != fault.victim for f in lasting)
 
     def absences(self, application: str) -> int:
-        """Return how often an application was absent and nobody in its place."""
+        """Return how often an application was absent without a replacement."""
         alone = (FaultKind.ASLEEP, FaultKind.GONE)
         found = (h.fault for h in self.happened if h.fault.kind in alone)
         return sum(fault.victim == application for fault in found)
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether no fault lasts."""
+        """Return whether all faults have ended."""
         return not self._mends and not self._mending
 
     def mend(self) -> None:
         """End the faults whose time is over.
 
-        A broker may take its time to start; who looks after the workers must not wait for it.
+        A broker may start slowly, and the supervision of workers must not wait for it.
         """
         now = time.monotonic()
         due = [each for each in self._mends if each[0] <= now]
@@ -111,10 +111,10 @@ class FaultInjector:
         return lambda: self.children.bring_back(fault.victim)
 
     def _replaced(self, fault: Fault) -> Mend:
-        """Stop a process as it stands, let another one work, and wake the first one.
+        """Suspend a process, run another one in its place, and resume the first one.
 
-        A worker's helper has a slot of its own, and works beside it for a while. An application's
-        successor has its name, so the former one must leave by itself.
+        A worker's helper has its own slot, and runs concurrently for a while. An application's
+        successor has the same name, so the former process must end by itself.
         """
         victim = fault.victim
         if victim in WORKERS:
@@ -141,7 +141,7 @@ class FaultInjector:
         return lambda: self.children.bring_back(fault.victim)
 
     def _absent(self, fault: Fault) -> Mend:
-        """Take all away whose names hold the victim's: a role of an instance, or all of some."""
+        """Stop all processes whose names contain the victim's: one role, or instances."""
         away = [name for name in WORKERS if fault.victim in name]
         for name in away:
             self.children.take_away(name)
@@ -177,15 +177,15 @@ class FaultInjector:
     # --- topics and groups -----------------------------------------------------------------------
 
     def _fence(self, fault: Fault) -> None:
-        """Take the worker's transactional id, as a second one with its slot would."""
+        """Take over the worker's transactional id, like a second worker with its slot."""
         producer = self._cluster(fault).producer(transactional_id=self._group(fault) + ".0")
         producer.init_transactions(30)
 
     def _abandon(self, fault: Fault) -> None:
         """Leave a transaction open on all topics that the worker reads and writes.
 
-        The producer is forgotten without a word, as if it had been killed: Kafka ends the
-        transaction after 15 s, and nobody reads behind its records before that.
+        The producer is dropped as if it had been killed. Kafka ends the transaction after 15 s, and
+        until then no consumer reads past its records.
         """
         cluster, instance = self._cluster(fault), fault.victim.partition("/")[2]
         names = cluster.topics
@@ -199,7 +199,7 @@ class FaultInjector:
         assert producer.flush(30) == 0
 
     def _crowd(self, fault: Fault) -> None:
-        """Let strangers join the worker's group, take partitions and leave, one after the other."""
+        """Let other members join the worker's group, take partitions and leave, one by one."""
         cluster, (role, _, instance) = self._cluster(fault), fault.victim.partition("/")
         names = cluster.topics
         kinds = ("cmd", "in", "ack") if role == "endpoint" else ("out", "txq")
@@ -230,7 +230,7 @@ class FaultInjector:
         return lambda: self._start(fault)
 
     def _broker_pause(self, fault: Fault) -> Mend:
-        """Stop a broker in the middle of whatever it does: its connections stay, and say nothing.
+        """Suspend a broker at any point; its connections stay open but silent.
 
         Two pauses of the same broker may overlap; the first one to end ends both.
         """
@@ -240,12 +240,12 @@ class FaultInjector:
         return lambda: os.kill(running.pid, signal.SIGCONT)
 
     def _disk_full(self, fault: Fault) -> Mend:
-        """Let no file of the broker grow: the next record that it writes fails, and it gives up.
+        """Keep all files of the broker from growing, so that its next write fails and it exits.
 
-        That is what it does on a full disk too, and unlike one it can be had without being root.
+        It does the same on a full disk, which only root could simulate.
         """
         broker = self._broker(fault)
-        self._start(fault)  # it may be away by the fault before
+        self._start(fault)  # it may be absent because of the previous fault
         with self._powers[fault.victim]:
             running = broker.data.recorded()
             assert running is not None
@@ -258,7 +258,8 @@ class FaultInjector:
         broker = self._broker(fault)
         with self._powers[fault.victim]:
             if broker.condition() is not Condition.RUNNING:
-                log = broker.data.log_file  # rewritten at every start: what it said before says why
+                # the log is rewritten at every start, so read the reason before
+                log = broker.data.log_file
                 with log.open("rb") as said, (log.parent / "before.log").open("ab") as before:
                     shutil.copyfileobj(said, before)
                 broker.start()
@@ -293,7 +294,7 @@ _INJECT: Mapping[FaultKind, Callable[[FaultInjector, Fault], Mend | None]] = {
 
 
 def worker(role: str, instance: str, cluster: Cluster, *through: str) -> tuple[str, ...]:
-    """Return the module and arguments that run one worker, ``through`` a module that changes it."""
+    """Return the module and arguments that run one worker, ``through`` a modifying module."""
     where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
     how = ("worker", role, "--instance", instance, "--slot", "0", "--verbose")
     return (*(through or ("streams",)), *how, *where)

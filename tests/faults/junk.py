@@ -1,4 +1,4 @@
-"""Records that mean nothing, on every topic that is not state, while the system runs."""
+"""Meaningless records on every topic except state topics, while the system runs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from streams.wire.records import Headers
 from tests.workers.rubbish import UNKNOWN, Raw, rubbish
 
 _LIMIT, _LARGEST_BOMB = 1_045_000, 64_000_000
-"""Bytes of a record that Kafka takes as it is, and that are written compressed."""
+"""The size in bytes of a record that Kafka accepts uncompressed, and of one that is compressed."""
 KINDS = ("cmd", "out", "txq", "in", "ack", "result")
 _AS_STATE = ("catalog", "presence")
-"""Compacted: Kafka takes no record without a key."""
+"""Compacted topics, for which Kafka accepts no record without a key."""
 
 
 def topics_for_junk(cluster: Cluster, instances: list[str], queues: list[str]) -> tuple[str, ...]:
-    """Return where rubbish goes.
+    """Return the topics for meaningless records.
 
-    All but `dialog`: that is an endpoint's memory, and a record there that cannot be read stops its
-    partition on purpose (``tests/workers/test_schemas.py``).
+    These are all except `dialog`, which has the endpoints' state: an unreadable record there stops
+    its partition on purpose (``tests/workers/test_schemas.py``).
     """
     names = cluster.topics
     own = [names.name(kind, instance) for instance in instances for kind in KINDS]
@@ -33,7 +33,7 @@ def topics_for_junk(cluster: Cluster, instances: list[str], queues: list[str]) -
 
 
 class Written(NamedTuple):
-    """A record and where it goes: any partition, and now, where nothing else is said."""
+    """A record and its destination; by default any partition, and the current time."""
 
     topic: str
     key: bytes | None
@@ -44,10 +44,10 @@ class Written(NamedTuple):
 
 
 class Writer:
-    """A thread that writes ``rate`` of some records a second, ``after`` so many; a context manager.
+    """A thread that writes ``rate`` records per second, ``after`` a number; a context manager.
 
-    Kafka may refuse some of them: that is none of its business. What is larger than Kafka takes is
-    written compressed: its limit is for what it sees.
+    Kafka may reject some of them, which is ignored. Records above Kafka's size limit are written
+    compressed, because the limit applies to the compressed size.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Writer:
         self.stop()
 
     def stop(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(30)
@@ -98,7 +98,7 @@ class Writer:
 
 
 def junk(topics: tuple[str, ...], seed: int) -> Iterator[Written]:
-    """Yield records that mean nothing, drawn from a seed."""
+    """Yield meaningless records, drawn from a seed."""
     chance = Chance(seed)
     while True:
         topic, record = chance.pick(topics), chance.pick(rubbish())
@@ -107,7 +107,7 @@ def junk(topics: tuple[str, ...], seed: int) -> Iterator[Written]:
 
 
 def fits(topic: str, record: Raw) -> bool:
-    """Tell whether the record may be there: a statement in an unknown schema must be held back."""
+    """Return whether a record may be written; not a statement in an unknown schema."""
     key, _, headers = record
     if any(topic.endswith(kind) for kind in _AS_STATE):
         return key is not None

@@ -1,7 +1,7 @@
-"""The load: numbered messages in dialogs that open, converse and end, each due at its time.
+"""The load: numbered messages, each due at its time, in dialogs that begin and end.
 
-What message ``k`` is follows from ``k`` alone, so an application that was killed needs to know one
-number to go on, and the verdict needs none.
+The content of message ``k`` follows from ``k`` alone, so a killed application needs only one number
+to continue, and the verdict needs none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMESPACE = uuid.UUID("5f0a4a5e-6a43-4a35-9a26-5d7e6a4bcb0f")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What message ``number`` is: the ``index``-th of its dialog, and whether the last one."""
+    """The role of message ``number``: the ``index``-th of its dialog, and whether the last."""
 
     number: int
     dialog: int
@@ -26,7 +26,7 @@ class Planned:
 
     @property
     def body(self) -> bytes:
-        """Return the body: number, and whether the target is to end the dialog."""
+        """Return the body: the number, and whether the target must end the dialog."""
         return b"%d %s" % (self.number, b"last" if self.last else b"more")
 
 
@@ -46,18 +46,18 @@ class Load:
 
     @property
     def seconds(self) -> float:
-        """Return how long it takes."""
+        """Return the duration in seconds."""
         return self.messages / self.rate
 
     def planned(self, number: int) -> Planned:
-        """Return what a message is: dialogs take turns, and a whole crowd begins when one ends."""
+        """Return the role of a message; dialogs take turns, and a new set begins when one ends."""
         crowd, turn = divmod(number, self.dialogs * self.length)
         index, place = divmod(turn, self.dialogs)
         last = index == self.length - 1 or number + self.dialogs >= self.messages
         return Planned(number, crowd * self.dialogs + place, index, last)
 
     def due(self, seconds: float) -> int:
-        """Return how many messages are due so many seconds after the beginning."""
+        """Return how many messages are due after this number of seconds."""
         return min(self.messages, int(max(0.0, seconds) * self.rate))
 
     def questions(self) -> Iterator[bytes]:
@@ -74,7 +74,7 @@ class Load:
         return 1 + max((self.planned(n).dialog for n in self._tail()), default=-1)
 
     def conversations(self, prefix: str) -> frozenset[uuid.UUID]:
-        """Return the ids of all dialogs of the load: of others nothing is asked."""
+        """Return the ids of all dialogs of the load; other dialogs are not checked."""
         return frozenset(conversation(prefix, dialog) for dialog in range(self.talks))
 
     def _tail(self) -> range:
@@ -87,6 +87,6 @@ def conversation(prefix: str, dialog: int) -> uuid.UUID:
 
 
 def number_in(body: bytes) -> int | None:
-    """Return a message's number; ``None`` for a body that is none of the load's."""
+    """Return a message's number; ``None`` for a body that does not belong to the load."""
     found = _BODY.fullmatch(body)
     return int(found[1]) if found else None

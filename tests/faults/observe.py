@@ -1,4 +1,4 @@
-"""Watching from outside: when each message could be received, measured by one clock."""
+"""Observe from outside when each message could be received, measured by one clock."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _END_ACKNOWLEDGED = 10
 
 @dataclass(slots=True)
 class Sightings:
-    """Messages of one direction: when each was handed over, and when it was seen (epoch ms).
+    """Messages of one direction: when each was sent, and when it was seen (epoch ms).
 
-    In the order in which they were seen, which is roughly that of their sending.
+    They are in the order in which they were seen, which is roughly the order of sending.
     """
 
     sent: array[int] = field(default_factory=lambda: array("q"))
     seen: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, sent: int, seen: int) -> None:
-        """Note a message."""
+        """Record a message."""
         self.sent.append(sent)
         self.seen.append(seen)
 
     def felt(self, at: int, over: int) -> int:
-        """Return the longest that a message had to wait that was under way between two moments.
+        """Return the longest wait of a message that was in flight between two times.
 
-        Waiting counts from ``at``, or from when it was handed over where that was later.
+        The wait counts from ``at``, or from the message's send time if that was later.
         """
         first = bisect_left(self.seen, at)
         in_flight = zip(self.sent[first:], self.seen[first:], strict=False)
@@ -59,21 +59,21 @@ class Sightings:
         return [seen - sent for sent, seen in zip(self.sent, self.seen, strict=True)]
 
     def longest(self, begin: int, end: int) -> int:
-        """Return how long a message had to wait at most that was handed over in this time."""
+        """Return the longest wait of the messages that were sent in this time."""
         both = zip(self.sent, self.seen, strict=True)
         return max((seen - sent for sent, seen in both if begin <= sent < end), default=0)
 
     def sent_after(self, at: int) -> int:
-        """Return how long after ``at`` the next message was handed over; 0 where none was."""
+        """Return how long after ``at`` the next message was sent; 0 if there was none."""
         first = bisect_left(self.seen, at)
         return min((sent - at for sent in self.sent[first:] if sent > at), default=0)
 
 
 class Observer:
-    """A thread that reads queues as an application would, and events; a context manager.
+    """A thread that reads queues, like an application, and events; a context manager.
 
-    ``watched``: clusters, each with the queues that are there; ``ours``: the dialogs
-    that count, ``None`` for all.
+    ``watched``: clusters, each with its queues; ``ours``: the dialogs that count, or ``None`` for
+    all.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Observer:
         return len(self.by_initiator.seen) + len(self.by_target.seen)
 
     def behind(self) -> list[str]:
-        """Return what is not seen, a line for each partition: a client may see nothing for good."""
+        """Return what is not read yet, a line per partition, because a client may hang for good."""
         return [line for eye in self._eyes for line in eye.behind()]
 
     def _run(self) -> None:
@@ -162,7 +162,7 @@ class _Eye:
         self._said = json.loads(text)["topics"]
 
     def behind(self) -> list[str]:
-        """Return what is not read: of each partition where, and what Kafka's client says of it."""
+        """Return the unread partitions, each with its position and the report of Kafka's client."""
         lines, asked = [], self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
         for (topic, partition), at in self._at.items():
             _, end = watermarks(asked, topic, partition)
@@ -174,7 +174,7 @@ class _Eye:
         return lines
 
     def take(self) -> list[Message]:
-        """Return what has come."""
+        """Return the records that have arrived."""
         found = self._consumer.consume(1000, 0.05)
         for message in found:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
@@ -188,5 +188,5 @@ class _Eye:
         return found
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Close the consumer."""
         self._consumer.close()

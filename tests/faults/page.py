@@ -23,14 +23,14 @@ class Terms:
 
 
 def rewrite(page: str, outcomes: Sequence[Outcome], terms: Terms) -> str:
-    """Return the page with what the runs have shown."""
+    """Return the page with the results of the runs."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{generated(outcomes, terms)}\n{END}{after}"
 
 
 def generated(outcomes: Sequence[Outcome], terms: Terms) -> str:
-    """Return the tables: what was lost, and how long each kind of fault was felt."""
+    """Return the tables: losses, and how long each kind of fault had an effect."""
     total = sum(o.seconds for o in outcomes) / 60
     load = terms.seconds * sum(o.scenario.share for o in outcomes)
     return "\n".join(
@@ -66,7 +66,7 @@ def _faults(outcome: Outcome) -> Iterator[str]:
 
 
 def _who(victims: Sequence[str]) -> list[str]:
-    """Return roles instead of names: forwarder, endpoint, source, target; brokers and instances."""
+    """Return roles instead of names: forwarder, endpoint, source, target, broker, instance."""
     roles = dict.fromkeys(v.partition("/")[0] for v in victims)
     names = {"source": "sending application", "target": "receiving application"}
     if all(role.isdigit() for role in roles):

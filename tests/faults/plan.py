@@ -1,4 +1,4 @@
-"""Which faults happen, when, and to whom: a value that a seed decides."""
+"""The plan of faults as a value that follows from a seed: which faults, when, and for whom."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FaultKind(Enum):
-    """A fault, in the words of the report."""
+    """The kinds of faults, as the report names them."""
 
     KILL = "killed with SIGKILL and started again"
     PAUSE = "stopped with SIGSTOP for {0:g} to {1:g} s"
@@ -38,7 +38,7 @@ class FaultKind(Enum):
 class Fault:
     """One fault: ``at`` seconds after the load began, for ``lasts`` seconds.
 
-    ``step``: by how many seconds a clock is set forward, or back where it is negative.
+    ``step``: by how many seconds a clock is set forward, or back if negative.
     """
 
     at: float
@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """So many faults of a kind, dealt evenly to the victims; ``lasts`` from and to seconds."""
+    """A number of faults of a kind, spread evenly over the victims; ``lasts``: range of seconds."""
 
     kind: FaultKind
     victims: Sequence[str]
@@ -60,15 +60,15 @@ class Wanted:
 
     @property
     def words(self) -> str:
-        """Return the fault in words."""
+        """Return the fault as text."""
         return self.kind.value.format(*self.lasts, self.step)
 
 
 def draw(seed: int, wanted: Sequence[Wanted], begin: float, end: float) -> tuple[Fault, ...]:
-    """Deal faults over the time from ``begin`` to ``end``: one in each of as many equal spans.
+    """Spread faults over the time from ``begin`` to ``end``: one in each of as many equal spans.
 
-    Which kind and victim a span gets, and when in it, is chance's; every victim of a kind is hit
-    as often as the others, or once more.
+    The kind, victim and time within a span are random; every victim of a kind is hit as often as
+    the others, or once more.
     """
     chance = Chance(seed)
     dealt = [(one, victim) for one in wanted for victim in _victims(chance, one)]

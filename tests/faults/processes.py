@@ -1,4 +1,4 @@
-"""Processes that are killed, stopped and continued, and start again whenever they end."""
+"""Processes that tests kill, suspend and resume, and that are restarted whenever they end."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _PAUSE = 1.0
-"""Seconds before a process that has ended by itself is started again, as who keeps it would do."""
+"""Seconds before a process that has ended by itself is restarted, as by a supervisor."""
 _MOST = 60
-"""So often in a row at most: then something is broken that no start mends."""
+"""Maximum number of restarts in a row; after these, a restart does not help."""
 REFUSED = 4
-"""The exit code of an application that is refused because nobody knows its position."""
+"""The exit code of an application that is rejected because its position is lost."""
 _REMEDY = re.compile(r"--from (\d+:\d+)")
 
 
 class Child:
-    """A process that is started again whenever it is killed."""
+    """A process that is restarted whenever it is killed."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
         self.log, self.arguments = log, arguments
@@ -39,7 +39,7 @@ class Child:
 
     @property
     def remedy(self) -> tuple[str, ...]:
-        """Return where it may begin, as its refusal says; nothing where it was not refused."""
+        """Return the start position that its rejection names; empty if it was not rejected."""
         found = _REMEDY.findall(self.last_words) if self.code == REFUSED else []
         return (found[-1],) if found else ()
 
@@ -50,7 +50,7 @@ class Child:
 
     @property
     def memory(self) -> int:
-        """Return its resident memory in megabytes; 0 where it has just ended."""
+        """Return its resident memory in megabytes; 0 if it has just ended."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text("ascii", "replace")
         except OSError:
@@ -59,7 +59,7 @@ class Child:
         return int(found[0]) // 1024 if found else 0
 
     def check(self) -> None:
-        """Fail where it has ended by itself."""
+        """Fail if it has ended by itself."""
         assert self.code is None, self.last_words
 
     def has_logged(self, text: str) -> bool:
@@ -73,7 +73,7 @@ class Child:
 
     @property
     def reason(self) -> str:
-        """Return what it has said of its end, or its last line."""
+        """Return the log line that explains its end, or the last line."""
         lines = self.last_words.splitlines() or ["nothing"]
         return next((line for line in reversed(lines) if line.startswith("hopline: ")), lines[-1])
 
@@ -84,7 +84,7 @@ class Child:
         self.start()
 
     def stop(self) -> None:
-        """Kill it for good."""
+        """Kill it without a restart."""
         self._process.kill()
         self._process.wait()
 
@@ -94,7 +94,7 @@ class Child:
 
 
 class Supervisor:
-    """Children by name; one that ends by itself is started again, as compose or systemd would."""
+    """Children by name; one that ends by itself is restarted, as by compose or systemd."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -117,7 +117,7 @@ class Supervisor:
         return all(self._children[name].has_logged(text) for name in names)
 
     def look(self) -> None:
-        """Start again what has ended by itself; fails where that mends nothing."""
+        """Restart children that have ended by themselves; fail if this does not help."""
         now = time.monotonic()
         for name, child in self._children.items():
             if self._away[name] or child.code is None:
@@ -128,7 +128,7 @@ class Supervisor:
                 self.ended[name] += 1
                 self.reasons.append(f"{name}: {child.reason}")
                 assert self.ended[name] < _MOST, f"{name} ends again and again: {child.last_words}"
-                remedy = child.remedy  # as an operator would who reads what it says
+                remedy = child.remedy  # like an operator who reads the message
                 self.refused[name] += len(remedy)
                 child.start(*remedy)
 
@@ -137,7 +137,7 @@ class Supervisor:
         return {name: child.memory for name, child in self._children.items()}
 
     def kill(self, name: str) -> None:
-        """Kill a child with SIGKILL, and start it again; one that is away stays there."""
+        """Kill a child with SIGKILL, and restart it unless it is absent."""
         if self._away[name]:
             return
         self._children[name].stop()
@@ -145,26 +145,26 @@ class Supervisor:
         self._children[name].start()
 
     def take_away(self, name: str) -> None:
-        """Kill a child with SIGKILL; :meth:`bring_back`, called as often, starts it again."""
+        """Kill a child with SIGKILL; :meth:`bring_back`, called as many times, restarts it."""
         self._away[name] += 1
         self._children[name].stop()
 
     def bring_back(self, name: str) -> None:
-        """Start a child again that was taken away."""
+        """Restart a child that was taken away."""
         if self._away[name] == 1:
             self._children[name].start()
         self._away[name] -= 1
 
     def pause(self, name: str) -> None:
-        """Stop a child as it stands."""
+        """Suspend a child."""
         self._children[name].signal(signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        """Let a child go on that was stopped; one that was killed meanwhile has begun anew."""
+        """Resume a suspended child; one that was killed meanwhile has been restarted."""
         self._children[name].signal(signal.SIGCONT)
 
     def replace(self, name: str) -> Child:
-        """Stop a child as it stands, and start another process in its place; return the former."""
+        """Suspend a child, and start another process in its place; return the former."""
         former = self._children[name]
         former.signal(signal.SIGSTOP)
         self._replaced.append(former)
@@ -172,7 +172,7 @@ class Supervisor:
         return former
 
     def help(self, name: str, helper: str) -> None:
-        """Stop a worker as it stands, and let another one work in a slot of its own."""
+        """Suspend a worker, and run another one in a separate slot."""
         self.pause(name)
         if helper in self._children:
             self.bring_back(helper)
@@ -182,14 +182,14 @@ class Supervisor:
             self.start(helper, *arguments[:at], "1", *arguments[at + 1 :])
 
     def last_words(self, asking: Sequence[str] = ()) -> str:
-        """Return the ends of all logs; who is asked says where it stands, and dies of it."""
+        """Return the ends of all logs, with stack dumps of the processes, which this ends."""
         for name in asking:
             self._children[name].signal(signal.SIGABRT)
         time.sleep(1)
         return "\n".join(f"{name}: {c.last_words[-1200:]}" for name, c in self._children.items())
 
     def stop(self) -> None:
-        """Let all of them drain and leave; who does not within 15 s is killed."""
+        """Let all processes drain and leave; kill those that do not end within 15 s."""
         children = [*self._children.values(), *self._replaced]
         for child in children:
             child.signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""One run of the fault suite: a system, a load, its faults, and what the topics say afterwards."""
+"""One run of the fault suite: a system, a load, its faults, and the state of topics afterwards."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ SETTLE = 5.0
 """Seconds of load before the first fault, and after the last one."""
 BRIEF = ("tests.faults.brief",)
 _QUIET = 0.1
-"""The share of the time before the first hostile record: what is usual here and now."""
+"""The share of the time before the first hostile record, for comparison."""
 _EARLY = 500
-"""Hostile records before anything else, where nothing is to be quiet."""
+"""Number of hostile records before the load, if there is no quiet time."""
 PATIENCE = 180.0
-"""Seconds that everything may take to finish when the load is over."""
+"""Seconds that all dialogs may take to finish when the load is over."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run has shown; ``recoveries`` in the order of the scenario's faults."""
+    """The results of a run; ``recoveries`` are in the order of the scenario's faults."""
 
     scenario: Scenario
     verdict: Verdict
@@ -66,10 +66,10 @@ def run(
     *,
     quiet: float = _QUIET,
 ) -> Outcome:
-    """Run a scenario; nothing that it starts outlives it. ``look`` at what it leaves in Kafka.
+    """Run a scenario; no process that it starts outlives it. ``look`` gets the clusters.
 
-    ``quiet``: the share of the time before the first hostile record; without any, applications
-    start among them.
+    ``quiet``: the share of the time before the first hostile record; with none, applications start
+    among hostile records.
     """
     started = time.monotonic()
     with ExitStack() as stack:
@@ -125,7 +125,7 @@ def run(
 def _writer(
     scenario: Scenario, rate: float, home: Cluster, instances: list[str], seed: int, after: float
 ) -> Writer:
-    """Return what writes hostile records into each kind of topic, or rubbish."""
+    """Return the writer of hostile or meaningless records into each kind of topic."""
     queues = [home.topics.queue(*queue) for queue in QUEUES]
     if not scenario.hostile:
         topics = topics_for_junk(home, instances, queues)
@@ -136,7 +136,7 @@ def _writer(
 
 
 def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
-    """Hold commands against the load; where they are trimmed, the queues, of which none is."""
+    """Compare commands with the load, or, if they are trimmed, the queues, which are not."""
     if scenario.keep is None:
         said = [(m.sender.is_initiator, m.digest) for m in facts.accepted]
         return judge(asked, facts.balance(), said, facts.sides)
@@ -146,7 +146,7 @@ def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
 
 
 def _unrefused(injector: FaultInjector, children: Supervisor) -> int:
-    """Return how often an application came back whose position was forgotten, and just went on."""
+    """Return how often an application whose position was lost continued without being rejected."""
     return sum(max(0, injector.absences(a) - children.refused[a]) for a in APPLICATIONS)
 
 
@@ -185,7 +185,7 @@ def _act(
     *,
     brief: bool,
 ) -> None:
-    """Let the load begin, and every fault happen at its time."""
+    """Start the load, and perform every fault at its time."""
     numbers = (asked.messages, asked.rate, asked.dialogs, asked.length)
     home = injector.clusters.cluster_of("ServerA")
     through = BRIEF if brief else ()
@@ -208,7 +208,7 @@ def _act(
 
 
 def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> None:
-    """Wait until everything has arrived and all dialogs have ended, or nothing more will."""
+    """Wait until all messages have arrived and all dialogs have ended, or the time is over."""
     wanted = asked.messages + sum(1 for _ in asked.answers())
     deadline = time.monotonic() + PATIENCE
     while observer.seen < wanted or observer.ended < asked.talks:
@@ -222,7 +222,7 @@ def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> 
 
 
 def _await_ends(where: RunClusters, children: Supervisor, ours: Container[uuid.UUID]) -> None:
-    """Wait until both sides of every dialog are closed, or will never be."""
+    """Wait until both sides of every dialog are closed, or the time is over."""
     deadline = time.monotonic() + PATIENCE
     instances = [name.partition("/")[2] for name in ENDPOINTS]
     while time.monotonic() < deadline:
@@ -243,7 +243,7 @@ def _belongs(fault: Fault, wanted: Wanted) -> bool:
 
 
 def _milliseconds(happened: Happened, observer: Observer) -> int:
-    """Return how long it was felt: an application is back when it speaks again."""
+    """Return how long a fault had an effect; an application is back when it sends again."""
     both = (observer.by_initiator, observer.by_target)
     if happened.fault.victim == "source":
         return observer.by_initiator.sent_after(happened.at)

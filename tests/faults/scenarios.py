@@ -1,4 +1,4 @@
-"""The runs of the fault suite: which faults meet which system."""
+"""The runs of the fault suite: the faults for each system."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ WHOLE = 1_500.0
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run: its faults, how many brokers it has, which share of the time it gets.
+    """One run: its faults, its number of brokers, and its share of the time.
 
-    ``junk``: so many of a hundred records are rubbish. ``hostile``: for a hundred messages as many
-    hostile records are written into each kind of topic, or into ``kinds`` alone, after a while.
-    ``shifted``: processes go by clocks of ours.
-    ``keep``: topics are trimmed of what nobody has needed for so many seconds.
-    ``brief``: whatever is forgotten, is forgotten within a minute (``tests/faults/brief.py``).
-    ``two``: clusters, with ServerB alone in the second one. ``times`` as many messages a second as
-    in other runs are sent, on dialogs of ``length`` messages.
+    ``junk``: percentage of meaningless records. ``hostile``: hostile records per hundred messages
+    in each kind of topic, or only in ``kinds``, after a while. ``shifted``: processes use clocks
+    that the test shifts. ``keep``: seconds for which processed records are kept before topics are
+    trimmed. ``brief``: all retention is shorter than a minute (``tests/faults/brief.py``). ``two``:
+    two clusters, with only ServerB in the second one. ``times``: factor of the message rate of
+    other runs, on dialogs of ``length`` messages.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Scenario:
     length: int = 20
 
     def scaled(self, factor: float) -> Scenario:
-        """Return it for a shorter or longer time: as many faults per second, each once at least."""
+        """Return the run for another duration, with the same rate of faults, each at least once."""
         wanted = [replace(w, count=max(1, round(w.count * factor))) for w in self.wanted]
         return replace(self, wanted=tuple(wanted))
 

@@ -1,8 +1,8 @@
-"""``hopline`` with a clock that somebody else sets: ``python -m tests.faults.shifted FILE ...``.
+"""Run ``hopline`` with a clock that the test sets: ``python -m tests.faults.shifted FILE ...``.
 
-The file holds by how many nanoseconds the machine's clock is ahead, and Kafka's; it is looked at
-whenever the time is asked for, so clocks can be stepped while the process runs. Monotonic time goes
-on as it is, and so does the clock of Kafka's client, which stamps records that nobody stamps.
+The file has the number of nanoseconds by which the machine's clock and Kafka's are ahead. It is
+read at every query of the time, so clocks can be stepped while the process runs. Monotonic time is
+unchanged, and so is the clock of Kafka's client, which stamps records that have no timestamp.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAYOUT = struct.Struct("<qq")
 
 
 class Clock:
-    """A file that says how far clocks are ahead of the real one, in seconds."""
+    """A file with the number of seconds by which clocks are ahead of the real one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,10 +29,10 @@ class Clock:
         path.write_bytes(bytes(_LAYOUT.size))
 
     def step(self, seconds: float) -> None:
-        """Set the machine's clock forward by so many seconds, or back."""
+        """Set the machine's clock forward by this number of seconds, or back."""
         self._machine += seconds
         found = _LAYOUT.pack(int(self._machine * 1e9), int(self._kafka * 1e9))
-        with self.path.open("r+b") as file:  # in place: others have it in memory
+        with self.path.open("r+b") as file:  # in place, because other processes have mapped it
             file.write(found)
 
     def let_pass(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class Clock:
 
 
 def shift(path: Path) -> None:
-    """Let this process go by the clocks of a file."""
+    """Let this process use the clocks of a file."""
     real_time, real_appended = time.time_ns, heartbeats.appended
     with path.open("rb") as file:
         view = mmap.mmap(file.fileno(), _LAYOUT.size, prot=mmap.PROT_READ)

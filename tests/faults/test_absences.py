@@ -1,6 +1,7 @@
-"""Both applications are away until Kafka has forgotten where they were; they are told, and go on.
+"""Both applications are absent until Kafka has lost their positions; then they are rejected.
 
-``python -m tests.faults --only absences`` does this with all processes and with Kafka's own clock.
+They continue from given positions. ``python -m tests.faults --only absences`` does this with all
+processes and with Kafka's own clock.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def begin(children: Supervisor, system: System) -> None:
 
 
 def have_received(system: System) -> bool:
-    """Tell whether Kafka knows a position of both."""
+    """Return whether Kafka has positions of both applications."""
     groups = [f"{system.cluster.topics.prefix}{name}" for name in APPLICATIONS]
     return all(any(read_positions(system.cluster, group).values()) for group in groups)
 
 
 def is_over(system: System, children: Supervisor, observer: Observer) -> bool:
-    """Tell whether everything has arrived, and both sides of every dialog are closed."""
+    """Return whether all messages have arrived, and both sides of every dialog are closed."""
     children.look()
     wanted = LOAD.messages + len(list(LOAD.answers()))
     if observer.seen < wanted or observer.ended < LOAD.talks:

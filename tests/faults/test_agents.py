@@ -1,7 +1,7 @@
 """SIGKILL of agents at random points: every order is answered, once, in order.
 
-AGENT_MESSAGES says how many orders (1,000), AGENT_KILLS how many kills in each half (3);
-``AGENT_MESSAGES=20000 AGENT_KILLS=15`` is the long one.
+AGENT_MESSAGES is the number of orders (1,000), AGENT_KILLS the number of kills in each half (3);
+``AGENT_MESSAGES=20000 AGENT_KILLS=15`` is the long run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.workers.rig import pause
 ASKED = int(os.environ.get("AGENT_MESSAGES", "1000"))
 KILLS = int(os.environ.get("AGENT_KILLS", "3"))
 DIALOGS, SHORT = 30, 20
-"""Every twentieth order is a dialog of its own, which the agent ends."""
+"""Every twentieth order has its own dialog, which the agent ends."""
 APPLICATIONS = ("one", "two")
 
 
 class Customer:
-    """Sends orders, a few hundred ahead of the answers, and keeps what comes back."""
+    """Sends orders, a few hundred ahead of the answers, and keeps the answers."""
 
     def __init__(self, system: System, receiver: Receiver) -> None:
         self.system, self._receiver = system, receiver
@@ -54,7 +54,7 @@ class Customer:
         self.sent += 1
 
     def answered(self) -> int:
-        """Take what has come; return how many orders the slower application has answered."""
+        """Receive answers; return how many orders the slower application has answered."""
         self.system.check()
         for message in self._receiver.receive(0.02):
             if message.type == ACCEPTED:
@@ -72,7 +72,7 @@ class Customer:
         return sum(len(numbers) for (who, _), numbers in self.got.items() if who == name)
 
     def finish(self) -> dict[str, list[int]]:
-        """Tell what is wrong when everything should have come."""
+        """Return the faults, after all answers should have arrived."""
         assert self._receiver.receive(2) == ()
         self._client.close()
         assert set(self._ends.values()) == {1} and len(self._ends) == len(range(0, ASKED, SHORT))
@@ -80,7 +80,7 @@ class Customer:
 
 
 def kill_all(customer: Customer, children: list[Child], chance: random.Random) -> None:
-    """Kill the agents in turn, at random points of what the customer may send now."""
+    """Kill the agents in turn, at random points of the orders that may be sent now."""
     points = sorted(chance.sample(range(customer.sent + 20, customer.limit - AHEAD), KILLS))
     marks = [(point, children[n % 2]) for n, point in enumerate(points)]
     kill_at(marks, customer.answered, customer.limit, children, 200 + ASKED / 10)
@@ -90,9 +90,9 @@ def kill_all(customer: Customer, children: list[Child], chance: random.Random) -
 def test_agents_that_are_killed_answer_everything_once(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two applications on one queue, long and short dialogs; half-way its topic is made anew.
+    """Two applications on one queue, with long and short dialogs; halfway its topic is recreated.
 
-    They run meanwhile, notice and stop; whoever keeps them starts them again.
+    The agents, which are running, detect this and stop; their supervisor restarts them.
     """
     monkeypatch.setenv("HOPLINE_BOOTSTRAP", kafka)
     monkeypatch.setenv("HOPLINE_PREFIX", unique)

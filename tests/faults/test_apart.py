@@ -1,4 +1,4 @@
-"""Two clusters apart for longer than a copy may live: what is dropped is told, nothing is lost."""
+"""Two clusters apart for longer than a copy lives: drops are reported, nothing is lost."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.workers.rig import pause
 LIMITS = Limits(retries=(400, 800, 1_600), time_to_live=3_000, recheck=100)
 LOAD = Load(160, 20.0, dialogs=8, length=10)
 LIFETIME = 2
-"""Seconds that one dialog may last, which is begun while the clusters are apart."""
+"""Lifetime in seconds of a dialog that is begun while the clusters are disconnected."""
 
 
 @contextmanager
 def workers(where: RunClusters) -> Iterator[list[System]]:
-    """Run all workers of both clusters, whose copies live three seconds."""
+    """Run all workers of both clusters; copies live for three seconds."""
     systems = [System(site.cluster, site.topology, LIMITS) for site in where.all]
     for system in systems:
         system.start()
@@ -39,7 +39,7 @@ def workers(where: RunClusters) -> Iterator[list[System]]:
 
 
 def begin_in_vain(where: RunClusters) -> Conversation:
-    """Begin a dialog whose lifetime is over before anything of it can cross."""
+    """Begin a dialog whose lifetime is over before any of its messages can cross."""
     with Client(where.cluster_of("ServerA"), timeout=DEADLINE) as client:
         dialog = client.begin(
             "ServerA", "DatabaseA", "InitiatorService", "TargetService", lifetime=LIFETIME
@@ -49,7 +49,7 @@ def begin_in_vain(where: RunClusters) -> Conversation:
 
 
 def is_over(where: RunClusters) -> bool:
-    """Tell whether both sides of every dialog are closed."""
+    """Return whether both sides of every dialog are closed."""
     found = [d for i in ("ServerA", "ServerB") for _, d in read_dialogs(where.cluster_of(i), i)]
     return all(dialog.state.name == "CD" for dialog in found) or pause()
 
@@ -64,7 +64,7 @@ def converse(where: RunClusters, children: Supervisor) -> None:
 def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what belongs to a dialog whose own lifetime is over is discarded, and both are told."""
+    """Only messages of a dialog that has expired are discarded, and both sides are notified."""
     monkeypatch.setattr("streams.workers.control.heartbeat_schedule.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.liveness.far_presence.SILENCE", 2.0)
     with ExitStack() as stack:

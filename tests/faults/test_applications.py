@@ -1,4 +1,4 @@
-"""SIGKILL of applications and of the relay at random points: nothing is lost, nothing repeated."""
+"""SIGKILL of applications and of the relay at random points: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
 ORDERED, DIALOGS, KILLS = 3_000, 60, 6
 AHEAD = 400
-"""So many messages at most are under way, so that every kill hits some."""
+"""Maximum number of messages in flight, so that every kill hits some."""
 
 
 def options(system: System) -> tuple[str, str]:
@@ -40,7 +40,7 @@ def kill_at(
     children: list[Child],
     seconds: float = 240,
 ) -> None:
-    """Kill each child when there is as much progress as its mark says, and wait for the end."""
+    """Kill each child when the progress reaches its mark, and wait for the end."""
     deadline, pause, waiting = time.monotonic() + seconds, threading.Event(), list(marks)
     while (now := progress()) < until:
         assert time.monotonic() < deadline, f"{now} of {until} in {seconds:.0f} s"
@@ -53,7 +53,7 @@ def kill_at(
 
 
 def marks_for(children: list[Child], until: int, seed: int) -> list[tuple[int, Child]]:
-    """Draw when to kill whom: each child KILLS times, at least a few messages apart."""
+    """Draw the times of kills: each child KILLS times, at least a few messages apart."""
     chance = random.Random(seed)
     points = sorted(chance.sample(range(50, until - AHEAD - 50), KILLS * len(children)))
     victims = [child for child in children for _ in range(KILLS)]
@@ -64,7 +64,7 @@ def marks_for(children: list[Child], until: int, seed: int) -> list[tuple[int, C
 def what_is_wrong(
     got: Mapping[Any, list[int]], expected: Mapping[Any, range]
 ) -> dict[str, list[int]]:
-    """Tell what was lost, what came twice, and what came before something that was said earlier."""
+    """Return the messages that were lost, that arrived twice, and that arrived out of order."""
     return {
         "lost": [n for key, wanted in expected.items() for n in wanted if n not in got[key]],
         "repeated": [
@@ -81,7 +81,7 @@ def what_is_wrong(
 
 @contextmanager
 def tables(url: str) -> Iterator[Engine]:
-    """Make all tables anew."""
+    """Recreate all tables."""
     engine = sa.create_engine(url)
     everything = (METADATA, inbox_tables.METADATA, ROWS)
     for made in everything:
@@ -118,7 +118,7 @@ def order(engine: Engine, arrived: Callable[[], int]) -> None:
 def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
     kafka: str, unique: str, postgres: str, tmp_path: Path
 ) -> None:
-    """Each order that was committed arrives in the target's table once, in its dialog's order."""
+    """Each committed order arrives in the target's table once, in its dialog's order."""
     with tables(postgres) as engine, running(kafka, unique, "two_brokers") as system:
 
         def arrived() -> int:

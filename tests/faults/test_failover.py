@@ -1,4 +1,4 @@
-"""A failover while the principal is stopped, then killed: nothing lost and nothing twice."""
+"""A failover while the principal is suspended, then killed: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def received(cluster: Cluster) -> list[bytes]:
 def test_the_principal_is_stopped_in_the_midst_of_it_and_wakes_as_the_mirror(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
-    """SIGSTOP to one with everything under way, failover, SIGCONT; then SIGKILL and back again."""
+    """SIGSTOP of one partner under load, failover, SIGCONT; then SIGKILL and failover back."""
     cluster, topology = Cluster(kafka, Topics(unique)), load(TOPOLOGY, time.time())
     deploy(cluster, topology)
     where = ("--bootstrap", kafka, "--prefix", unique)

@@ -1,4 +1,4 @@
-"""Hostile writers in every kind of topic, beside a load; ``make soak`` takes ten minutes."""
+"""Hostile writers in every kind of topic, during a load; ``make soak`` takes ten minutes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.faults.scenarios import SCENARIOS
 
 
 def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None:
-    """Every role that may write does its worst: no process ends, and nothing is lost.
+    """Every role that may write is hostile: no process ends, and nothing is lost.
 
-    It begins before the applications do: what they read at their start is among it.
+    The hostile records begin before the applications, so these read some of them at their start.
     """
     [hostile] = [s for s in SCENARIOS if s.hostile]
     said: list[str] = []

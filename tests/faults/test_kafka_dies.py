@@ -1,8 +1,8 @@
-"""Kafka itself: what it promises must hold after it was killed, too.
+"""Kafka itself: its guarantees must hold even after it was killed.
 
-Whoever pins another version of the embedded one learns here whether that one keeps its promises.
-4.3.1 and 4.4.0 do not (KAFKA-20734, docs/decisions/0018): the transaction stays open for ever. With
-``--containers`` it is 4.3.1, as deploy/containers/kafka starts it.
+If you pin another version of the embedded broker, this test checks its guarantees. 4.3.1 and 4.4.0
+fail (KAFKA-20734, docs/decisions/0018) because the transaction stays open forever. With
+``--containers`` the broker is 4.3.1, started as in deploy/containers/kafka.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIMEOUT_MS = 1_000
 
 
 def test_a_transaction_that_was_open_when_kafka_died_ends(killable_kafka: KillableKafka) -> None:
-    """Its time is over when Kafka is there again, and what is behind it can be read."""
+    """The transaction times out while Kafka is down, and the records after it can then be read."""
     cluster = Cluster(killable_kafka.bootstrap, Topics("t."))
     create(cluster, [TopicSpec("t.event", "event", 1, {})])
     dead = cluster.producer(transactional_id="dead", transaction_timeout_ms=TIMEOUT_MS)

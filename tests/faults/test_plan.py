@@ -1,4 +1,4 @@
-"""The plan of faults, and the load that they hit, are values: the same for the same seed."""
+"""The plan of faults, and the load, are values that are the same for the same seed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SIGKILL of routers at random points: each dialog is routed once, answered once, and forgotten.
 
-ROUTED says how many dialogs (60), ROUTER_KILLS how many kills (3).
+ROUTED is the number of dialogs (60), ROUTER_KILLS the number of kills (3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.workers.rig import pause
 ROUTED = int(os.environ.get("ROUTED", "60"))
 KILLS = int(os.environ.get("ROUTER_KILLS", "3"))
 AHEAD = 10
-"""So many dialogs are open at a time."""
+"""Number of dialogs that are open at a time."""
 
 
 class Customer:
@@ -39,7 +39,7 @@ class Customer:
         self.got: dict[uuid.UUID, list[str]] = defaultdict(list)
 
     def done(self) -> int:
-        """Take what has come, go on, and return how many dialogs have all answers."""
+        """Receive answers, continue, and return how many dialogs have all answers."""
         self._bench.system.check()
         for message in self._receiver.receive(0.02):
             assert message.type == DEFAULT, message.body
@@ -71,7 +71,7 @@ def rows(system: System) -> int:
 def test_routers_that_are_killed_route_everything_once(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
-    """Their rows outlive them and lead the answers back; in the end there are none."""
+    """The routers' rows survive the kills and route the answers back; in the end no row is left."""
     with (
         running(kafka, unique, "data_dependent") as system,
         system.client() as client,

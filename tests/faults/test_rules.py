@@ -1,4 +1,4 @@
-"""The rules that keep Kafka correct: each names tests, and those exist."""
+"""Each rule for the correct use of Kafka names tests that exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_no_rule_is_left_out() -> None:
 
 
 def functions(file: Path) -> set[str]:
-    """Return the names of a file's functions; none where there is no file."""
+    """Return the names of a file's functions; none if the file does not exist."""
     if not file.exists():
         return set()
     tree = ast.parse(file.read_text("utf-8"))

@@ -28,7 +28,7 @@ LONG = "session.timeout.ms=300000"
 
 @dataclass
 class Twins:
-    """Processes that all have slot 0 of the same instances, and a dialog that crosses them."""
+    """Processes that all have slot 0 of the same instances, and a dialog between these."""
 
     cluster: Cluster
     logs: Path
@@ -59,7 +59,7 @@ class Twins:
 
 @pytest.fixture
 def twins(kafka: str, unique: str, tmp_path: Path) -> Iterator[Twins]:
-    """Return the dialog, over which nothing has gone yet; every process ends with the test."""
+    """Return the dialog, which has no message yet; every process ends with the test."""
     cluster = Cluster(kafka, Topics(unique))
     deploy(cluster, load(topologies_dir() / "two_brokers", time.time()))
     names = ("ServerA", "DatabaseA", "InitiatorService", "TargetService")
@@ -75,14 +75,14 @@ def twins(kafka: str, unique: str, tmp_path: Path) -> Iterator[Twins]:
 
 @pytest.fixture
 def first(twins: Twins) -> Child:
-    """Return a process that works."""
+    """Return a running process."""
     worker = twins.start()
     twins.converse()
     return worker
 
 
 def ended(child: Child) -> int:
-    """Wait until a process has ended by itself; returns its exit code."""
+    """Wait until a process has ended by itself; return its exit code."""
     eventually(lambda: child.code is not None or pause(), "the end of a process")
     assert child.code is not None
     return child.code
@@ -96,7 +96,7 @@ def test_who_is_killed_and_starts_again_has_its_partitions_at_once(
 
 
 def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Child) -> None:
-    """SIGSTOP: it sends no heartbeat, so another one takes its slot; then it wakes."""
+    """SIGSTOP: the process sends no heartbeat, so another one takes its slot; then it resumes."""
     first.signal(signal.SIGSTOP)
     twins.start()
     twins.converse()
@@ -109,7 +109,7 @@ def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Chil
 def test_a_second_process_with_the_slot_of_one_that_lives_does_not_start(
     twins: Twins, first: Child
 ) -> None:
-    """Each would throw the other one out again and again."""
+    """Otherwise each process would fence the other again and again."""
     second = twins.start()
     assert ended(second) == 3
     assert "Another process uses slot 0" in second.last_words

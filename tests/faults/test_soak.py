@@ -1,4 +1,4 @@
-"""A little of every fault at once, on real Kafka; ``make soak`` is the long suite."""
+"""A few faults of every kind at once, on real Kafka; ``make soak`` is the long suite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.faults.scenarios import SHORT
 
 
 def test_nothing_is_lost_repeated_or_out_of_order_whatever_dies(tmp_path: Path) -> None:
-    """Every worker and application is killed, others stopped, fenced, crowded; Kafka dies too."""
+    """Every process is killed; some are suspended, fenced or rebalanced; Kafka dies too."""
     outcome = run(SHORT, Load(2_000, 50.0), 1, tmp_path, print)
     assert outcome.verdict.faults == {}
     assert (outcome.verdict.messages, outcome.verdict.dialogs) == (2_500, 100)

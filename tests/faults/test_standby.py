@@ -1,4 +1,4 @@
-"""A warm stand-by takes over from a worker that is killed: nothing lost, nothing twice."""
+"""A warm stand-by takes over from a killed worker: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Children:
             self._running[name] = subprocess.Popen(command, stdout=log, stderr=log)
 
     def has_logged(self, name: str, what: str) -> bool:
-        """Tell whether it has said something; it must live."""
+        """Return whether a text is in its log; fail if it has ended."""
         log = (self._logs / f"{name}.log").read_text()
         assert self._running[name].poll() is None, log
         return what in log
@@ -62,7 +62,7 @@ def received(cluster: Cluster) -> list[bytes]:
 def test_a_stand_by_takes_over_from_the_killed_and_so_on(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
-    """Two processes take turns: each time the one that works is killed in the midst of it."""
+    """Two processes take turns; each time the active one is killed under load."""
     cluster, topology = Cluster(kafka, Topics(unique)), load(TOPOLOGY, time.time())
     deploy(cluster, topology)
     children = Children(cluster, tmp_path)

@@ -1,4 +1,4 @@
-"""What a run of the fault suite has shown is judged from rows, and told in a page."""
+"""The verdict on a run of the fault suite is computed from rows, and shown on a page."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def seen(*rows: tuple[int, int]) -> Sightings:
 
 
 def test_a_fault_is_felt_by_who_waits_longest() -> None:
-    """Who waited before it began waits because of it from then on only."""
+    """A wait that began before the fault counts only from the start of the fault."""
     sightings = seen((10, 12), (20, 130), (95, 140), (101, 150), (300, 301))
     assert sightings.felt(100, 100) == 40
     assert sightings.felt(100, 120) == 49

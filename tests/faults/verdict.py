@@ -1,4 +1,4 @@
-"""What a run has shown: read from the topics, held against what was to be said."""
+"""The verdict on a run: the content of the topics, compared with the load."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.faults.load import Load
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The account of a run; every number but ``messages`` and ``dialogs`` must be 0.
+    """The account of a run; every number except ``messages`` and ``dialogs`` must be 0.
 
-    ``unsaid`` and ``said_twice`` are about the applications: what they have committed is not what
-    they were to say, each thing once. ``untrimmed``: topics were to be trimmed, and are whole.
-    ``unrefused``: an application's position was forgotten, and it went on without being refused.
-    ``ended``: processes that ended by themselves where nothing is done to any of them.
-    ``contradicted``: statements that were applied although events report them as refused.
+    ``unsaid`` and ``said_twice`` are about the applications, which must commit each message exactly
+    once. ``untrimmed``: topics that should have been trimmed but were not. ``unrefused``: an
+    application's position was lost, but it continued without being rejected. ``ended``: processes
+    that ended by themselves without a fault. ``contradicted``: statements that were applied
+    although events report them as rejected.
     """
 
     messages: int
@@ -44,7 +44,7 @@ class Verdict:
 
     @property
     def faults(self) -> dict[str, int]:
-        """Return what is not as it must be."""
+        """Return the numbers that must be 0 but are not."""
         counted = {name: getattr(self, name) for name in self.__slots__}
         return {n: v for n, v in counted.items() if v and n not in ("messages", "dialogs")}
 
@@ -52,9 +52,9 @@ class Verdict:
 def judge(
     load: Load, ledger: Ledger, messages: Sequence[tuple[bool, bytes]], sides: Sequence[Side]
 ) -> Verdict:
-    """Hold what the topics say against the load: ledger, applications, ends of dialogs.
+    """Compare the content of the topics with the load: ledger, applications, ends of dialogs.
 
-    ``messages`` are what was said: whether by the initiator, and the body's digest.
+    ``messages`` are the sent messages: whether by the initiator, and the body's digest.
     """
     said = Counter(messages)
     wanted = Counter(_digests(True, load.questions())) + Counter(_digests(False, load.answers()))
@@ -74,7 +74,7 @@ def judge(
 
 
 def only(facts: Facts, ours: Container[uuid.UUID]) -> Facts:
-    """Return what is known of the load's own dialogs."""
+    """Return the facts about the load's own dialogs."""
     return replace(
         facts,
         accepted=[row for row in facts.accepted if row.sender.conversation in ours],
@@ -89,7 +89,7 @@ def _digests(from_initiator: bool, bodies: Iterable[bytes]) -> Iterable[tuple[bo
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How long it took until faults were over, in seconds: the median, and the worst."""
+    """The duration of recoveries in seconds: the median, and the maximum."""
 
     count: int
     middle: float

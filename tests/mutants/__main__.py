@@ -1,7 +1,7 @@
 """``python -m tests.mutants``: the mutants that tests on real Kafka kill; ``make mutants`` runs it.
 
-For each of them the tests that are to fail run on a copy of the project with the fault in it, two
-at a time. It ends with 1 where a mutant is alive.
+For each mutant the tests that must fail run on a copy of the project that contains the fault, two
+at a time. It exits with 1 if a mutant is alive.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tests.mutants.kafka_mutants import MUTANTS, KafkaMutant
 ROOT = Path(__file__).parents[2]
 PARTS = ("streams", "tests", "topologies", "schemas", "pyproject.toml")
 FAILED = 1
-"""What pytest ends with where tests have failed; anything else is no test's doing."""
+"""The exit code of pytest for failed tests; any other code is not caused by a test."""
 SECONDS = 300
 """A mutant whose tests hang is dead too."""
 _HANGS = 240
-"""Seconds after which pytest takes a test for one that hangs: it fails, and its brokers end."""
+"""Seconds after which pytest considers a test as hanging: it fails, and its brokers end."""
 _LEAVES = 60
-"""Seconds that tests which hang may take to end what they have started."""
+"""Seconds that hanging tests may take to end the processes that they have started."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is asked for; returns the exit code."""
+    """Run the requested mutants; return the exit code."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--only", default="", help="mutants whose name has this in it")
     parser.add_argument("--rule", type=int, action="append", help="only what breaks this rule")
@@ -74,7 +74,7 @@ def _is_killed(mutant: KafkaMutant) -> bool:
 def _run(
     command: list[str], folder: str, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run tests; ``None`` where they hang."""
+    """Run tests; return ``None`` if they hang."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
@@ -82,7 +82,8 @@ def _run(
         try:
             out, err = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)  # its fixtures end the brokers that they started
+            # its fixtures end the brokers that they have started
+            process.send_signal(signal.SIGINT)
             try:
                 process.communicate(timeout=_LEAVES)
             except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
-"""Explore seeds until an invariant is broken; run in a process of its own, on a copy of the source.
+"""Explore seeds until an invariant is broken, in a separate process on a copy of the source.
 
 ``python hunt.py COPY FIRST COUNT SECONDS`` prints a line of JSON: which seed broke which invariant.
-A seed that takes more than SECONDS of the processor never ends: that is found, too.
+A seed that takes more than SECONDS of CPU time counts as endless, which is also a finding.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 
 class Endless(BaseException):
-    """A seed has had its time; no Exception, which the simulated workers would catch."""
+    """A seed has exceeded its time; not an Exception, which the simulated workers would catch."""
 
 
 def stop(number: int, frame: object) -> None:
-    """Leave the seed, wherever it is."""
+    """Abort the seed at any point."""
     raise Endless
 
 
 def main(copy: str, first: int, count: int, seconds: float) -> None:
-    """Explore, and say on stdout what was found."""
+    """Explore, and print the finding on stdout."""
     sys.path.insert(0, copy)
     import streams
     from streams.simulator.explore import explore_seed

@@ -1,4 +1,4 @@
-"""Lines of Hopline with a fault in them, and the tests that fail then, most of them on real Kafka.
+"""Lines of Hopline with a fault, and the tests that must then fail, most of them on real Kafka.
 
 Each of the twelve rules of docs/kafka_mapping.md has at least one mutant that breaks it.
 """
@@ -12,9 +12,10 @@ from tests.mutants.mutants import Mutant
 
 @dataclass(frozen=True, slots=True)
 class KafkaMutant(Mutant):
-    """A fault, and the files (or tests) below ``tests`` where a test must fail, apart by spaces.
+    """A fault, and the files or tests (separated by spaces) in which a test must fail.
 
-    ``rule`` is the number of the rule that it breaks; 0 where it breaks none of the twelve.
+    They are below ``tests``. ``rule`` is the number of the rule that it breaks; 0 if it breaks none
+    of the twelve.
     """
 
     tests: str

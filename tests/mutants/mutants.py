@@ -1,4 +1,4 @@
-"""Lines of ``protocol`` and ``node``, each with a fault that somebody might make there."""
+"""Lines of ``protocol`` and ``node``, each with a plausible fault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault: in this file, the only place with this text says something else."""
+    """A fault: in this file, the only place with this text has another text."""
 
     name: str
     file: str
@@ -16,7 +16,7 @@ class Mutant:
     instead: str
 
     def mutated(self, text: str) -> str:
-        """Return the file's text with the fault in it."""
+        """Return the file's text with the fault."""
         found = text.count(self.text)
         assert found == 1, (
             f"{self.file} has {found} places with {self.text!r}: "

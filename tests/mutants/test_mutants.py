@@ -23,13 +23,14 @@ SOURCE = Path(streams.__file__).parent
 TESTS = Path(__file__).parents[1]
 HUNT = Path(__file__).with_name("hunt.py")
 SEEDS = 600
-"""A mutant that lives so long is a finding about the invariants, or about what is generated."""
+"""The number of seeds; a mutant that survives them is a gap of the invariants or of the generator.
+"""
 SECONDS = 60
-"""The processor time that a seed may take, a hundred times of what it needs: else it never ends."""
+"""The CPU seconds that a seed may take, a hundred times its need; beyond that it is endless."""
 
 
 def hunt(mutant: Mutant, folder: Path, seconds: float = SECONDS) -> dict[str, Any] | None:
-    """Return which seed breaks which invariant on a mutated copy of the source, if any does."""
+    """Return which seed breaks which invariant on a mutated copy of the source, if any."""
     copy = folder / "streams"
     shutil.copytree(SOURCE, copy)
     mutant.apply(copy)

@@ -1,6 +1,6 @@
-"""The application that answers in the fault suite, as an agent: the ``target`` of tests/faults.
+"""The answering application of the fault suite (``target`` of tests/faults) as an agent.
 
-It stands beside the topology of deploy/containers under the name of that one's agent.
+It is placed next to the topology of deploy/containers, under the name of that topology's agent.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from streams.agents import Dialog, Received, hopline_app
 
 ANSWER = 4
-"""As tests/faults/load.py has it, which is not in the image."""
+"""As in tests/faults/load.py, which is not in the image."""
 
 app = hopline_app(
     "warehouse", instance="ServerB", database="DatabaseB", member="warehouse", web_enabled=False
@@ -17,7 +17,7 @@ app = hopline_app(
 
 @app.service("TargetService")
 async def answering(dialog: Dialog, message: Received) -> None:
-    """Answer what asks for it, and end a dialog after its last message."""
+    """Answer messages that request it, and end a dialog after its last message."""
     if message.ends_dialog:
         return
     number = int(message.body.partition(b" ")[0])
