@@ -80,11 +80,11 @@ class Elsewhere:
         return self._ahead
 
     def knows(self, _: object) -> bool:
-        """Tell whether there is a neighbour in another cluster."""
+        """Return whether there is a neighbour in another cluster."""
         return True
 
     def reachable(self, _: str) -> bool:
-        """Tell whether an instance is alive."""
+        """Return whether an instance is alive."""
         return True
 
     def now(self) -> int:

@@ -55,7 +55,7 @@ class Workers:
         return max(map(self._longest, self.running))
 
     def is_ready(self, name: str) -> bool:
-        """Tell whether a process has its partitions, with their state restored."""
+        """Return whether a process has its partitions, with their state restored."""
         try:
             self._answer(name, "readyz")
         except OSError:

@@ -36,7 +36,7 @@ from streams.settings import Replication, property_variables, setting_of, with_f
 from streams.wire import Topics
 
 _SESSION = 10.0
-"""Session timeout in seconds, as for every other client of ours."""
+"""Session timeout in seconds, the same for all our clients."""
 _PATIENCE = 60.0
 """Seconds without Kafka's confirmation of a command after which the application stops."""
 _TELLING = 5.0
@@ -51,7 +51,7 @@ class HoplineApp(ConnectedApp):
     ) -> None:
         super().__init__(name, cluster=cluster, instance=instance, database=database, **options)
         self.counts_alike = True
-        """Whether tables get as many partitions as the queues."""
+        """Whether tables get the same number of partitions as the queues."""
         self._servers: list[Server] = []
         self._active = False
 
@@ -159,7 +159,7 @@ def hopline_app(
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
             "Faust's exactly_once fails on rebalance.",
-            "Leave processing_guarantee out: statements of an agent take effect exactly once "
+            "Leave processing_guarantee out; statements of an agent take effect exactly once "
             "without it.",
         )
     servers = bootstrap or _setting("bootstrap")

@@ -1,6 +1,6 @@
 """Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback: the fifth in a row disables the queue, and the message stays. The
+An exception is a rollback. The fifth in a row disables the queue, and the message stays. The
 handler is retried when the queue is enabled.
 """
 
@@ -23,8 +23,8 @@ log = logging.getLogger("hopline.agents")
 _LOOK = 0.5
 """Seconds between checks whether a queue is on again."""
 _AGAIN = 0.1
-"""Seconds until a failed handler is retried: the event loop has other tasks, and a handler that
-fails at once, on a queue without poison message handling, would starve them.
+"""Seconds until a failed handler is retried. Without this pause, a handler that fails at once on a
+queue without poison message handling would starve the event loop's other tasks.
 """
 
 

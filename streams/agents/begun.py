@@ -22,7 +22,7 @@ class Begun:
             self.done, self.result = True, end.value
 
     async def rest(self) -> Any:
-        """Resume it where it waits."""
+        """Resume the coroutine where it waits."""
         return await _rest(self._coroutine, self._waits_for)
 
 

@@ -1,4 +1,4 @@
-"""Limit how much of a queue an agent reads ahead: each message may have a megabyte.
+"""Limit how much of a queue an agent reads ahead, because each message may have a megabyte.
 
 Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
 may expand by a factor of 255. Without a limit the sender would decide the memory use.

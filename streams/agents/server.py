@@ -147,7 +147,7 @@ class Server:
         if changed:
             raise SurroundingsError(
                 f"{self.topic} was recreated since the start.",
-                "Restart: the new topic is read from its beginning.",
+                "Restart the process; it then reads the new topic from its beginning.",
             )
 
     def _read(self, message: Message) -> Received | None:

@@ -142,11 +142,11 @@ class ReadAhead:
         return self._is_dealt and all(p.at_end or p.paused for p in self.partitions.values())
 
     def _is_held(self) -> bool:
-        """Tell whether a received message is neither committed nor rolled back."""
+        """Return whether a received message is neither committed nor rolled back."""
         return any(p.queue.holds(HOLDER) for p in self.partitions.values())
 
     def store(self) -> None:
-        """Commit what was received."""
+        """Commit the received messages."""
         behind = {n: p.queue.progress for n, p in self.partitions.items()}
         behind = {n: p for n, p in behind.items() if p != self.partitions[n].stored}
         if not behind:
@@ -272,7 +272,7 @@ class ReadAhead:
         self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])
 
     def _begun(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
-        """Return what was received before; if nothing, commit the start position."""
+        """Return the earlier progress; if there is none, commit the start position."""
         known = self._consumer.committed(partitions, timeout=_PATIENCE)
         at = self._beginning.positions({p.partition: p.offset for p in known})
         new = {p.partition: Progress(at[p.partition]) for p in known if at[p.partition] != p.offset}
@@ -282,7 +282,7 @@ class ReadAhead:
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
         """Drop read-ahead of partitions that another member will read again."""
-        self._is_dealt = False  # until the group has assigned the partitions anew
+        self._is_dealt = False  # until the group has reassigned the partitions
         for partition in partitions:
             gone = self.partitions.pop(partition.partition, None)
             self.bereft = self.bereft or (gone is not None and gone.queue.holds(HOLDER))

@@ -60,7 +60,7 @@ class Beginning:
                 raise self._trimmed(p, committed[p], lows[p])
             elif p in known:
                 raise self._forgotten(known[p])
-            else:  # the broker asked may not know a partition that was just added
+            else:  # this broker may not know a partition that was just added
                 chosen[p] = lows.get(p, 0)
         return {**committed, **chosen}
 

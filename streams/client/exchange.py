@@ -87,9 +87,9 @@ class Exchange(Statements):
     def commit(self) -> None:
         """Commit received messages and statements.
 
-        Raises SurroundingsError if the commit failed: the messages are redelivered, to this or
+        Raises SurroundingsError if the commit failed; the messages are then redelivered to this or
         another member of the group. If the outcome is unknown because Kafka does not respond, or
-        another process has started under the name (FencedError), this Exchange is unusable: create
+        another process has started under the name (FencedError), this Exchange is unusable. Create
         a new one.
         """
         said, self._said = self._said, []

@@ -1,7 +1,7 @@
 """Idempotent statements caused by a record, however often the record is read.
 
-For readers that may read a record again: of another cluster, of a topic that is not a queue, or
-with a foreign consumer. (For a queue of the same cluster, use an Exchange.)
+They are for readers that may read a record again, in another cluster, in a topic that is not a
+queue, or with a foreign consumer. (For a queue of the same cluster, use an Exchange.)
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def most_bytes(partitions: int) -> int:
 class Ahead:
     """The messages read ahead of one partition; ``stored`` is the progress that Kafka has.
 
-    ``frames`` are messages that Kafka does not know as received, ``size`` their bytes. ``at_end``:
-    every committed record was read.
+    ``frames`` are messages whose receipt is not committed yet, ``size`` is their size in bytes.
+    ``at_end``: every committed record was read.
     """
 
     queue: ReadyQueue
@@ -49,7 +49,7 @@ class Ahead:
         self.queue.put(row)
 
     def forget(self, stored: Progress) -> None:
-        """Drop messages that Kafka knows as received."""
+        """Drop messages whose receipt is committed."""
         for order in [order for order in self.frames if stored.has(order)]:
             self.size -= len(self.frames.pop(order).body)
 
@@ -63,7 +63,7 @@ class Ahead:
         return sum(len(self.frames[order].body) for order in self.queue.orders())
 
     def is_full(self, most: int) -> bool:
-        """Tell whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
+        """Return whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
 
         A paused partition resumes at half of it: Kafka's client refetches the messages that it had
         buffered after that, which may take half a second.

@@ -60,7 +60,7 @@ class QueueSettings:
         return consumer
 
     def _take(self, message: Message) -> bool:
-        """Read a record of the catalog; tell whether that completes a version."""
+        """Read a record of the catalog; return whether that completes a version."""
         self._next = (message.offset() or 0) + 1
         return self._state.read(message)
 

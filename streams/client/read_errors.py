@@ -28,9 +28,8 @@ def permanent(topic: str, error: KafkaError) -> HoplineError | None:
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         return PositionLostError(
             f"{topic}: the group's committed offset is out of range: {error.str()}.",
-            "The topic was trimmed after other groups had received from it, or recreated. Create a "
-            "new reader: "
-            "its error reports the offsets and the remedy.",
+            "The topic was trimmed after other groups had received from it, or recreated. Create "
+            "a new reader; its error reports the offsets and the remedy.",
         )
     if is_fatal(error):
         return FencedError(

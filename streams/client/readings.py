@@ -1,5 +1,5 @@
-"""A consumer group's records in ``reading.<instance>``: that it has read, and a lower bound of its
-position.
+"""A consumer group's records in ``reading.<instance>``: the fact that it has read, and a lower
+bound of its position.
 
 They outlive the group's offsets, which Kafka deletes (docs/decisions/0022).
 """
@@ -102,7 +102,7 @@ class Readings:
             why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
             raise AbortedError(
                 f"{self._log}: the group's position was not recorded: {why}.",
-                self._cluster.remedy("Nothing was committed: the messages are redelivered."),
+                self._cluster.remedy("Nothing was committed, so the messages are redelivered."),
             )
 
     def _topic_id(self) -> uuid.UUID:

@@ -51,7 +51,7 @@ class Received:
 
     @property
     def confirmed(self) -> bool:
-        """Tell whether the initiator is known to be locked to this side.
+        """Return whether the initiator is known to be locked to this side.
 
         With several targets only one gets a message that confirms the lock, so an application that
         acts only on such messages acts once (three-way handshake).
@@ -60,7 +60,7 @@ class Received:
 
     @property
     def ends_dialog(self) -> bool:
-        """Tell whether the other side has ended, so that this side must END."""
+        """Return whether the other side has ended, so that this side must END."""
         return self.type in (END_DIALOG, ERROR)
 
 

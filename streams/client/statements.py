@@ -1,4 +1,4 @@
-"""The statements of an application, however they are delivered.
+"""The statements of an application, independent of their delivery.
 
 :class:`~streams.client.client.Client` sends them to Kafka at once, an
 :class:`~streams.client.exchange.Exchange` in one transaction with the received messages, an

@@ -91,7 +91,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 
 def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
-    """Tell whether a request comes from another page, or under a foreign name.
+    """Return whether a request comes from another page, or under a foreign name.
 
     ``names`` are allowed besides the names of loopback.
     """

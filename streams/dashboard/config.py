@@ -38,7 +38,7 @@ class DashboardConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is loopback, unreachable from other machines."""
+    """Return whether a host name or address is loopback, unreachable from other machines."""
     if host.casefold() == "localhost":
         return True
     try:

@@ -65,7 +65,7 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
 
 
 def application(config: DashboardConfig, context: Context) -> Access:
-    """Return the whole application, behind the access control."""
+    """Return the whole application with its access control."""
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     served.mount(AT, StaticFiles(directory=FOLDER))
     counts = Counts()

@@ -44,7 +44,7 @@ class CachedResult(Generic[T]):
     trouble: Trouble | None = None
 
     def is_old(self, now: int) -> bool:
-        """Tell whether it is time to read again."""
+        """Return whether it is time to read again."""
         if self.reading or self.tried_at is None:
             return not self.reading
         return now - self.tried_at >= max(_PAUSE, _SHARE * self.took)

@@ -29,7 +29,7 @@ class Span:
 
     @property
     def live(self) -> bool:
-        """Tell whether the range ends now."""
+        """Return whether the range ends now."""
         return not self.until
 
     def bounds(self, now: int) -> tuple[int, int]:

@@ -65,9 +65,9 @@ class Broker:
     ) -> None:
         """Set the data folder, and the port to listen on: 0 selects a free port.
 
-        One of several brokers is a ``node``; all of them have the same ``cluster``. A ``lasting``
-        one is tuned for long runs: it uses more CPU in its first millions of records, and less
-        later. ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
+        For one of several brokers give its ``node``, and the common ``cluster``. A ``lasting`` one
+        is tuned for long runs: it uses more CPU in its first millions of records, and less later.
+        ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
         """
         self.data = DataDir(data.absolute())
         self.port = port
@@ -155,7 +155,7 @@ class Broker:
         condition, running = self.condition(), self.data.recorded()
         if condition in (Condition.RUNNING, Condition.STARTING) and running is not None:
             raise UsageError(
-                f"A broker runs on {self.data.path} already, at {running.bootstrap} "
+                f"A broker is already running on {self.data.path}, at {running.bootstrap} "
                 f"(process {running.pid}).",
                 "Use it, stop it with `hopline kafka stop`, or choose another folder with --data.",
             )

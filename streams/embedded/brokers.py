@@ -67,5 +67,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers; the last ones find no majority, and are not waited for."""
+        """Stop the brokers, without waiting for the last ones, which have no majority."""
         self.stop(5.0)

@@ -49,7 +49,7 @@ def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
         )
         try:
             found = _resolve(context, jar)
-        # jgo raises whatever requests raises, and RuntimeError for "not found".
+        # jgo raises the errors of requests, and RuntimeError for "not found".
         except (OSError, RuntimeError) as error:
             failure = str(error)
             continue

@@ -1,7 +1,7 @@
 """The jars of Kafka's broker, and of the Spark connectors that pyspark lacks.
 
 Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
-coordinate. Nothing is resolved on a user's machine: exactly these files, or an error.
+coordinate. Nothing is resolved on a user's machine: it gets exactly these files, or an error.
 """
 
 from __future__ import annotations

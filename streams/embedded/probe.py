@@ -1,7 +1,7 @@
 """Check whether a Kafka broker listens on a port, and to which cluster it belongs.
 
-One Metadata request in Kafka's own protocol (key 3, version 4): this layer is below the Kafka
-client, and a bare connect does not distinguish a broker from another program.
+The check is one Metadata request in Kafka's own protocol (key 3, version 4), because this layer is
+below the Kafka client, and a bare connect does not distinguish a broker from another program.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ask(port: int, timeout: float = 1.0) -> ProbeResult | None:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether the loopback port can be bound now."""
+    """Return whether the loopback port can be bound now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

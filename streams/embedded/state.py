@@ -28,7 +28,7 @@ class Condition(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """The process is alive but does not respond: it starts, stops or hangs."""
+    """The process is alive but does not respond, because it starts, stops or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
     """The state file names a process that has ended, or whose id belongs to another program now."""
@@ -124,7 +124,7 @@ class DataDir:
             yield
 
     def is_ours(self, pid: int) -> bool:
-        """Tell whether the process is this folder's broker: process ids are reused."""
+        """Return whether the process is this folder's broker: process ids are reused."""
         return str(self.properties) in command_line(pid)
 
 
@@ -136,7 +136,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether another process has the lock of a file, such as Kafka's on ``log/.lock``."""
+    """Return whether another process has the lock of a file, such as Kafka's on ``log/.lock``."""
     try:
         with path.open("r+b") as file:
             return not _lock(file)

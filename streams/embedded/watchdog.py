@@ -48,7 +48,7 @@ class Watchdog:
         os.close(self.child_end)
 
     def child_has_ended(self) -> bool:
-        """Tell whether the guarded process has ended."""
+        """Return whether the guarded process has ended."""
         return self._child is not None and self._child.poll() is not None
 
     def release(self) -> None:

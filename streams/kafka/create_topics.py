@@ -100,7 +100,7 @@ def _not_created(
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
-    """Add partitions to topics up to a number; skip topics that have as many.
+    """Add partitions to topics up to a number; skip topics that have at least this number.
 
     Raises SurroundingsError if Kafka refuses.
     """
@@ -125,7 +125,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
     """Wait until every running broker knows the topics, with at least these partition counts.
 
-    The next client may ask any of them.
+    The next client may send requests to any of them.
     """
     admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
     while time.monotonic() < deadline:

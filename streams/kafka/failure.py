@@ -48,7 +48,7 @@ NO_LEADER = frozenset(
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Tell whether another attempt to write a record may succeed, perhaps with a new client.
+    """Return whether another attempt to write a record may succeed, perhaps with a new client.
 
     Other errors are permanent (11292).
     """

@@ -64,7 +64,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Start at the beginning or, with ``last``, so many offsets before each partition's end."""
+        """Start at the beginning or, with ``last``, at that distance from each partition's end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(

@@ -41,7 +41,7 @@ class LostBrokers:
             raise SurroundingsError(
                 f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
                 "all brokers (librdkafka issue 5301).",
-                "Restart this process: a new client can connect.",
+                "Restart this process; a new client can connect.",
             )
 
     def finds(self, is_well: bool, *clients: Asking) -> bool:

@@ -49,7 +49,7 @@ class Outage:
         self.refused = ""
         """The last reason why a broker rejected a login, if any; it is reported nowhere else."""
         self.reason = ""
-        """The last reason of a failed connection, if any."""
+        """The reason for the last failed connection, if any."""
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Process a line of librdkafka's log."""

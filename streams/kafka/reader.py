@@ -239,8 +239,8 @@ class Fetcher:
                 return message
             if offset > position:
                 raise GoneError(
-                    f"{self._topic}/{self._partition}@{position} was deleted: the log continues "
-                    f"at {offset}"
+                    f"{self._topic}/{self._partition}@{position} was deleted; the log continues "
+                    f"at {offset}",
                 )
 
     def _next_of(self, consumer: Consumer) -> Message:

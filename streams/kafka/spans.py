@@ -73,7 +73,7 @@ class Spans:
 
     @property
     def done(self) -> bool:
-        """Tell whether every partition was read to its end."""
+        """Return whether every partition was read to its end."""
         return not self._open
 
     @property

@@ -1,4 +1,4 @@
-"""Kafka's topic ids: a recreated topic with the same name has a new one."""
+"""Kafka's topic ids. A recreated topic with the same name has a new id."""
 
 from __future__ import annotations
 

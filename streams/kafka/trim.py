@@ -1,4 +1,4 @@
-"""Delete the beginnings of logs (DeleteRecords); the caller knows that they are not needed."""
+"""Delete the beginnings of logs (DeleteRecords), which the caller no longer needs."""
 
 from __future__ import annotations
 

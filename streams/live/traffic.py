@@ -1,4 +1,4 @@
-"""Open-loop load: statements are due at given times, however slow the system is.
+"""Open-loop load: statements are due at given times, even if the system is slow.
 
 A closed loop waits for the system and so hides its latency. Here a statement that is sent after its
 due time counts as late, and the next ones are not postponed.

@@ -70,10 +70,11 @@ def cause() -> Column:
 def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """Return the messages that the same queue has more than once (REPEATS).
 
-    Exactly-once is broken: the alarm is raised in the batch of the second copy. All copies of a
-    message have the same enqueued time, which is therefore part of the key and the event time. So
-    no pair of copies straddles a border, and the state drops a message when later messages were
-    enqueued more than ``within`` ms after it. Unsequenced messages have no exactly-once guarantee.
+    If there is any, exactly-once is broken, and the alarm is raised in the batch of the second
+    copy. All copies of a message have the same enqueued time, which is therefore part of the key
+    and the event time. So no pair of copies straddles a border, and the state drops a message when
+    later messages were enqueued more than ``within`` ms after it. Unsequenced messages have no
+    exactly-once guarantee.
     """
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
     bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))

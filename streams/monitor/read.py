@@ -1,7 +1,7 @@
 """Convert Kafka's records to columns: the three headers of a queue record, the value of an event.
 
-DataFrame functions only: no record passes through Python. An undecodable record keeps its row with
-a ``reason``; the other columns are then null.
+Only DataFrame functions are used, so no record passes through Python. An undecodable record keeps
+its row with a ``reason``; the other columns are then null.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from streams.store import Store
 
 _MOMENT = 3
 _HEARTBEATS = "(presence)"
-"""Part of the description of a source of heartbeats: these records do not count as work."""
+"""Part of the description of a source of heartbeats, whose records do not count as work."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Watch:
 
     @property
     def ready(self) -> bool:
-        """Tell whether the query has read its topics at least once."""
+        """Return whether the query has read its topics at least once."""
         waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
         self._ready = self._ready or waits
         return self._ready

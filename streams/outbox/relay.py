@@ -176,7 +176,7 @@ class Relay:
                 absent.append(name[:_NAME_SHOWN])
         for name in absent:
             if warns or name not in self._absent:
-                log.warning("%s is not applied: its statements wait.", name)
+                log.warning("%s is not applied, so its statements wait.", name)
         self._present, self._absent = frozenset(present), tuple(absent)
 
     def _has(self, instance: str) -> bool:
@@ -215,7 +215,7 @@ def _forgotten(batch: Batch) -> SurroundingsError:
     since = datetime.fromtimestamp(batch.at, UTC).isoformat(timespec="seconds")
     return SurroundingsError(
         f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
-        "the relay's offset: they may have been written or not.",
+        "the relay's offset, so they may or may not have been written.",
         f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). If it "
         "was written, delete the rows from hopline_outbox whose positions hopline_relay lists. "
         "Set batch, batch_at and positions there to NULL in either case.",

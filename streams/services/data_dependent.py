@@ -179,7 +179,7 @@ def read_error(body: bytes) -> tuple[int, str]:
 
 
 def _is_first(message: Incoming) -> bool:
-    """Tell whether the message begins a dialog, which is never one begun by the router."""
+    """Return whether the message begins a dialog, which is never one begun by the router."""
     return message.sequence == 0 and not message.handle.is_initiator
 
 

@@ -103,7 +103,7 @@ def _text(text: str) -> str:
 
 
 def _fits(offer: Offer, asked: MissingRoute) -> bool:
-    """Tell whether its route would match the waiting messages: match, steps 1 to 3."""
+    """Return whether its route would match the waiting messages: match, steps 1 to 3."""
     if offer.service != asked.service or asked.broker is None or offer.broker is None:
         return offer.service == asked.service
     return broker_key(offer.broker) == broker_key(asked.broker)

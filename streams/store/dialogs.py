@@ -71,7 +71,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """How long initiators that were locked in a window had waited for it, in milliseconds."""
+    """How long initiators that were locked in a window had waited for the lock, in milliseconds."""
 
     count: int
     mean: float

@@ -21,7 +21,7 @@ Row = TypeVar("Row")
 Key = TypeVar("Key")
 
 LAG_LEAST = 100
-"""A lag of up to so many records is ignored."""
+"""A lag of up to this many records is ignored."""
 LAG_LOOKS = 60_000
 """Milliseconds without a decrease after which a lag raises an alarm."""
 SILENT = 60_000
@@ -36,7 +36,7 @@ REMEDIES: Mapping[int, str] = {
     Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER in the sender's database.",
     Number.FORWARDING_DISABLED: "Enable forwarding at the gateway's endpoint: MESSAGE_FORWARDING "
     "= ENABLED.",
-    Number.SERVICE_NOT_HERE: "Create the service there, or change the route to where it is.",
+    Number.SERVICE_NOT_HERE: "Create the service there, or let the route lead to the service.",
     Number.BROKER_NOT_HERE: "ALTER ROUTE with the current broker id of the target's database.",
 }
 """The remedy for each transmission status."""
@@ -58,8 +58,8 @@ def _repeats(facts: Facts) -> Iterator[Alarm]:
             AlarmKind.REPEAT,
             f"{counted(len(rows), 'message')} arrived in this queue more than once.",
             topic,
-            "Exactly-once is broken: keep the topics and 'hopline tail' of the dialog, and look "
-            "for a producer that writes directly into the queue.",
+            "Exactly-once is broken. Keep the topics and the output of 'hopline tail' for the "
+            "dialog, and look for a producer that writes directly into the queue.",
             len(rows),
             min(r.first_at for r in rows),
             _some(r.conversation for r in rows),
@@ -208,8 +208,8 @@ def _lags(facts: Facts) -> Iterator[Alarm]:
                 f"The {role} is {counted(counts[-1], 'record')} behind in {topic}, and the lag "
                 "does not decrease.",
                 instance,
-                "Check that the worker runs (hopline status); add a slot or move it to its own "
-                "machine.",
+                "Check that the worker runs (hopline status); add a worker in another slot, or "
+                "move the worker to its own machine.",
                 counts[-1],
                 rows[0].at,
             )
@@ -250,7 +250,7 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.WARNING,
             AlarmKind.STALE,
-            "No monitor is running: these figures are outdated.",
+            "No monitor is running, so these figures are outdated.",
             "monitor",
             "Start 'hopline monitor' again; it resumes from its checkpoint.",
             since=facts.looked_at,

@@ -57,7 +57,7 @@ class DialogSide:
 
 @dataclass(frozen=True, slots=True)
 class DialogGone:
-    """The endpoint worker has removed a side of a dialog: its record is a tombstone."""
+    """The endpoint worker has removed a side of a dialog, so its record is a tombstone."""
 
     instance: str
     database: str

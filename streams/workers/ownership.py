@@ -56,7 +56,7 @@ class PairOwnership:
 
     @property
     def may_go(self) -> bool:
-        """Tell whether the right may be lost at any moment, which is so for a pair."""
+        """Return whether the right may be lost at any moment, which is so for a pair."""
         return self._pair is not None
 
     @property
@@ -69,12 +69,12 @@ class PairOwnership:
 
     @property
     def is_served(self) -> bool:
-        """Tell whether the worker is active, or another instance has the role."""
+        """Return whether the worker is active, or another instance has the role."""
         return self.assigned or self._held() is None
 
     @property
     def lasts(self) -> bool:
-        """Return whether it still has its role from the start, by the catalog as read so far."""
+        """Return whether it still has its initial role, as far as the catalog is read."""
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:
@@ -88,13 +88,13 @@ class PairOwnership:
         return False
 
     def confirm(self) -> bool:
-        """Tell whether it has the role according to the current end of the catalog."""
+        """Return whether it has the role according to the current end of the catalog."""
         if self._pair is not None:
             self._control.catch_up(self._clock())
         return self.lasts
 
     def confirm_awake(self) -> bool:
-        """Tell whether it has the role; after a suspension of a second read the catalog first."""
+        """Return whether it has the role; after a suspension of a second read the catalog first."""
         before, self._awake_at = self._awake_at, self._clock()
         return self.lasts if self._awake_at - before < _SLEPT else self.confirm()
 

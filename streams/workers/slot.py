@@ -1,8 +1,8 @@
 """A worker's slot: its name across restarts, used by one process at a time.
 
-A worker that restarts in its slot gets its partitions back at once: Kafka knows its static member
-id (``group.instance.id``) and does not wait for a session timeout. The previous owner is fenced in
-the group (an endpoint worker by its transactional id as well), and ends its process.
+A worker that restarts in its slot gets its partitions back at once, because Kafka knows its static
+member id (``group.instance.id``) and does not wait for a session timeout. The previous owner is
+fenced in the group (an endpoint worker by its transactional id as well), and ends its process.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
 a session while the worker waited for Kafka. If no other process sends heartbeats in the slot, the

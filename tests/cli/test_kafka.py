@@ -46,7 +46,8 @@ def test_a_broker_outlives_the_command_and_is_found_again(here: Path) -> None:
 
     again = run("start", "--port", "0")
     assert again.exit_code == 2
-    assert f"already, at {bootstrap} (process {shown['pid']})" in again.stderr
+    assert "A broker is already running on " in again.stderr
+    assert f", at {bootstrap} (process {shown['pid']})" in again.stderr
 
     stopped = run("stop", "--format", "json")
     assert stopped.exit_code == 0

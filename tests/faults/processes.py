@@ -63,7 +63,7 @@ class Child:
         assert self.code is None, self.last_words
 
     def has_logged(self, text: str) -> bool:
-        """Tell whether a text is in its log."""
+        """Return whether a text is in its log."""
         return text in self.log.read_text(errors="replace")
 
     @property
@@ -112,7 +112,7 @@ class Supervisor:
         self._children[name] = Child(self._logs / f"{name.replace('/', '-')}.log", *arguments)
 
     def have_logged(self, names: Sequence[str], text: str) -> bool:
-        """Tell whether each of these children has a text in its log."""
+        """Return whether each of these children has a text in its log."""
         self.look()
         return all(self._children[name].has_logged(text) for name in names)
 

@@ -83,7 +83,7 @@ def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> Non
     producer.flush()
     producer.abort_transaction(30)
     write(cluster, topic, 1)
-    with pytest.raises(GoneError, match="@0 was deleted: the log continues at 2"):
+    with pytest.raises(GoneError, match="@0 was deleted; the log continues at 2"):
         Fetcher(cluster, topic, 0).fetch(0)
 
 

@@ -1,4 +1,4 @@
-"""``hopline diagnose``: explain stuck rows on live servers."""
+"""``hopline diagnose``: explain stuck messages on live servers."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ def flows(
     """List flows: shares, redundancy, single points of failure, unused routes.
 
     TOPOLOGY is a folder or the name of a shipped topology. Flows are derived from expect, BEGIN
-    DIALOG, routes, bindings, priorities and contracts. The number of paths counts paths that
-    share no instance. --from and --to may be given several times. The exit code is 1 if any
-    listed flow is `broken` or a `hazard`.
+    DIALOG, routes, bindings, priorities and contracts. The number of paths includes only paths that
+    share no instance. --from and --to may be given several times. The exit code is 1 if any listed
+    flow is `broken` or a `hazard`.
     """
     survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
     if not survey.answers and (senders or targets):

@@ -169,7 +169,7 @@ def receive(
 
 
 def _end_here(client: Client, message: Received) -> None:
-    """End our side, unless it has ended already: the message may be a redelivery."""
+    """End our side, unless it has ended already because the message is a redelivery."""
     try:
         client.end(message.conversation, wait=True)
     except StatementError as error:

@@ -77,7 +77,7 @@ class ImportOptions:
 @click.option(
     "--conversation", metavar="COLUMN", help="Message log: column that identifies the dialog."
 )
-@click.option("--time", "time_", metavar="COLUMN", help="Message log: column of the time sent.")
+@click.option("--time", "time_", metavar="COLUMN", help="Message log: column of the send time.")
 @click.option("--body", metavar="COLUMN", help="Message log: column of the body.")
 @click.option("--type", "type_", metavar="COLUMN", help="Message log: column of the message type.")
 @click.option("--message-type", metavar="NAME", help="Message type if no column has it.")

@@ -33,7 +33,7 @@ def home_of_job(
         return place.instance
     if report is not None:
         report(
-            f"replay: there is no topic {record}: if Kafka loses the progress of this job (after "
+            f"replay: there is no topic {record}. If Kafka loses the progress of this job (after "
             "a week), the job starts over. 'hopline apply' creates the topic."
         )
     return None

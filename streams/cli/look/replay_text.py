@@ -133,7 +133,7 @@ def span(seconds: float) -> str:
 
 
 def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
-    """Yield what was sent, line by line."""
+    """Yield the lines of a replay's result."""
     skipped = rerun.found.skipped
     yield (
         f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {rerun.commands:,} "

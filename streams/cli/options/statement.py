@@ -69,7 +69,7 @@ def _database_in(topology: Topology, at: str) -> tuple[Instance, Database]:
 def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]:
     """Return the home of a statement: the instance or its mirrored pair; and the database.
 
-    Warns if the catalog does not know the service ``to``: BEGIN DIALOG accepts any service name.
+    Warns if the catalog does not have the service ``to``, because BEGIN DIALOG accepts any name.
     """
     topology = live_topology(read_catalog(cluster))
     instance, database = _database_in(topology, at)

@@ -47,7 +47,8 @@ def ensure_something(topology: Topology) -> Topology:
         what = "0 instances" if not count else f"{count} without any object"
         raise UsageError(
             f"The topology is empty ({what}): nothing was checked.",
-            "Check the folder; hopline import reports what it understood of scripts.",
+            "Check the folder; `hopline import` reports which statements of scripts it has "
+            "understood.",
         )
     return topology
 

@@ -44,7 +44,7 @@ def demo(
     """Run the main job in three acts on this machine: path, the running system, several targets.
 
     Needs Java 17 or newer for Kafka and Spark. The exit code is 0 only if an audit of all
-    topics at the end finds nothing lost or duplicated, else 1.
+    topics at the end finds nothing lost or duplicated, otherwise 1.
     """
     if ends:
         click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")

@@ -37,11 +37,11 @@ def failover(
 ) -> None:
     """Fail PAIR (a mirrored pair or an availability group) over to another instance.
 
-    The new principal continues the dialogs from the old principal's last commit: the pair has
-    its own topics, and nothing is copied. The old principal cannot commit any more, whether it
-    is stopped, disconnected or killed, and becomes the mirror when it returns. Senders over a
-    mirrored route wait until the new principal reports its role; listeners lead to it at once. At a
-    terminal the command asks for confirmation.
+    The new principal continues the dialogs from the old principal's last commit, without copying,
+    because the pair has its own topics. The old principal cannot commit any more, whether it is
+    stopped, disconnected or killed, and becomes the mirror when it returns. Senders over a mirrored
+    route wait until the new principal reports its role; listeners lead to it at once. At a terminal
+    the command asks for confirmation.
 
     Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
 
@@ -74,7 +74,7 @@ def _show(moved: Moved, timeout: float) -> None:
         click.echo(f"{moved.now} reports that it is the principal")
     else:
         click.echo(
-            f"{moved.now} has not reported within {timeout:g} s that it is the principal: nothing "
-            f"is sent to it until then.\nDoes its forwarder run? "
+            f"{moved.now} has not reported within {timeout:g} s that it is the principal, and "
+            "other instances send it nothing until then.\nDoes its forwarder run? "
             f"(hopline worker forwarder --instance {moved.now})"
         )

@@ -67,7 +67,7 @@ class MonitorOptions:
     default="10m",
     show_default=True,
     type=DURATION,
-    help="Longest time between compared copies; messages that take longer are missing.",
+    help="Longest time between compared copies. A message that takes longer counts as missing.",
 )
 @click.option(
     "--job",

@@ -55,8 +55,9 @@ def outbox(
 ) -> None:
     """Relay committed statements from an application's outbox tables to Kafka.
 
-    Runs until SIGTERM. Run one relay for each outbox: a second one takes over. Killing a relay
-    loses and repeats nothing: start it again. docs/client.md describes the application's side.
+    Runs until SIGTERM. Run one relay for each outbox; a second relay would take over. Killing a
+    relay loses and repeats nothing, so just start it again. docs/client.md describes the
+    application's side.
     """
     if dialect is not None:
         click.echo(ddl(dialect))
@@ -82,8 +83,8 @@ def outbox(
     click.echo(f"{relay.relayed:,} statements were relayed.", err=True)
     if relay.absent:
         click.echo(
-            f"Statements for {', '.join(relay.absent)} wait: the catalog does not have these "
-            "instances. Run hopline apply.",
+            f"Statements for {', '.join(relay.absent)} wait, because the catalog does not have "
+            "these instances. Run hopline apply.",
             err=True,
         )
         raise SystemExit(1)

@@ -41,10 +41,10 @@ def repartition(
 ) -> None:
     """Change the number of partitions of INSTANCE (or of a mirrored pair) to COUNT.
 
-    An offline operation: stop all senders to the instance, let its workers apply everything,
-    then stop them too. Dialogs stay open, and messages for other instances keep waiting: each
-    dialog moves to its new partition with the messages that it still needs. Kafka can only add
-    partitions, not remove them. At a terminal the command asks for confirmation.
+    This is an offline operation: stop all senders to the instance, let its workers apply
+    everything, then stop them too. Dialogs stay open, and messages for other instances keep
+    waiting: each dialog moves to its new partition with the messages that it still needs. Kafka can
+    only add partitions, not remove them. At a terminal the command asks for confirmation.
 
     Agents must have committed their answers. Exclude an agent that no longer exists with
     --ignore-application; if it does exist, its last statements take effect twice.

@@ -171,11 +171,11 @@ def down(data: Path | None, format_: str) -> None:
 def status(
     ctx: click.Context, bootstrap: str, prefix: str, timeout: float, data: Path | None, format_: str
 ) -> None:
-    """Show a system's workers; exit code 0 if every worker is ready, else 1.
+    """Show a system's workers; exit code 0 if every worker is ready, otherwise 1.
 
-    With --bootstrap: the system of any cluster, from the heartbeats of its workers and the
+    With --bootstrap, show the system of any cluster, from the heartbeats of its workers and the
     partitions that Kafka has assigned to them. Every partition must have a live worker. Without
-    --bootstrap: the processes that `hopline up` runs on this machine. HOPLINE_BOOTSTRAP and
+    --bootstrap, show the processes that `hopline up` runs on this machine. HOPLINE_BOOTSTRAP and
     `bootstrap` in the settings file are ignored.
 
     Lag is the number of offsets that a worker still has to read in its topics.

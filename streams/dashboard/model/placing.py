@@ -1,7 +1,7 @@
 """Place instances in the picture: initiators on the left, targets on the right.
 
 Columns are steps from the initiators; within a column, instances are placed near their neighbours.
-The same instances and links always give the same picture, whatever the traffic.
+The same instances and links always give the same picture, independent of the traffic.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _middle(names: Iterable[str], at: Mapping[str, float]) -> float:
 
 
 def _crowded(columns: Sequence[Sequence[str]], near: Mapping[str, set[str]]) -> bool:
-    """Tell whether most links are within a column, in which case a circle is clearer."""
+    """Return whether most links are within a column, in which case a circle is clearer."""
     for column in columns:
         inside = sum(len(near[name] & set(column)) for name in column) / 2
         if inside > len(column) > 4:

@@ -81,7 +81,7 @@ def _with(topology: Topology, beyond: Mapping[str, Instance]) -> Topology:
 
 
 def _is_alive(instance: Instance, dialog: Dialog) -> bool:
-    """Tell whether a dialog has its database's current broker id; NEW_BROKER ends all others."""
+    """Return whether a dialog has its database's current broker id; NEW_BROKER ends all others."""
     database = instance.database(dialog.database)
     return database is not None and _same_broker(database, dialog)
 

@@ -74,8 +74,8 @@ def repartition(
     ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
     Agents of ``ignored`` applications need not have committed; if such an agent still runs, its
     last statements are applied a second time. Raises UsageError for an unknown name and for fewer
-    partitions, which Kafka does not support, and SurroundingsError if a worker runs, if records are
-    not applied yet, or if Kafka fails.
+    partitions, which Kafka does not support; raises SurroundingsError if a worker runs, if records
+    are not applied yet, or if Kafka fails.
     """
     state = read_catalog(cluster)
     live = live_topology(state)

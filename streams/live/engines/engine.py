@@ -20,7 +20,7 @@ Positions = dict[tuple[str, int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """How to read records: the owners of topics, and the workers' offsets of commands."""
+    """Parameters of reading records: the owners of topics, and the workers' offsets of commands."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int]

@@ -121,7 +121,7 @@ class Decider:
             return None
 
     def _expires(self, instance: str, table: str) -> bool:
-        """Tell whether the result depends on the current time."""
+        """Return whether the result depends on the current time."""
         key = (instance, table)
         if key not in self._expiring:
             compiled = self._compiled[instance]

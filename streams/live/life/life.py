@@ -91,5 +91,5 @@ class Life:
 
     @property
     def known(self) -> bool:
-        """Tell whether any record was found."""
+        """Return whether any record was found."""
         return bool(self.steps or self.endpoints)

@@ -220,7 +220,7 @@ class _Search:
 
 
 def _is_over(events: Collection[Mapping[str, object]]) -> bool:
-    """Tell whether both sides have reported a state and are closed."""
+    """Return whether both sides have reported a state and are closed."""
     states = {
         (e["instance"], e["database"], e["from_initiator"]): e["state"]
         for e in events

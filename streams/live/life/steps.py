@@ -136,10 +136,8 @@ def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
     if copy.again:
         yield (
             "once more",
-            (
-                f"{copy.sender} has already forwarded this copy: it was stopped, or lost its "
-                "partition, between writing it and committing its offset"
-            ),
+            f"{copy.sender} has already forwarded this copy, because it was stopped, or lost its "
+            "partition, between writing it and committing its offset",
         )
 
 
@@ -290,7 +288,9 @@ def _why_again(event: Event, copies: Copies) -> str:
     paths = copies.paths(about, 0)
     if len(paths) > 1:
         return "its first copies took several paths, because more than one route leads here"
-    return "a forwarder on the path forwarded the first copy twice: it was stopped in between"
+    return (
+        "a forwarder on the path forwarded the first copy twice, because it was stopped in between"
+    )
 
 
 def broken(record: Broken, scene: Scene) -> Step:

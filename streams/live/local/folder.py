@@ -134,12 +134,12 @@ class UpFolder:
         self.workers_file.unlink(missing_ok=True)
 
     def keeps(self, system: System) -> bool:
-        """Tell whether the supervisor is alive."""
+        """Return whether the supervisor is alive."""
         called = command_line(system.keeper)
         return "streams.live" in called and str(self.path) in called
 
     def works(self, system: System, worker: WorkerProcess) -> bool:
-        """Tell whether a worker is alive."""
+        """Return whether a worker is alive."""
         job = next((job for job in system.jobs if job.name == worker.name), None)
         return job is not None and job.command in command_line(worker.pid)
 

@@ -136,7 +136,7 @@ def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
 
 
 def _fits(before: System, wanted: System) -> bool:
-    """Tell whether the running processes serve all instances."""
+    """Return whether the running processes serve all instances."""
     return (
         before.jobs == wanted.jobs
         and before.agents == wanted.agents

@@ -15,7 +15,7 @@ _MORE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What was stopped: a system's workers, the broker."""
+    """The parts that were stopped: a system's workers, the broker."""
 
     workers: bool
     broker: bool

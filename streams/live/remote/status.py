@@ -49,7 +49,7 @@ class RemoteStatus:
     failure: str = ""
 
     def is_ready(self, worker: RemoteWorker) -> bool:
-        """Tell whether a worker is alive and its role serves all partitions of its instance."""
+        """Return whether a worker is alive and its role serves all partitions of its instance."""
         waiting = ((each.home, each.role) for each in self.unserved)
         return worker.alive and (worker.instance, worker.role) not in waiting
 

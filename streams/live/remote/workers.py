@@ -73,7 +73,7 @@ def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] 
 
 
 def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
-    """Tell whether a worker counts as alive; the limit of a slot is shorter than an instance's."""
+    """Return whether a worker counts as alive; the limit is shorter for a slot."""
     limit = SILENCE if slot is None else FRESH / 1000
     return beat.age < limit * beat.period
 

@@ -35,7 +35,7 @@ class SelectResult:
 
 
 def is_select(text: str) -> bool:
-    """Tell whether a text is a statement, not the name of a view."""
+    """Return whether a text is a statement, not the name of a view."""
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 

@@ -35,7 +35,7 @@ class CatalogFollower:
         return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
 
     def has(self, key: str) -> bool:
-        """Tell whether the catalog has an object."""
+        """Return whether the catalog has an object."""
         return key in self._state.objects
 
     def read(self, message: Message) -> bool:

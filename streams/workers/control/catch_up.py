@@ -14,7 +14,7 @@ class CatchUp:
     """One thread reads and reports its position; others wait for it, at most ``timeout`` seconds.
 
     ``awaited`` is set while a thread waits, so that the reader does not pause. ``wake`` is called
-    once after each wait starts: it interrupts a pause of the reader.
+    once after each wait starts, to interrupt a pause of the reader.
     """
 
     def __init__(

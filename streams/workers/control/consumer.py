@@ -28,7 +28,7 @@ log = logging.getLogger("hopline.control")
 
 _BEGINNING = -2
 _RECENT = 10.0
-"""Reading heartbeats starts so many periods before the newest one.
+"""Reading heartbeats starts this many periods before the newest one.
 
 A process that has only older heartbeats is silent.
 """
@@ -56,7 +56,7 @@ class ControlConsumer:
 
     @property
     def at_end(self) -> bool:
-        """Tell whether ``presence`` was read to its end as of the last fetch."""
+        """Return whether ``presence`` was read to its end as of the last fetch."""
         return is_at_end(self.client, self._topics.presence, self.presence)
 
     def suit(self, *, pausing: bool) -> None:

@@ -117,11 +117,11 @@ class Control:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether a complete version of the catalog has been read."""
+        """Return whether a complete version of the catalog has been read."""
         return self._ready.is_set()
 
     def has(self, key: str) -> bool:
-        """Tell whether the catalog has an object."""
+        """Return whether the catalog has an object."""
         return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
@@ -133,7 +133,7 @@ class Control:
         self._catalog_end.wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether an instance or a slot sends heartbeats, in any cluster."""
+        """Return whether an instance or a slot sends heartbeats, in any cluster."""
         if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)

@@ -178,7 +178,7 @@ class Heartbeats:
         return self._slot_owners
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether a name sends heartbeats, as :meth:`streams.node.Presence.reachable`."""
+        """Return whether a name sends heartbeats, as :meth:`streams.node.Presence.reachable`."""
         self.follow(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 

@@ -107,7 +107,7 @@ class RemoteClusters:
         return None if watch is None else watch.cluster
 
     def knows(self, cluster: Cluster) -> bool:
-        """Tell whether the newest catalog has a neighbour in another cluster."""
+        """Return whether the newest catalog has a neighbour in another cluster."""
         return any(watch.cluster is cluster for watch in list(self._watches.values()))
 
     def beat(self, at: float, period: float = 1.0) -> None:
@@ -116,7 +116,7 @@ class RemoteClusters:
             watch.presence.beat(at, period)
 
     def reachable(self, neighbour: str) -> bool:
-        """Tell whether a neighbour is reachable."""
+        """Return whether a neighbour is reachable."""
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 

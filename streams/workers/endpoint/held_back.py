@@ -28,7 +28,7 @@ class HeldBackStatements:
         offset = message.offset() or 0
         if owned.held_back is None or owned.held_back.offset != offset:
             log.error(
-                "%s: %s: this statement and those after it wait. Another version wrote it: run "
+                "%s: %s. This statement and those after it wait. Another version wrote it. Run "
                 "'hopline apply TOPOLOGY' of that version, which announces its schemas, or skip "
                 "the statement with 'hopline skip PLACE'",
                 self._home,

@@ -29,12 +29,12 @@ class Work:
 
     @property
     def timers(self) -> bool:
-        """Tell whether there is anything besides records."""
+        """Return whether there is anything besides records."""
         return bool(self.due or self.probes)
 
     @property
     def is_nothing(self) -> bool:
-        """Tell whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not self.messages and not self.timers and not self.room
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ IDLE_POLL = 0.25
 
 @dataclass(slots=True)
 class HeldBack:
-    """A held-back statement, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
+    """A held-back statement; all of ``cmd`` after it waits until ``again_at`` (monotonic).
 
     ``let_in``: the statement is being reread.
     """
@@ -122,7 +122,7 @@ class Partition:
 
     @property
     def caught_up(self) -> bool:
-        """Tell whether the backlog is applied."""
+        """Return whether the backlog is applied."""
         return all(self.positions[topic] >= end for topic, end in self.backlog.items())
 
     def read_ends(self) -> None:
@@ -135,7 +135,7 @@ class Partition:
         self.ends.clear()
 
     def reaches_mark(self, topic: str) -> bool:
-        """Tell whether ``in`` is applied up to the mark, so that older keys may be removed."""
+        """Return whether ``in`` is applied up to the mark, so that older keys may be removed."""
         end, at = self.mark
         if max(self.positions[topic], self.reached.get(topic, 0)) < end:
             return False
@@ -144,11 +144,11 @@ class Partition:
 
     @property
     def wants_probes(self) -> bool:
-        """Tell whether dialogs must be re-evaluated after a catalog change."""
+        """Return whether dialogs must be re-evaluated after a catalog change."""
         return self.caught_up and self.endpoint.has_probes
 
     def has_due(self, now: int) -> bool:
-        """Tell whether a dialog may be due."""
+        """Return whether a dialog may be due."""
         due = self.endpoint.next_due
         return due is not None and due <= now
 
@@ -176,7 +176,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether there is work already, so that no wait is necessary."""
+        """Return whether there is work already, so that no wait is necessary."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:

@@ -94,7 +94,7 @@ class Replay:
 
     @property
     def at_end(self) -> bool:
-        """Tell whether the committed end was reached at least once."""
+        """Return whether the committed end was reached at least once."""
         return self._read >= 0
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class Replay:
             except UnknownSchemaError as error:
                 raise SurroundingsError(
                     f"{self}: {error}.",
-                    "Another version wrote it: run 'hopline apply TOPOLOGY' of that version, "
+                    "Another version wrote it. Run 'hopline apply TOPOLOGY' of that version, "
                     "which announces its schemas.",
                 ) from error
             except MalformedError as error:

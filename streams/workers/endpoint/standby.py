@@ -62,7 +62,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Tell whether the slot is free: its worker has reported leaving, or is silent."""
+        """Return whether the slot is free: its worker has reported leaving, or is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return has_left or not self._control.reachable(name, SILENCE)

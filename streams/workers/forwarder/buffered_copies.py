@@ -66,7 +66,7 @@ class BufferedCopies:
         self._changed = True
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether a next hop is reachable; copies wait for an unreachable one."""
+        """Return whether a next hop is reachable; copies wait for an unreachable one."""
         found = self._reachable(instance)
         if not found:
             self._missed[instance] = 0.0

@@ -103,7 +103,7 @@ class FastPath:
         return True
 
     def find_lane(self, source: Input, record: Record) -> bool:
-        """Tell whether a lane was found for a record's route; False if it already had one."""
+        """Return whether a lane was found for a record's route; False if it already had one."""
         lanes = source.acks if record.is_ack else source.lanes
         lane = None if record.route in lanes else self._forwarder.lane(record, self._now)
         if lane is None:

@@ -102,7 +102,7 @@ class Processor:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether there is no work until a record arrives."""
+        """Return whether there is no work until a record arrives."""
         return not (
             self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
@@ -130,7 +130,7 @@ class Processor:
         return True
 
     def inputs(self) -> list[str]:
-        """Return the topics to read, by the catalog: other clusters may be added and removed."""
+        """Return the topics to read by the catalog, in which other clusters may come and go."""
         if self._txq is None:
             return [self._out]
         return [self._out, self._txq, *self._topics.ingress(self.catalog)]

@@ -88,7 +88,7 @@ class RemoteProducers:
 
     @property
     def are_used(self) -> bool:
-        """Tell whether anything is in flight, or may be returned."""
+        """Return whether anything is in flight, or may be returned."""
         return bool(self._unread or self._all)
 
     def in_flight(self) -> Iterator[Message]:

@@ -18,7 +18,7 @@ class TopicNames:
         self.writers: dict[str | None, str] = {}
 
     def ingress(self, catalog: CatalogView) -> list[str]:
-        """Return the topics that other clusters write by the catalog, one for each cluster."""
+        """Return the topics that other clusters of the catalog write, one for each."""
         clusters, name = catalog.ingress.get(self._instance, ()), self._topics.ingress
         found = {name(self._instance, cluster): cluster for cluster in clusters}
         self.writers.update(found)

@@ -16,7 +16,7 @@ from streams.workers.slot import Slot
 
 
 class ForwarderWorker:
-    """One replica of an instance's forwarder: its :class:`ForwarderLoop` does the work.
+    """One replica of an instance's forwarder, whose :class:`ForwarderLoop` does the work.
 
     ``slot`` names it across restarts, if any. With ``pair`` it forwards messages from the databases
     of that mirrored pair, while its instance is the principal, and needs no slot.
@@ -59,7 +59,7 @@ class ForwarderWorker:
 
     @property
     def assigned(self) -> bool:
-        """Tell whether it has its partitions, or another instance has those of the pair."""
+        """Return whether it has its partitions, or another instance has those of the pair."""
         return self.ownership.is_served
 
     def run(self, stop: threading.Event) -> None:

@@ -34,12 +34,12 @@ class Plan:
 
     @property
     def forwards(self) -> bool:
-        """Tell whether it has forwarders."""
+        """Return whether it has forwarders."""
         return "forwarder" in self.roles
 
     @property
     def has_endpoints(self) -> bool:
-        """Tell whether it has endpoint workers."""
+        """Return whether it has endpoint workers."""
         return "endpoint" in self.roles
 
     @property

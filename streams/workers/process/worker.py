@@ -23,7 +23,7 @@ class Worker(Protocol):
 
     @property
     def assigned(self) -> bool:
-        """Tell whether its partitions are assigned and restored."""
+        """Return whether its partitions are assigned and restored."""
 
     @property
     def event_counts(self) -> EventCounts:
