@@ -29,7 +29,7 @@ class Begun:
 @types.coroutine
 def _rest(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
     try:
-        yield waits_for  # what it already requested from the loop
+        yield waits_for  # the wait that the coroutine has already requested from the loop
     except BaseException as error:  # the waiting task was cancelled
         coroutine.throw(error)
         raise

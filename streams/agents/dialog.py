@@ -30,7 +30,7 @@ class NotConfirmedError(SurroundingsError):
 class Saying:
     """The ordered statements that a message causes; ``place_of`` is a conversation's partition.
 
-    ``cause`` is that of the next statement.
+    ``cause`` is the cause of the next statement.
     """
 
     cause: Cause

@@ -144,7 +144,7 @@ class Consumer(WokenConsumer):
         return self._rollbacks.get(message.tp, 0)
 
     async def roll_back(self, message: Message, count: int) -> None:
-        """Commit that a message is still to be processed, with its rollback count."""
+        """Commit the rollback count of a message that must still be processed."""
         self.notes[message.tp] = Note(self.topics[message.topic], count)
         await self._commit({message.tp: message.offset})
 

@@ -23,7 +23,7 @@ LEAVE = 20.0
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:
-    """End the process in 20 s, whatever is still running; for dedicated processes only.
+    """End the process in 20 s, even if parts still run; for dedicated processes only.
 
     The process logs this, and exits with the code of a SurroundingsError.
     """

@@ -24,9 +24,9 @@ from streams.wire import Topics
 T = TypeVar("T")
 
 PURGE_EVERY = 300.0
-"""Seconds between two checks for expired routes."""
+"""Seconds between checks for expired routes."""
 _FIRST, _LONGEST = 0.5, 30.0
-"""Seconds before the first retry, and the longest delay."""
+"""Seconds before the first retry, and the maximum delay."""
 
 log = logging.getLogger("hopline.notice")
 
@@ -76,7 +76,7 @@ def notice_app(
 
 
 async def _patiently(call: Callable[[], T]) -> T:
-    """Call until it succeeds, however long its resource is unavailable."""
+    """Repeat a call until it succeeds, even if its resource is unavailable for long."""
     wait = _FIRST
     while True:
         try:

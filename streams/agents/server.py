@@ -29,7 +29,7 @@ from streams.wire.records import read_queued
 log = logging.getLogger("hopline.agents")
 
 _LOOK_BUSY, _LOOK_IDLE = 1.0, 5.0
-"""Seconds between two checks whether the queue's topic was recreated."""
+"""Seconds between checks whether the queue's topic was recreated."""
 
 
 class QueueTopic(faust.Topic):
@@ -47,7 +47,7 @@ class Server:
     ) -> None:
         self._app, self._handler = app, handler
         self._services, self._contract = services, contract
-        # Until the catalog is read it is not a valid topic name, so using it too early would
+        # Until the catalog is read this is not a valid topic name, so using it too early would
         # fail.
         self._channel = QueueTopic(
             app,

@@ -1,7 +1,7 @@
 """The group behind ``hopline``: load commands on demand, and report every failure.
 
-Exit codes: 0 fine; 1 the answer is bad news; 2 wrong use or unreadable input; 3 the environment is
-missing or broken; 130 interrupted; 141 the reader of our output has closed it.
+Exit codes: 0: fine; 1: the answer is bad news; 2: wrong use or unreadable input; 3: the environment
+is missing or broken; 130: interrupted; 141: the reader of our output has closed it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LazyGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], *parent: click.Context | None, **extra: Any
     ) -> click.Context:
-        """Make the context, with the width and the colour of all commands below it."""
+        """Make the context, which sets the width and the colour for all its commands."""
         extra = {"max_content_width": text_width(), "color": coloured(), **extra}
         return super().make_context(info_name, args, *parent, **extra)
 

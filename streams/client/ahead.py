@@ -195,7 +195,7 @@ class ReadAhead:
     # --- records ---------------------------------------------------------------------------------
 
     def _pace(self) -> None:
-        """Read no more of a partition than a good choice needs."""
+        """Pause partitions that have enough messages for a good choice."""
         most = most_bytes(len(self.partitions))
         for number, partition in self.partitions.items():
             full = partition.is_full(most)
@@ -281,7 +281,7 @@ class ReadAhead:
         return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
-        """Drop read-ahead of partitions that another member will read again."""
+        """Drop buffered messages of partitions that another member will read again."""
         self._is_dealt = False  # until the group has reassigned the partitions
         for partition in partitions:
             gone = self.partitions.pop(partition.partition, None)

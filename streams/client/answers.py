@@ -52,7 +52,7 @@ class Answers:
         self.trouble = ""
 
     def _listening(self, timeout: float) -> tuple[Consumer, int]:
-        """Return a consumer that reads from the end on, and the offset of that end."""
+        """Return a consumer that starts at the end, and the offset of that end."""
         consumer = self._made()
         try:
             _, end = watermarks(consumer, self._topic, 0, timeout=timeout)

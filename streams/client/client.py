@@ -1,9 +1,9 @@
 """Dialogs for applications: BEGIN DIALOG, SEND, RECEIVE and END CONVERSATION, over Kafka.
 
 A statement is a record in the instance's ``cmd`` topic. It takes effect when the endpoint worker
-applies it: :meth:`Client.perform` with ``wait`` returns only then, and raises what SQL Server would
-report. Without ``wait`` a statement is as durable as a Kafka record, and an error is reported as an
-event.
+applies it: :meth:`Client.perform` with ``wait`` returns only then, and raises the error that SQL
+Server would report. Without ``wait`` a statement is as durable as a Kafka record, and an error is
+reported as an event.
 """
 
 from __future__ import annotations

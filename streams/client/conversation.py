@@ -9,7 +9,7 @@ from streams.errors import HoplineError, text_of
 
 
 class StatementError(HoplineError):
-    """A rejected statement; ``number`` is SQL Server's, ``detail`` the reason in words."""
+    """A rejected statement; ``number`` is SQL Server's error, ``detail`` the reason as text."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""A queue's settings in the catalog, as its receivers need them."""
+"""A queue's settings in the catalog, for its receivers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def missing(topic: str) -> SurroundingsError:
 def permanent(topic: str, error: KafkaError) -> HoplineError | None:
     """Return the error after which the reader reads nothing more; ``None`` if it may be transient.
 
-    Kafka's client reports each once, and would then block forever.
+    Kafka's client reports each such error once, and would then block forever.
     """
     if is_forbidden(error):
         return SurroundingsError(
@@ -34,7 +34,7 @@ def permanent(topic: str, error: KafkaError) -> HoplineError | None:
     if is_fatal(error):
         return FencedError(
             f"{topic}: this member was removed from the group: {error.str()}.",
-            "Another process has its name, or it has not polled for too long: create a new "
+            "Another process has its name, or it has not polled for too long. Create a new "
             "reader. Uncommitted messages are redelivered.",
         )
     return None

@@ -49,8 +49,8 @@ class Readings:
     def note(self, positions: Mapping[int, int]) -> None:
         """Record that the group commits; ``positions`` are its committed offsets so far.
 
-        Call it before each commit: most calls do nothing. Raises AbortedError if Kafka does not
-        accept it.
+        Call it before each commit; most calls do nothing. Raises AbortedError if Kafka does not
+        accept the record.
         """
         now = time.monotonic()
         due = {p: at for p, at in positions.items() if now - self._written.get(p, -RENEW) >= RENEW}

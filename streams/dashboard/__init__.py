@@ -1,4 +1,4 @@
-"""The dashboard of the monitor's figures: `hopline dashboard`, read-only pages.
+"""The dashboard of the monitor's figures, `hopline dashboard`, with read-only pages.
 
 A page is a module of :mod:`streams.dashboard.pages`: pure functions turn figures into values, a
 template makes HTML of them, and only :mod:`streams.dashboard.frame` uses NiceGUI.

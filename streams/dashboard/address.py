@@ -13,7 +13,7 @@ _TIME = ("from", "until", "last")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A page's path, its time, and the other parameters (``chosen``, by name)."""
+    """A page's path, its time range, and its other parameters by name (``chosen``)."""
 
     path: str = "/"
     span: Span = field(default_factory=Span)
@@ -49,5 +49,5 @@ class Address:
         return replace(self, span=span)
 
     def to(self, path: str, **chosen: str) -> Address:
-        """Return another page, with the same time."""
+        """Return the address of another page with the same time range."""
         return Address(path, self.span, chosen)

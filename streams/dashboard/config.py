@@ -23,7 +23,7 @@ class DashboardConfig:
     published: tuple[str, int] | None = None
     """The external address, if different: that of a container's port on its host."""
     topology: Path | None = None
-    """The topology's folder; None for the cluster's catalog."""
+    """The topology's folder; None uses the cluster's catalog."""
     cluster: Cluster | None = None
     """The cluster from which dialogs and the catalog are read; None shows only the store."""
     token: str | None = None

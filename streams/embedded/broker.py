@@ -111,7 +111,7 @@ class Broker:
             except _TakenError:
                 if self.port or self._node is not None:
                     raise
-                # Another process was faster than Java starts.
+                # Another process took the port before Java had started.
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
@@ -296,5 +296,6 @@ def _why(output: str, code: int) -> str:
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop the process that listens there, or choose another with --port (0: any free port).",
+        "Stop the process that listens there, or choose another port with --port (0: any free "
+        "port).",
     )

@@ -1,4 +1,4 @@
-"""Find a Java that Kafka 4 runs on."""
+"""Find a Java that can run Kafka 4."""
 
 from __future__ import annotations
 

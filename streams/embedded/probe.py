@@ -53,7 +53,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct loopback ports that were free a moment ago."""
+    """Return distinct loopback ports that were free when checked."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

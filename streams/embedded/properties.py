@@ -13,7 +13,7 @@ from streams.errors import UsageError
 _FIXED = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
-    # Only `apply` creates topics; a misspelt name must not become one.
+    # Only `apply` creates topics; a misspelt name must not create one.
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",

@@ -117,7 +117,7 @@ def _bodies(topology: Topology) -> dict[str, str]:
 def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = False) -> Change:
     """Compare a topology and this version's schemas with the catalog, if there is one.
 
-    Only ``prune`` removes objects, and never a schema.
+    Only ``prune`` removes objects; schemas are never removed.
     """
     state = state or CatalogState()
     new, old = _bodies(topology), state.objects

@@ -111,7 +111,7 @@ class Cluster:
         stats: Callable[[str], None] | None = None,
         **config: Any,
     ) -> Producer:
-        """Create a producer: idempotent, with Java's partitioner, success reports only on request.
+        """Create an idempotent producer with Java's partitioner; success reports only on request.
 
         ``stats`` receives its statistics from time to time, when it is polled.
         """

@@ -89,7 +89,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
         except KafkaException as error:
             if is_forbidden(error.args[0]):
                 raise SurroundingsError(
-                    f"Topic {resource.name} exists, and its configuration cannot be read: "
+                    f"Topic {resource.name} exists, but its configuration cannot be read: "
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error

@@ -55,7 +55,7 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
 
 
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
-    """Create and correct topics, then publish the difference; running workers switch by themselves.
+    """Create and correct topics, then publish the difference; running workers switch to it.
 
     Without ``prune`` no catalog object is removed.
     """

@@ -91,7 +91,7 @@ def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
 def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ...]:
     """Return the transactions before these ends that stay open for ``timeout`` seconds.
 
-    Returns as soon as none is left.
+    Returns as soon as no such transaction is left.
     """
     topics = list(dict.fromkeys(topic for topic, _ in ends))
     deadline = time.monotonic() + timeout

@@ -1,8 +1,8 @@
 """Detect a client that has lost all brokers, although Kafka is available.
 
 A cluster that has just come back may report an empty list of brokers. Kafka's client (librdkafka
-2.13 to 2.16, issue 5301) then drops all brokers, including the bootstrap servers, whatever
-``metadata.recovery.strategy`` says, and hangs without an error. Only a new client can continue.
+2.13 to 2.16, issue 5301) then drops all brokers, including the bootstrap servers, regardless of
+``metadata.recovery.strategy``, and hangs without an error. Only a new client can continue.
 """
 
 from __future__ import annotations

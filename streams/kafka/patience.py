@@ -1,4 +1,4 @@
-"""Time limits for calls of Kafka's client that may never return, whatever their timeout.
+"""Time limits for calls of Kafka's client that may never return, despite their timeout.
 
 ``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
 wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and

@@ -200,10 +200,10 @@ class Fetcher:
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, Message] = OrderedDict()
         self._read: deque[Message] = deque()
-        self._next: int | None = None  # next offset to read; None: none yet
+        self._next: int | None = None  # next offset to read; None before the first fetch
 
     def remember(self, message: Message) -> None:
-        """Cache a record that was just read elsewhere."""
+        """Cache a record that another consumer has just read."""
         offset = message.offset()
         assert offset is not None
         if offset in self._cache:

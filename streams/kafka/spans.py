@@ -98,7 +98,8 @@ class Spans:
     def read(self) -> list[Message]:
         """Return the next records, perhaps none; wait at most 0.2 s.
 
-        Raises SurroundingsError if Kafka does not respond, KafkaException if it refuses.
+        Raises SurroundingsError if Kafka does not respond, and KafkaException if it returns an
+        error.
         """
         first = self._consumer.poll(_SLICE)
         if first is None:

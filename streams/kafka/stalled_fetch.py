@@ -1,8 +1,8 @@
 """Detect a partition that a consumer no longer fetches, although it has records to read.
 
 After leaders have changed several times within seconds, librdkafka may wait forever for a response
-about a partition's leader epoch (issue 4492), without an error. The client works otherwise, and
-continues with its other partitions. Only a new client can read this one.
+about a partition's leader epoch (issue 4492), without an error. Otherwise the client works, and
+continues with its other partitions. Only a new client can read the stalled partition.
 """
 
 from __future__ import annotations

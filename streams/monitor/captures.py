@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
 Sum = TypeVar("Sum")
 
-REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it again."
+REMEDY = "The file is damaged or incomplete. Copy it again, or capture or generate it again."
 _READ = {"topic", "key", "headers"}
 """Bodies are not needed, so they are skipped instead of decoded."""
 

@@ -42,7 +42,7 @@ class MonitorConfig:
     late: int = 60_000
     """Watermark: deliveries that are older than the newest one by more than this are left out."""
     horizon: int = 600_000
-    """Two copies of a message are compared if they arrived no further apart than this, and a
+    """Two copies of a message are compared if they arrived within this time of each other; a
     message that has not arrived after this time is missing.
     """
     trigger: int = 1_000
@@ -53,7 +53,7 @@ class MonitorConfig:
     keep: float | None = None
     """Days after which rows are deleted; never for None."""
     until_idle: float | None = None
-    """Seconds without a record after which to stop; never for None."""
+    """Seconds without a record after which the monitor stops; never for None."""
     ready_file: Path | None = None
     """File that is created when all queries run."""
     http: str | None = None

@@ -79,7 +79,7 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
         yield Series(figure.name, figure.says, samples, _LABELS)
     yield Series(
         "hopline_monitor_repeated_messages",
-        "Messages that a queue holds twice: exactly-once is broken. Must be 0.",
+        "Messages that are in a queue twice, which means that exactly-once is broken. Must be 0.",
         [((), len(Report(store).repeats()))],
     )
     alarms = Counter((a.severity, a.kind) for a in Situation(store).alarms(now))

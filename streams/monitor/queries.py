@@ -1,4 +1,4 @@
-"""The queries of the monitor, from the topics to the store."""
+"""The queries of the monitor, which write from the topics to the store."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class Records:
         """Return the envelopes of records in queues, for one query.
 
         Queries do not share a frame: Spark evaluates the options of ``from_avro`` anew in each
-        batch, with a buffer that belongs to the expression, and two batches at the same moment
-        end with DUPLICATED_MAP_KEY.
+        batch, with a buffer that belongs to the expression, and two simultaneous batches would end
+        with DUPLICATED_MAP_KEY.
         """
         return self.envelopes(self.raw("queue"))
 

@@ -34,7 +34,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 class Target(Protocol):
-    """A destination of rows, a batch at a time, and each batch once."""
+    """A destination of rows, which takes each batch once."""
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row], /) -> bool:
         """Write a batch; return False if it was written before."""

@@ -165,7 +165,7 @@ class Relay:
         if warns:
             self._topics = self._listed()
             self._list_again = now + LOOK_AGAIN
-        if now >= self._measure_again:  # it measures every row of the table
+        if now >= self._measure_again:  # this measures every row of the table
             self._report_too_large()
             self._measure_again = now + RENEW
         present, absent = set(filter(self._has, self._present)), list[str]()
@@ -216,7 +216,8 @@ def _forgotten(batch: Batch) -> SurroundingsError:
     return SurroundingsError(
         f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
         "the relay's offset, so they may or may not have been written.",
-        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). If it "
+        f"Look for one of them (hopline tail --conversation {batch.statements[0].conversation}). "
+        "If it "
         "was written, delete the rows from hopline_outbox whose positions hopline_relay lists. "
         "Set batch, batch_at and positions there to NULL in either case.",
     )

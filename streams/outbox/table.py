@@ -154,7 +154,7 @@ class OutboxTable:
             return batch
 
     def finish(self, batch: Batch) -> None:
-        """Delete what Kafka has confirmed, unless another relay has finished the batch."""
+        """Delete the rows that Kafka has confirmed, unless another relay has finished the batch."""
         self._end(batch, delete=True)
 
     def release(self, batch: Batch) -> None:

@@ -60,7 +60,7 @@ def _in_avro(stated: Classification) -> Finder:
 _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
     Language.XPATH: (
         lambda stated: find_by_xpath(stated.expression.text, stated.namespaces),
-        "Write XPath 2.0, such as /order/region; prefixes go into namespaces:.",
+        "Write XPath 2.0, such as /order/region; define prefixes in `namespaces:`.",
     ),
     Language.JMESPATH: (
         lambda stated: find_by_jmespath(stated.expression.text),

@@ -125,7 +125,7 @@ class Router:
         return Turn((begin, send), stored=((far, message.handle), (message.handle, far)))
 
     def _end(self, message: Incoming, far: Handle | None) -> Turn:
-        """End the other dialog first, as the sender ended this one, then this one."""
+        """End the other dialog first, in the same way as the sender, and then this one."""
         here = End(self._id(message, "end"), message.handle)
         if far is None:
             return Turn((here,))

@@ -104,8 +104,8 @@ def _links(facts: Facts) -> Iterator[Alarm]:
             f"{instance} sends no heartbeat; {listed([link.instance for link in links])} "
             f"send{'s' if len(links) == 1 else ''} to it.{waits if held else ''}",
             instance,
-            "Check that its worker runs and reaches Kafka (hopline status); until then route "
-            "around it.",
+            "Check that its worker runs and reaches Kafka (hopline status); until then, route "
+            "messages around this instance.",
             len(links),
             links[0].seen_at,
         )
@@ -179,14 +179,14 @@ _DIALOGS = (
         Which.LEAKED,
         AlarmKind.LEAKED,
         Severity.WARNING,
-        "the other side has ended, or they failed, and their application does not end them.",
+        "the other side has ended or they failed, but their application does not end them.",
         "Let the receiving application answer EndDialog and Error with END CONVERSATION.",
     ),
     (
         Which.IDLE,
         AlarmKind.IDLE,
         Severity.INFO,
-        "no message for an hour, and not ended.",
+        "no message for an hour, but not ended.",
         "Find the application that does not call END CONVERSATION; set a dialog lifetime.",
     ),
 )

@@ -48,7 +48,7 @@ def gaps(facts: Facts) -> Iterator[Alarm]:
             f"{counted(absent, 'message')} at least should be between others of their dialogs "
             "in this queue, but are missing.",
             topic,
-            "Exactly-once is broken, or records were deleted: keep the topics and run 'hopline "
+            "Exactly-once is broken, or records were deleted. Keep the topics and run 'hopline "
             "verify'.",
             absent,
             min(gap.first_at for gap in found.values()),

@@ -31,7 +31,7 @@ def as_columns(row: Row) -> tuple[str, str, dict[str, Any]]:
 
 
 def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
-    """Return the row of a kind from a result of a query on its table."""
+    """Return a row of a kind from one row of a query's result."""
     values = {field.name: columns[field.name] for field in fields(kind)}
     if values.get("cause") is not None:
         values["cause"] = Cause(values["cause"])

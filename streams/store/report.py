@@ -61,8 +61,8 @@ class EventTotal:
 class Report:
     """Queries on a store. Every call computes the result again.
 
-    With ``between``, two instants in epoch milliseconds, they cover the windows that begin in that
-    time.
+    With ``between``, two instants in epoch milliseconds, the queries cover the windows that begin
+    in that period.
     """
 
     def __init__(self, store: Store, between: tuple[int, int] | None = None) -> None:

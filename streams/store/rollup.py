@@ -1,6 +1,6 @@
 """Merge windows of latency into longer ones, for queries over days.
 
-A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. So
+A day of 10 s windows has some hundred thousand histograms, of which a page shows 120 points. So
 past figures are also stored in stretches of ten minutes. They are exact as well, because histograms
 are added, not averaged. Stretches are merged in time order: figures before the end of the last
 stretch are in stretches, later figures only in windows. Writing an earlier window deletes the

@@ -16,8 +16,7 @@ class Cause(Enum):
     RETRY = "retry"
     """The sender retransmitted it (attempt above 0) because an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
-    """One transmission arrived twice: forwarded again, for example after a crash.
-    """
+    """One transmission arrived twice because it was forwarded again, such as after a crash."""
     SEVERAL_ROUTES = "several routes"
     """The sender's forwarder sent it over several routes at once (transport ALL)."""
     SEVERAL_TARGETS = "several targets"

@@ -142,7 +142,7 @@ class BufferedSample:
 
 @dataclass(frozen=True, slots=True)
 class LinkSample:
-    """The routes of an instance lead to another one."""
+    """An instance to which routes of another instance lead."""
 
     instance: str
     other: str

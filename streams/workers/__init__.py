@@ -1,7 +1,7 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them.
 
-On a message's path: ``relay`` brings it from an outbox into ``cmd``, if the application has one;
-``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwards it at each hop;
+On a message's path: ``relay`` writes it from an outbox into ``cmd``, if the application has an
+outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwards it at each hop;
 ``endpoint`` of the other side delivers it into a queue. These two are packages, and neither imports
 the other.
 

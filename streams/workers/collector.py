@@ -1,4 +1,4 @@
-"""Tune Python's garbage collector for a process full of workers.
+"""Tune Python's garbage collector for a process with many workers.
 
 Workers create many values but no reference cycles, so reference counting frees them at once. By
 default the collector scans a batch's values again and again while they are in use, and sometimes

@@ -87,7 +87,7 @@ class Slot:
                 soon = not anew or time.monotonic() - began < _ONCE_IN
                 if soon or not self._is_alone(control, stop):
                     raise
-                log.warning("%s No other process uses the slot: restarting.", error.message)
+                log.warning("%s No other process uses the slot; restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
         """Return whether only our own heartbeats arrive in the slot, and they do arrive."""
@@ -110,7 +110,7 @@ class Slot:
             raise
 
     def lost(self, cause: KafkaError) -> FencedError:
-        """Return the error for a slot that another process owns, or that Kafka considers so."""
+        """Return the error for a slot that another process owns, or owns according to Kafka."""
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",

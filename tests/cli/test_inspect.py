@@ -137,7 +137,7 @@ def test_the_path_of_a_dialog(friday: Path) -> None:
 def test_a_dialog_that_is_not_there_or_two_that_are(friday: Path) -> None:
     code, out, err = hopline("inspect", friday, "--conversation", "O-17")
     assert (code, out) == (1, "")
-    assert "no record of conversation O-17. This is neither a GUID (" in err
+    assert "no record of conversation O-17. This is not a GUID (" in err
     _, _, err = hopline("inspect", friday, "--conversation", "99999999")
     assert "no record of conversation 99999999.\n" in err
     code, _, err = hopline("inspect", friday, "--conversation", "00000000")

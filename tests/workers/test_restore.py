@@ -152,7 +152,7 @@ def test_a_body_that_is_needed_and_gone_is_told_at_once(
     send(two, other, b"more")
     assert [r.message for r in caplog.records if "begins at" in r.message] == [
         f"A: {cmd}/0 begins at 2, but messages from offset 1 are needed: 1 of 2 dialogs lack "
-        f"messages, the first is {dialog.id}. Restore the topic, or end these dialogs"
+        f"messages; the first is {dialog.id}. Restore the topic, or end these dialogs"
     ]
 
 

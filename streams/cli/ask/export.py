@@ -63,8 +63,8 @@ def export(
     writes them to topology.yaml.
 
     --live exports the catalog, with the changes of `hopline sql`. Its --output is one
-    topology.yaml without scripts, which `hopline apply` finds equal to the catalog. The catalog
-    has no clusters, agents, expectations, certificates, permissions and procedures.
+    topology.yaml without scripts, which `hopline apply` considers equal to the catalog. The catalog
+    has no clusters, agents, expectations, certificates, permissions or procedures.
     """
     if (topology is None) != live:
         raise UsageError("Give either TOPOLOGY or --live.", "--live needs a running Kafka.")
@@ -103,7 +103,7 @@ def _live(bootstrap: str, prefix: str, timeout: float) -> Topology:
     if found.neighbours or found.ingress:
         raise UsageError(
             "The catalog contains only one cluster's share of a topology of several clusters.",
-            "Change the topology's folder, and apply it.",
+            "Change the topology's folder, and apply the topology.",
         )
     return found
 

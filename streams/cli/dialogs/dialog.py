@@ -175,7 +175,7 @@ def end(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """END CONVERSATION, also WITH ERROR or WITH CLEANUP."""
+    """END CONVERSATION, optionally WITH ERROR or WITH CLEANUP."""
     if error is not None and cleanup:
         raise click.UsageError("--error and --cleanup exclude each other.")
     cluster = reached(bootstrap, prefix, timeout)

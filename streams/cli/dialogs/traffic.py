@@ -41,7 +41,7 @@ class _Size(click.ParamType):
         match = _SIZE.fullmatch(str(value))
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not low <= high <= LARGEST_BODY:
-            self.fail(f"{value!r} is not a size up to {LARGEST_BODY}; write 400 or 100-2000.")
+            self.fail(f"{value!r} is not a size up to {LARGEST_BODY} bytes; write 400 or 100-2000.")
         return low, high
 
 

@@ -1,1 +1,1 @@
-"""The local broker, and what a cluster needs: topics, rights."""
+"""The local broker, and the topics and rights that a cluster needs."""

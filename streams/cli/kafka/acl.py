@@ -1,4 +1,4 @@
-"""``hopline acl``: the minimal rights on Kafka of each role of a topology."""
+"""``hopline acl``: the minimal Kafka rights for each role of a topology."""
 
 from __future__ import annotations
 

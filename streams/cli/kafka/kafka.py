@@ -103,7 +103,7 @@ def status(ctx: click.Context, data: Path | None, format_: str) -> None:
     ctx.exit(_HEALTHY if running else _BAD_NEWS)
 
 
-@kafka.command("prepare", short_help="Fetch and prepare what a start needs.")
+@kafka.command("prepare", short_help="Fetch and prepare the files that a start needs.")
 @click.option("--spark", is_flag=True, help="Also download the jars of Spark's connectors.")
 def prepare_(spark: bool) -> None:
     """Download the jars and create the class archive that halves the start time.

@@ -58,7 +58,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         raise UsageError("--until is in the future.", "Record with --follow, and stop it then.")
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
-    # A resumed recording has positions, and a topic new to it starts at its log's start.
+    # A resumed recording has positions; a topic that is new to it starts at its log's beginning.
     since = order.since if former is None else ()
     recording = begin(
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow

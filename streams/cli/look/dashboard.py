@@ -50,7 +50,7 @@ _DEFAULT = DashboardConfig()
     "--host",
     default=_DEFAULT.host,
     show_default=True,
-    help="Address to listen on; other than loopback requires a token.",
+    help="Address to listen on; any other than loopback requires a token.",
 )
 @click.option(
     "--published",
@@ -85,8 +85,8 @@ def dashboard(
     """Serve a live dashboard of the monitor's results: overview, topology, dialogs.
 
     The dashboard is read-only, and listens only on this machine unless --host is given. No page
-    loads anything from other servers. Without --topology and --bootstrap it shows the content of
-    the store alone.
+    loads anything from other servers. Without --topology and --bootstrap it shows only the content
+    of the store.
 
     \b
     hopline dashboard --topology combined \\

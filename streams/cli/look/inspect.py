@@ -139,8 +139,8 @@ def _dialog(
     )
     if not described:
         doubt = "" if _begin_of_id(asked) else (
-            " This is neither a GUID (8-4-4-4-12 hexadecimal digits), nor the first "
-            f"{SHORTEST_ID} or more of one, nor the name of an imported conversation."
+            " This is not a GUID (8-4-4-4-12 hexadecimal digits), its first "
+            f"{SHORTEST_ID} or more digits, or the name of an imported conversation."
         )  # fmt: skip
         click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
         ctx.exit(_BAD_NEWS)

@@ -1,4 +1,4 @@
-"""``hopline replay --dry-run``: what a replay would send, and the predicted destinations."""
+"""``hopline replay --dry-run``: the records of a replay, and their predicted destinations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predict(
     format_: str,
     tell: Callable[[str], None],
 ) -> None:
-    """Print the effect of a replay into these topics, by a topology or the cluster's catalog."""
+    """Print the effect of a replay into these topics, with a topology or the cluster's catalog."""
     if topology is None:
         cluster = cluster_of(bootstrap, rerun.prefix)
         try:
@@ -45,7 +45,7 @@ def predict(
 
 
 def _foretold(rerun: Rerun, topology: Topology) -> tuple[Forecast, Refusals]:
-    """Return the messages' destinations, of all loops, and the refused statements of one."""
+    """Return the messages' destinations for all loops, and the refused statements for one loop."""
     places: dict[str, tuple[str, ...]] = {}
     now = time.time()
 

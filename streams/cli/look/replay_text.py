@@ -41,7 +41,7 @@ _STANDINGS = {
 def forecast_text(
     rerun: Rerun, forecast: Forecast | None, topics: Sequence[str], refused: Refusals | None
 ) -> str:
-    """Return what a replay would produce, where, and the predicted outcome."""
+    """Return the commands that a replay would produce, the topics, and the predicted outcome."""
     found, loops = rerun.found, rerun.naming.loops
     lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
     many = f", {loops:,} times" if loops > 1 else ""
@@ -69,7 +69,7 @@ def forecast_text(
 
 
 def sent(rerun: Rerun, topics: Sequence[str]) -> Iterator[str]:
-    """Yield what a replay is about to send, for the confirmation."""
+    """Yield the steps that a replay is about to perform, for the confirmation."""
     ids = "new ids" if rerun.naming.new else "their original ids"
     dialogs = rerun.found.dialogs * rerun.naming.loops
     yield step(f"send {rerun.commands:,} commands of {dialogs:,} dialogs with {ids} to", topics)
@@ -223,9 +223,9 @@ def compared_text(found: Comparison) -> str:
         if now or then:
             lines.append(_row(f"copies {what}", f"{_numbers(now)}{_beside(found, _numbers(then))}"))
     for topic in found.trimmed:
-        lines.append(f"{topic} was trimmed: messages received earlier are not seen.")
+        lines.append(f"{topic} was trimmed, so messages received earlier are not counted.")
     if not found.settled:
-        lines.append("Some messages have not arrived, and no new ones for a while.")
+        lines.append("Some messages have not arrived, and no new deliveries were seen for a while.")
     return "\n".join(lines)
 
 

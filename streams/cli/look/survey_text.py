@@ -39,7 +39,7 @@ def _chart(survey: Survey) -> Iterator[str]:
     yield ""
     yield f"|{bars}|"
     rate = most * 1000 / survey.width
-    yield f"each column {_duration(survey.width)}, the highest {most:,} records ({rate:,.1f}/s)"
+    yield f"each column {_duration(survey.width)}, at most {most:,} records ({rate:,.1f}/s)"
     if survey.silent_from is not None and survey.silence > survey.width:
         at = instant(survey.silent_from)
         yield f"longest silence {_duration(survey.silence)}, from {at}"

@@ -22,7 +22,7 @@ from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _OPEN = 1.0
-"""Seconds after which an open transaction is reported; those of a busy worker are shorter."""
+"""Seconds after which an open transaction is reported; a busy worker's transactions are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
 _ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
 """The order of events within the same millisecond."""
@@ -214,7 +214,7 @@ def _place_in_time(record: Description) -> tuple[int, int, str, int, int]:
 
 
 def _only_one(records: Iterator[Description], asked: str) -> Iterator[Description]:
-    """Pass one dialog on; raise UsageError if a shortened id matches several."""
+    """Yield the records of one dialog; raise UsageError if a shortened id matches several."""
     first: str | None = None
     for record in records:
         first = first or record["conversation"]

@@ -72,7 +72,8 @@ class VerifyOptions:
     "--also",
     multiple=True,
     metavar="NAME|HOST:PORT",
-    help="Another cluster of these dialogs: [clusters.NAME], or HOST:PORT without TLS. Repeatable.",
+    help="Another cluster that these dialogs use: [clusters.NAME], or HOST:PORT without TLS. "
+    "Repeatable.",
 )
 @click.option(
     "--capture",
@@ -121,8 +122,8 @@ def verify(
     hopline verify --since 2026-11-03T12:00 --until 2026-11-03T13:00 --format json
 
     The exit code is 1 if there is any exception, and 3 if a hung transaction hides the newest
-    events: the ledger then covers everything that can be read. docs/verify.md describes the
-    method and its limits.
+    events: the ledger then covers all records that can be read. docs/verify.md describes the method
+    and its limits.
     """
     if given.live and given.job:
         raise UsageError("--job and --live exclude each other.", "Give one of them.")

@@ -1,4 +1,4 @@
-"""A command's output folder: user files are never overwritten, unless requested."""
+"""A command's output folder: the user's files are never overwritten unless requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameter types that are checked before anything else, such as Kafka, is contacted."""
+"""Parameter types, which are checked before the command contacts Kafka or other systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings as options: flag over variable over file over default."""
+"""Settings as options; a flag overrides a variable, which overrides the file and the default."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SettingOption(click.Option):
         return found.value, ParameterSource.DEFAULT_MAP
 
     def _demand_value(self, ctx: click.Context, found: Sourced) -> None:
-        """Report an invalid value with its place, which click does not know."""
+        """Report an invalid value with its place in the file, which click cannot report."""
         try:
             self.type_cast_value(ctx, found.value)
         except click.BadParameter as error:

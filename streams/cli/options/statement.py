@@ -80,7 +80,7 @@ def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]
 
 @contextmanager
 def answered(format_: str, conversation: uuid.UUID) -> Iterator[dict[str, Any]]:
-    """Print the result as JSON if requested, also if the statement is rejected."""
+    """Print the result as JSON if requested, even if the statement is rejected."""
     answer: dict[str, Any] = {"conversation": str(conversation), "number": 0, "text": ""}
     try:
         yield answer

@@ -56,7 +56,7 @@ def ensure_something(topology: Topology) -> Topology:
 def find_folder(text: str) -> Path:
     """Return the folder at a path, or the folder of a shipped topology.
 
-    Raise UsageError with the shipped names for an unknown plain name.
+    Raise UsageError, which lists the shipped names, for an unknown plain name.
     """
     path = Path(text)
     if path.exists() or path.is_absolute() or len(path.parts) != 1:
@@ -70,7 +70,7 @@ def find_folder(text: str) -> Path:
 def doubt_service(topology: Topology, name: str, *, always: bool = False) -> None:
     """Suggest a similar service on stderr for a name that is in no database or route.
 
-    ``always``: warn also if no name is similar.
+    ``always``: warn even if no name is similar.
     """
     names = {
         known

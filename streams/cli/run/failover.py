@@ -40,8 +40,8 @@ def failover(
     The new principal continues the dialogs from the old principal's last commit, without copying,
     because the pair has its own topics. The old principal cannot commit any more, whether it is
     stopped, disconnected or killed, and becomes the mirror when it returns. Senders over a mirrored
-    route wait until the new principal reports its role; listeners lead to it at once. At a terminal
-    the command asks for confirmation.
+    route wait until the new principal reports its role; listeners resolve to the new principal at
+    once. At a terminal the command asks for confirmation.
 
     Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
 

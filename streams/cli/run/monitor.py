@@ -97,7 +97,7 @@ class MonitorOptions:
     "--http",
     type=ADDRESS,
     metavar="[HOST:]PORT",
-    help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone on loopback.",
+    help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone means loopback.",
 )
 @together(MonitorOptions)
 def monitor(
@@ -127,7 +127,7 @@ def monitor(
 
 
 def _stop_on_signal() -> Event:
-    """Return an event that the first signal sets; the second one exits at once."""
+    """Return an event that the first signal sets; the second signal exits at once."""
     stop = Event()
     call_on_stop(stop.set, once=True)
     return stop

@@ -37,7 +37,7 @@ def _partitions(each: Unserved) -> str:
 
 
 def remote_json(status: RemoteStatus) -> dict[str, Any]:
-    """Return the same as plain values; ``age`` is in seconds."""
+    """Return the status as plain values; ``age`` is in seconds."""
     return {
         "health": status.health.value,
         "bootstrap": status.bootstrap,

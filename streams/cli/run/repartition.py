@@ -51,7 +51,7 @@ def repartition(
 
     After an interruption, workers of the instance refuse to start; run the command again to
     continue. Afterwards write the number into the topology (`partitions:`), and restart workers
-    and applications: an application that runs meanwhile may write to a wrong partition.
+    and applications: an application that is not restarted may write to a wrong partition.
 
     \b
     hopline repartition SQL1 4

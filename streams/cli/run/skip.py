@@ -33,4 +33,4 @@ def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     version = skip_statement(
         cluster, place, lambda found: confirm(Changes(cluster, (f"give up the statement {found}",)))
     )
-    click.echo(f"{place} will be skipped from catalog version {version} on")
+    click.echo(f"{place} will be skipped as of catalog version {version}")

@@ -19,7 +19,7 @@ STATES: Words = {
     r"^(?:broken|stopped)(?=: )|\bgone(?=, process \d)|\bno heartbeat(?= for \d)": BAD,
     r"(?<=^  )(?:hung|held back|no worker)(?=  )": BAD,
 }
-"""Of the system and of its workers."""
+"""The colours of words about the system and its workers."""
 
 
 def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _most_first(lag: Lag) -> tuple[int, str, str]:
 
 
 def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str, Any]:
-    """Return the status of every cluster, by name; of a single one without a name."""
+    """Return the status of every cluster by name, or of a single cluster without a name."""
     if list(statuses) == [""]:
         return status_json(folder, statuses[""])
     return {

@@ -14,7 +14,7 @@ from streams.prose import wrapped
 from streams.wire.describe import Description
 
 SHORTEST_ID = 8
-"""The characters shown of a conversation's id."""
+"""The number of characters of a conversation's id that are shown."""
 
 
 def json_lines(record: Description) -> None:

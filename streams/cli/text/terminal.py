@@ -57,7 +57,7 @@ def show(text: str, words: Words | None = None) -> None:
 
 
 def painted(text: str, words: Words) -> str:
-    """Return a text with coloured words; click removes the colour where none is wanted."""
+    """Return a text with coloured words; click removes the colour if none is wanted."""
     for pattern, colour in words.items():
         text = re.sub(pattern, click.style(r"\g<0>", fg=colour, bold=True), text, flags=re.M)
     return text

@@ -9,7 +9,7 @@ from typing import Any
 from streams.protocol.frames import PREFIX
 
 LONGEST_BODY = 60
-"""The default number of characters shown of a body."""
+"""The default number of characters of a body that are shown."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_SHORTER = 12
 
@@ -42,7 +42,7 @@ def one_line(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """Return foreign text with its lines, each like :func:`one_line`."""
+    """Return foreign text with its line breaks; each line is as from :func:`one_line`."""
     return "\n".join(map(one_line, text.split("\n")))
 
 

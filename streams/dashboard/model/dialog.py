@@ -63,7 +63,7 @@ class Pages:
 
 
 def pages_of(page: int, size: int, count: int) -> Pages:
-    """Return the pages for this number of items; a page beyond the end is the last one."""
+    """Return the pages for this number of items; beyond the end, return the last page."""
     most = max(0, (count - 1) // size)
     at = min(max(page, 0), most)
     return Pages(
@@ -148,7 +148,7 @@ def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
 
 
 def picture_of(diagram: Diagram, links: Links) -> str:
-    """Return a diagram as SVG with linked rows; left-out parts are listed elsewhere."""
+    """Return a diagram as SVG with linked rows; omitted parts are listed elsewhere."""
     return svg_text(replace(diagram, left_out=()), links)
 
 

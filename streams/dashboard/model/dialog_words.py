@@ -73,7 +73,7 @@ def parties_of(life: Life) -> tuple[str, str]:
 
 
 def title_of(step: Step) -> str:
-    """Return what a step is, and between whom."""
+    """Return the description of a step, with its instances."""
     sight = step.sight
     number = f" {sight.number}" if sight.number is not None else ""
     text = f"{sight.verb}{number}{sight.aside}{sight.rest}"

@@ -64,7 +64,7 @@ class PathLatency:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Copies not forwarded for one reason, at one place, with one route if there is one."""
+    """The copies that were not forwarded for one reason at one place, with the route, if any."""
 
     what: str
     error: int

@@ -6,4 +6,4 @@ from streams.dashboard.pages.overview import OVERVIEW
 from streams.dashboard.pages.topology import TOPOLOGY
 
 PAGES: tuple[Page, ...] = (OVERVIEW, TOPOLOGY, DIALOG)
-"""To add a page: one module of this package, and one name here."""
+"""To add a page, add a module to this package, and its name here."""

@@ -70,7 +70,7 @@ class State:
 
     @classmethod
     def read(cls, cluster: Cluster, topic: str, count: int) -> State:
-        """Read all of it; raise SurroundingsError on a record that cannot be decoded."""
+        """Read all records; raise SurroundingsError on a record that cannot be decoded."""
         state = cls(count)
         for number in range(count):
             live = read_live(cluster, topic, number, to_high=True)
@@ -131,7 +131,7 @@ class Rekey:
     report: Callable[[str], None]
 
     def run(self) -> int:
-        """Move everything; return the number of dialogs."""
+        """Move all misplaced dialogs; return their number."""
         misplaced = list(self.state.misplaced())
         places = self._copy_bodies(misplaced)
         for begin in range(0, len(misplaced), AT_ONCE):

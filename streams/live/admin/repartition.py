@@ -148,7 +148,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
             consumer.poll(0.1)
             if time.monotonic() > deadline:
                 raise SurroundingsError(
-                    f"Endpoint workers of {home} run and own the partitions.",
+                    f"Endpoint workers of {home} are running and own the partitions.",
                     "Stop the workers of the instance and of its partners, including stand-bys.",
                 )
         consumer.pause(consumer.assignment())

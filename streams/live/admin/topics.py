@@ -17,7 +17,7 @@ from streams.wire.specs import TopicSpec
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Missing and different topics of a cluster, and unneeded ones of the prefix.
+    """Missing and differing topics of a cluster, and unneeded topics of the prefix.
 
     ``findings``: problems that only an operator can solve, including a cluster that is too small.
     """

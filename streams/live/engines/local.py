@@ -33,7 +33,7 @@ class LocalEngine:
         return found
 
     def survey_capture(self, capture: CaptureReader) -> Positions:
-        """Return the latest positions by their offsets, in any order of the file."""
+        """Return the latest positions by their offsets, regardless of their order in the file."""
         found, at = Positions(), dict[tuple[str, int], int]()
         for record in capture:
             place = record.topic, record.partition
@@ -43,7 +43,7 @@ class LocalEngine:
         return found
 
     def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
-        """Read everything, then judge the dialogs one by one."""
+        """Read all records, then judge the dialogs one by one."""
         with collecting_rarely(), Dialogs() as dialogs:
             for source in sources:
                 for dialog, part in _parts(source):

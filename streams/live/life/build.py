@@ -151,7 +151,7 @@ def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
 def _by_brokers(
     frames: Sequence[Frame], topology: Topology, hosts: Mapping[str, str]
 ) -> Iterator[tuple[bool, Place]]:
-    """Yield the places of senders by the broker ids of their messages."""
+    """Yield the places of senders, found by the broker ids of their messages."""
     for frame in frames:
         instance = topology.instances.get(hosts.get(frame.home, frame.home))
         if frame.kind == "out" and instance is not None:

@@ -76,7 +76,7 @@ class Endpoint:
 class Life:
     """All that the records show of a dialog; ``left_out`` has sentences about missing parts.
 
-    ``catalog_version`` is that of the routes that explain decisions.
+    ``catalog_version`` is the version of the routes that explain decisions.
     """
 
     conversation: uuid.UUID

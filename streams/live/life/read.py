@@ -87,7 +87,7 @@ class _Search:
         self._full = False
 
     def run(self) -> Reading:
-        """Read events, then the BEGIN, then the rest."""
+        """Read the events, then the BEGIN, then all other records."""
         places = self._places()
         topics = self._cluster.topics
         events = {p for p in places if p[0] == topics.event}

@@ -142,7 +142,8 @@ def _read(
         case EventRecord() as found:
             event = found.event
             if event["message_id"] is not None:
-                uuid.UUID(event["message_id"])  # ValueError: an event may have any text there
+                # raises ValueError, because an event may have any text there
+                uuid.UUID(event["message_id"])
             return BrokerEvent(event, where)
         case StateRecord() as found if (about := found.endpoint) is not None:
             dialog = found.dialog(conversation)

@@ -1,7 +1,8 @@
 """The folder of a running system: its processes, and whether they are alive.
 
-``system.json`` has what `up` has started and stays until `down`; ``workers.json`` belongs to the
-supervisor; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
+``system.json`` describes the system that `up` has started, and stays until `down`. ``workers.json``
+belongs to the supervisor, ``logs/`` has a file for each process, and ``kafka/`` belongs to the
+embedded broker.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class System:
     """The system that `up` has started; ``embedded``: with the broker; ``started``: Unix seconds.
 
     ``instances``: all instances in the catalog at that time, including those outside the topology.
-    ``keeper``: process id of the supervisor. ``folder`` is the topology's,
-    ``agents`` are its agents by name.
+    ``keeper``: process id of the supervisor. ``folder`` is the topology's folder, ``agents`` are
+    its agents by name.
     """
 
     keeper: int

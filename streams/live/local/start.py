@@ -145,7 +145,7 @@ def _fits(before: System, wanted: System) -> bool:
 
 
 def _run(folder: UpFolder, wanted: System) -> System:
-    """Start a supervisor, which starts the rest."""
+    """Start a supervisor, which starts all other processes."""
     log = folder.log("keeper")
     make_folder(log.parent)
     where = (str(folder.path), wanted.bootstrap, wanted.prefix, wanted.folder)

@@ -1,4 +1,4 @@
-"""Stop what `up` has started, and nothing else."""
+"""Stop only the processes that `up` has started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stopped:
 
 
 def stop(folder: UpFolder) -> Stopped:
-    """Drain and stop the workers, then stop the broker; does nothing if nothing runs.
+    """Drain and stop the workers, then stop the broker; do nothing if none is running.
 
     With several clusters, stop all of them.
     """

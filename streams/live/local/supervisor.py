@@ -1,7 +1,7 @@
 """The supervisor: run a process for each job, and restart it when it ends.
 
 A worker that fails ends its process on purpose, which loses nothing, and is restarted like a killed
-worker. SIGTERM drains and stops all of them, and then the supervisor.
+worker. SIGTERM drains and stops all processes, and then the supervisor.
 """
 
 from __future__ import annotations

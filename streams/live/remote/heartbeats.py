@@ -45,7 +45,7 @@ def read_heartbeats(
 ) -> list[LastHeartbeat]:
     """Return the last heartbeat of each process under each name.
 
-    Kafka's clock is taken from a heartbeat that arrives during the call. If none arrives in three
+    Kafka's time is taken from a heartbeat that arrives during the call. If none arrives in three
     periods, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
     """
     watch = _Watch(cluster)

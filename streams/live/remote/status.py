@@ -1,4 +1,4 @@
-"""The status of a system on any machines: its live workers, and partitions without a worker."""
+"""The status of a system on any number of machines: live workers, partitions without workers."""
 
 from __future__ import annotations
 

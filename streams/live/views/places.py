@@ -41,7 +41,7 @@ class Asked:
 class View:
     """A system view: all its columns, the most useful ones in ``shown``, and its rows.
 
-    Without ``databases`` it is about an instance as a whole.
+    Without ``databases`` the view covers an instance as a whole.
     """
 
     columns: tuple[str, ...]

@@ -42,7 +42,8 @@ def is_select(text: str) -> bool:
 def answer(asked: Asked, text: str, time: Show) -> SelectResult:
     """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    Raises UsageError for statements that SQLite rejects, such as unknown columns and tables.
+    Raises UsageError for statements that SQLite rejects, for example because of unknown columns or
+    tables.
     """
     with closing(_database()) as database:
         for name in _views(text):

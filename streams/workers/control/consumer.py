@@ -1,8 +1,8 @@
 """The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
 
-Few are read as soon as they are written. With many heartbeats, ``control`` pauses between reads,
-and the consumer polls the broker less often. In a cluster of 1,000 names a process then needs a
-quarter of the CPU. Kafka's client cannot be reconfigured, so it is replaced.
+A few heartbeats are read as soon as they are written. With many heartbeats, ``control`` pauses
+between reads, and the consumer polls the broker less often. In a cluster of 1,000 names a process
+then needs a quarter of the CPU. Kafka's client cannot be reconfigured, so it is replaced.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
 ``partition``, and ``restore`` restores its dialogs.
 
-On a message's path: ``loop`` reads it, and commits what it reads in one turn by ``commit_work``, in
-one transaction or several. ``apply_work`` applies the work of one partition, record by record;
-``inputs`` has ``node`` apply a record, and rereads bodies for retries; ``held_back`` are statements
-that cannot be decoded yet. ``transactions`` has ``output`` write the results, and commits.
-``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` has the limits.
-``worker`` starts and stops.
+On a message's path, ``loop`` reads it, and ``commit_work`` commits the records of one turn in one
+transaction or several. ``apply_work`` applies the work of one partition, record by record;
+``inputs`` lets ``node`` apply a record, and rereads bodies for retries; ``held_back`` keeps
+statements that cannot be decoded yet. ``transactions`` lets ``output`` write the results, and
+commits. ``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` has the
+limits. ``worker`` starts and stops.
 """
 
 from streams.workers.endpoint.tuning import Pace, Tuning

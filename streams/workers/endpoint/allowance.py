@@ -57,7 +57,7 @@ class Allowance:
             self.records = min(affordable, self._timely, _grown(self.records))
 
     def _affordable(self, records: int, dialogs: int) -> int:
-        """Return how many records cost as much as the maximum with LIVELY records per dialog."""
+        """Return how many records cost as much as the maximum at LIVELY records per dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
         return min(self._most, max(SMALL, int(most)))

@@ -41,11 +41,11 @@ ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
 UNKNOWN = 4.0
-"""Seconds until the forwarder's position is requested again after no answer."""
+"""Seconds until the forwarder's position is requested again if there was no answer."""
 
 
 class Assignment:
-    """The partitions that one worker owns as a group member; ``owned`` by partition number.
+    """The partitions that one worker owns as a group member; ``owned`` has them by number.
 
     ``warm`` is state that was read before the assignment. ``young``, set by the caller, is where
     the records kept for their age begin, if any. ``member`` is the group metadata at the

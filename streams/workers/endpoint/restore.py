@@ -1,9 +1,9 @@
 """Restore a partition's endpoints from the ``dialog`` topic (design rule: restore).
 
 Committed offsets can expire when a group has had no member for a week, so the offsets are also a
-state record, written in the same transaction as everything else; the higher one counts. The end of
-the state is the *high watermark* at assignment, not the last stable offset: an open transaction of
-the previous owner must end before the state is valid.
+state record, written in the same transaction as all other records; the higher offset counts. The
+end of the state is the *high watermark* at assignment, not the last stable offset: an open
+transaction of the previous owner must end before the state is valid.
 """
 
 from __future__ import annotations
@@ -219,6 +219,6 @@ def lost_bodies(
         if count:
             yield (
                 f"{topic}/{partition} begins at {low}, but messages from offset {needed[which]} "
-                f"are needed: {count:,} of {len(endpoint.dialogs):,} dialogs lack messages, the "
+                f"are needed: {count:,} of {len(endpoint.dialogs):,} dialogs lack messages; the "
                 f"first is {first[0][1]}. Restore the topic, or end these dialogs"
             )

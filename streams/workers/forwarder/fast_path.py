@@ -60,7 +60,7 @@ class FastPath:
         self._now = 0
 
     def begin(self, forwarder: Forwarder, now: int) -> None:
-        """Begin a batch at an instant, epoch milliseconds: reachability may have changed."""
+        """Begin a batch at an instant (epoch milliseconds); reachability may have changed."""
         self._forwarder, self._now = forwarder, now
         self._since = instant(now)
         self._block = forwarder.block(now)

@@ -158,7 +158,7 @@ class ForwarderLoop:
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self, timeout: float) -> None:
-        """Flush, then commit confirmed offsets; the rest is committed next time."""
+        """Flush, then commit confirmed offsets; the others are committed next time."""
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:

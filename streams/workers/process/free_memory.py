@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable
 
 EVERY = 10.0
-"""Seconds between two calls, each of which takes 1 to 20 ms."""
+"""Seconds between calls, each of which takes 1 to 20 ms."""
 
 
 def _trim_of_libc() -> Callable[[int], int]:

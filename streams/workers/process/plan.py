@@ -20,7 +20,7 @@ class Plan:
     ``slot``: the process's name across restarts, if any; with it, the partitions wait for a
     restart. ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint
     worker starts when its slot has no owner. ``keep``: retention of processed records in seconds,
-    ``None``: forever.
+    or ``None`` to keep them forever.
     """
 
     roles: tuple[str, ...]

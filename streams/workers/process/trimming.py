@@ -25,11 +25,11 @@ from streams.workers.endpoint import EndpointWorker
 log = logging.getLogger("hopline.trimming")
 
 TrimPoints = Mapping[tuple[str, int], int]
-"""The first position still needed, by topic and partition."""
+"""The first position that is still needed, by topic and partition."""
 
 
 class Trimmed(Protocol):
-    """A worker as trimming uses it, from another thread."""
+    """The interface of a worker for trimming, which another thread uses."""
 
     instance: str
 

@@ -11,7 +11,7 @@ from streams.workers.process.trimming import TrimPoints
 
 
 class Worker(Protocol):
-    """The loop of one worker until ``stop`` is set; one thread runs it."""
+    """The loop of one worker, which one thread runs until ``stop`` is set."""
 
     instance: str
     ownership: PairOwnership
