@@ -296,6 +296,5 @@ def _why(output: str, code: int) -> str:
 def _taken(port: int) -> _TakenError:
     return _TakenError(
         f"Port {port} on {HOST} is taken.",
-        "Stop the process that listens there, or choose another port with --port (0: any free "
-        "port).",
+        "Stop the process that listens there, or give another --port (0: any free port).",
     )
