@@ -33,7 +33,7 @@ class Executes(Protocol):
 
 
 class Outbox(Statements):
-    """Issue statements in the transaction of ``session``; not thread-safe if the session is not.
+    """Issue statements in the transaction of ``session``, whose thread safety it shares.
 
     ``METADATA.create_all(engine)`` creates the tables; ``hopline outbox --ddl`` prints them. Errors
     of statements are reported only by events.

@@ -160,7 +160,7 @@ class Receiver:
     def rollback(self, *, counts: bool = True) -> None:
         """Return the received messages; the fifth time in a row disables the queue.
 
-        A rollback that does not count is for failures that the messages did not cause.
+        Pass ``counts=False`` for failures that the messages did not cause.
         """
         self._ahead.bereft = False
         for partition in self._ahead.partitions.values():

@@ -1,4 +1,4 @@
-"""The time range of a page: the last minutes, or between two instants."""
+"""The time range of a page: a number of minutes until now, or the time between two instants."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ _Placed = tuple[Positions, Sites]
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return the position up to which commands were read, from the state."""
+    """Return the position, according to the state, up to which commands were read."""
     found = {}
     for positions, sites in surveyed:
         for (topic, partition), raw in positions.items():

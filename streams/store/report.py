@@ -104,7 +104,7 @@ class Report:
         """Return the number of duplicates so far by cause; all causes are keys.
 
         This is based on single events and their attempt; :meth:`copies_by_cause` is exact, but
-        later. SEVERAL_TARGETS counts copies at rejected targets (11224); the other causes count
+        delayed. SEVERAL_TARGETS counts copies at rejected targets (11224); the other causes count
         copies that the target's endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))

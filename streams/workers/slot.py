@@ -122,8 +122,8 @@ class Slot:
 def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
     """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
-    Decides only after ``presence`` was read to its end. Then waits at most three seconds, and not
-    at all if predecessors have been silent for longer.
+    The decision is made only after ``presence`` was read to its end. The check then waits at most
+    three seconds, and not at all if predecessors have been silent for longer.
     """
     if not slots:
         return

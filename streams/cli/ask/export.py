@@ -94,7 +94,7 @@ def export(
 
 
 def _live(bootstrap: str, prefix: str, timeout: float) -> Topology:
-    """Return the topology of the catalog; the other exports need no Kafka client."""
+    """Return the catalog's topology; import the Kafka client only here."""
     from streams.cli.options.statement import reached
     from streams.kafka import read_catalog
     from streams.live.admin.statements import live_topology
