@@ -110,7 +110,7 @@ class Records:
         return read.stream(self.spark, self.access, _NEVER)
 
     def state(self) -> DataFrame:
-        """Return records of dialogs and events (``dialogs.DIALOG_RAW``) in batches of limited size."""
+        """Return records of dialogs and events (``dialogs.DIALOG_RAW``) in small batches."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
         found = read.stream(self.spark, self.access, pattern, dialogs.DIALOG_RAW, most=MOST)
         return filter_dialogs.only(found, config.job)
