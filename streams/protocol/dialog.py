@@ -242,9 +242,11 @@ class Dialog:
         fragments are delivered at once.
         """
         at = self.received
-        while at in arrived or (most and at in self.held):
+        while at in arrived or at in self.held:
             stored = self.held.get(at)
             if stored is not None:
+                if most <= 0:
+                    break
                 most -= 1
                 yield stored[0]
             fragments = arrived[at] if stored is None else stored[1]

@@ -45,7 +45,8 @@ class Machine:
     form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
     ``queue_on`` whether the service's queue accepts messages; ``at_once`` whether a message is
     transmitted when it is accepted; ``heeded`` whether the catalog's changes of its database were
-    applied; ``applied_until`` the time up to which everything appended to ``in`` has been applied.
+    applied; ``applied_until`` the time up to which everything appended to ``in`` has been applied;
+    ``rests`` whether further buffered messages are left to the next transaction.
     """
 
     dialog: Dialog
@@ -59,6 +60,7 @@ class Machine:
     at_once: bool = True
     heeded: bool = False
     applied_until: int = EVERYTHING
+    rests: Callable[[], bool] = bool  # never
     effects: list[Effect] = field(default_factory=list)
     _lock: Lock = field(init=False)
     _sender: Sender = field(init=False)
@@ -71,7 +73,9 @@ class Machine:
         self._lock = Lock(dialog, self.broker_key, effects)
         self._sender = Sender(dialog, now, limits, self.left_out, effects, self.at_once)
         self._parking = Parking(dialog, self.read_frame, self.queue_on, effects)
-        self._receiver = Receiver(dialog, now, limits, self.read_frame, self._parking, effects)
+        self._receiver = Receiver(
+            dialog, now, limits, self.read_frame, self._parking, self.rests, effects
+        )
 
     @property
     def ending(self) -> Ending:

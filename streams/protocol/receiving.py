@@ -39,6 +39,7 @@ class Receiver:
     limits: Limits
     read: Callable[[int], Message]
     parking: Parking
+    rests: Callable[[], bool]
     effects: list[Effect]
     owed: tuple[int, int] | None = None
 
@@ -152,7 +153,9 @@ class Receiver:
                 dialog.partial.append(position)
                 dialog.received = message.header.after
             held = dialog.held.get(dialog.received)
-            if held is None or not room or dialog.state in (State.ER, State.CD):
+            if held is None or dialog.state in (State.ER, State.CD):
+                return
+            if not room or self.rests():
                 return
             position = held[0]
             message = self.read(position)

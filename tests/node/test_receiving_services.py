@@ -8,6 +8,7 @@ import pytest
 
 from streams.errors import EventKind
 from streams.node import CatalogView, MessageType, catalog_of
+from streams.node.endpoint import validation
 from streams.node.endpoint.validation import is_valid
 from streams.protocol import CommandKind, Limits, State
 from streams.topology import Validation
@@ -214,6 +215,22 @@ def test_more_than_can_be_parked_stays_with_the_sender() -> None:
     net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
     net.run(1)
     assert net["ServerB"].bodies(TARGET) == [b"%d" % n for n in range(20)]
+
+
+def test_equal_bodies_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One SEND on 280 conversations made a target check the same document 280 times."""
+    checked = list[bytes]()
+
+    def fits(_schema: str, body: bytes) -> bool:
+        checked.append(body)
+        return body == b"<a/>"
+
+    monkeypatch.setattr(validation, "_verdicts", {})
+    monkeypatch.setattr(validation, "_fits", fits)
+    kinds = [MessageType(Validation.VALID_XML, schema) for schema in ("one", "two")]
+    found = [is_valid(kind, body) for kind in kinds for body in (b"<a/>", b"<b/>", b"<a/>")]
+    assert found == [True, False, True] * 2
+    assert checked == [b"<a/>", b"<b/>"] * 2
 
 
 # --- fragments -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.node import Transaction
+from streams.node.endpoint import validation
 from streams.protocol import Limits
 
 from .harness import Entry, Net, conversation, topology
@@ -35,7 +36,7 @@ def all_but_the_first(net: Net, dialogs: int, **given: str) -> list[Entry]:
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return how many bodies each transaction of ServerB validates from now on."""
+    """Return how many bytes each transaction of ServerB validates from now on."""
     found: list[int] = []
     close = Transaction.close
 
@@ -91,8 +92,11 @@ def test_a_queue_that_is_off_ends_a_run_until_it_is_on() -> None:
     assert node.bodies(TARGET) == MESSAGES
 
 
-def test_a_transaction_validates_a_limited_number_of_buffered_bodies(checked: list[int]) -> None:
-    net = Net(topology(FUSSY), SMALL)
+def test_a_transaction_validates_buffered_bodies_of_limited_size(
+    checked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "_CHECKED_BYTES", 20)
+    net = Net(topology(FUSSY), Limits(window=16, wider=1))
     late = all_but_the_first(net, 7, contract="Orders", type="Order")
     node = net["ServerB"]
     del checked[:]
@@ -102,6 +106,19 @@ def test_a_transaction_validates_a_limited_number_of_buffered_bodies(checked: li
         node.transact()
     net.settle("ServerB")
     assert sorted(node.bodies(TARGET)) == sorted(MESSAGES * 7)
-    assert sum(checked) == 7 * len(MESSAGES)
-    # what one arrival delivers, and as many of those that go on as exceed the limit
-    assert max(checked) <= 2 + 4
+    assert sum(checked) == 7 * len(MESSAGES) * len(MESSAGES[0])
+    # the record that arrives and the one that exceeds the limit
+    assert max(checked) <= 20 + 2 * len(MESSAGES[0])
+
+
+def test_dialogs_that_go_on_leave_half_of_a_transaction_to_others() -> None:
+    net = pair(Limits(window=16, wider=1, run=2))
+    late = all_but_the_first(net, 6)
+    node = net["ServerB"]
+    node.txq.entries.extend(late)
+    node.forward()
+    node.transact()
+    assert node.endpoint.has_probes
+    tx = node.endpoint.begin(node, net.now, most=8)
+    assert 0 < tx.planned <= 4 + 2
+    assert not tx.is_full

@@ -87,6 +87,13 @@ def test_one_event_delivers_a_limited_run_of_what_is_held() -> None:
     assert queued(side.receives(message(6))) == [6]
 
 
+def test_a_copy_of_what_is_held_does_not_lengthen_a_run() -> None:
+    side = target()
+    side.receives(*[message(n) for n in range(1, 60)])
+    alone = list(side.dialog.follow({(0, 0): 1}, 32))
+    assert list(side.dialog.follow({(0, 0): 1, (33, 0): 1}, 32)) == alone == [*range(32)]
+
+
 @shows("U-26")
 def test_an_acknowledgement_lists_what_is_held() -> None:
     """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""

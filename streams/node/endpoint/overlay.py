@@ -189,6 +189,7 @@ class Overlay:
             service is None or service.queue_on,
             at_once=not self.endpoint.flows.of(dialog).stalled,
             applied_until=self.endpoint.applied_until,
+            rests=self.any_body.rests,
         )
         self.machines[key] = machine
         self.joins(machine)
@@ -255,7 +256,7 @@ def _judge(
         return TOO_LARGE
     if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
         return None
-    any_body.checked += 1
+    any_body.checked += len(body)
     endpoint.working()
     return judge(
         dialog,

@@ -192,7 +192,7 @@ class Transaction(Overlay):
         woken: list[DialogKey] = []
         needed: list[int] = []
         for key in keys:
-            if self.planned + len(needed) >= self.most and woken:
+            if self.planned + len(needed) >= self.most // 2 and woken:
                 break
             woken.append(key)
             machine = self.machine(key)
@@ -200,7 +200,7 @@ class Transaction(Overlay):
                 needed += machine.dialog.next_frames(self.endpoint.limits.run)
         self._frames.read(needed)
         for number, key in enumerate(woken):
-            if self.any_body.checked > self.endpoint.limits.run:
+            if self.any_body.rests():
                 del woken[number:]
                 break
             machine = self.machines.get(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from streams.errors import Number
@@ -25,6 +26,15 @@ _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
 """No SEND accepts a larger body, so an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
+_LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
+_PATTERNS = re.compile(r"[:<]pattern\b")
+_MOST_VERDICTS = 1_024
+_verdicts: dict[tuple[str, bytes], bool] = {}
+_CHECKED_BYTES = 65_536
+"""Bytes of bodies that need a check, after which a transaction continues no run of messages.
+
+Up to about a second; a complex schema may take four times as long.
+"""
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 
 
@@ -54,13 +64,17 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
     """Cache whether any body is valid for a (database, contract, type, by the initiator).
 
     Bodies of nearly all types need no check. A cache serves one transaction, because it depends on
-    one version of the catalog. ``checked`` is the number of bodies that needed a check so far.
+    one version of the catalog. ``checked`` is the number of bytes that needed a check so far.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
         super().__init__()
         self._endpoint = endpoint
         self.checked = 0
+
+    def rests(self) -> bool:
+        """Return whether the transaction leaves further buffered bodies to the next one."""
+        return self.checked >= _CHECKED_BYTES
 
     def __missing__(self, key: tuple[str, str, str, bool]) -> bool:
         database, named, kind, by_initiator = key
@@ -84,12 +98,25 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
         case Validation.WELL_FORMED_XML:
             return is_well_formed(body)
         case Validation.VALID_XML:
-            return is_checkable(body) and _fits(message_type.schema, body)
+            return message_type.schema is not None and _verdict(message_type.schema, body)
 
 
-def _fits(schema: str | None, body: bytes) -> bool:
-    """Tell whether a body is valid by a schema collection; without one, no body is valid."""
-    validator = _compiled(schema) if schema is not None else None
+def _verdict(schema: str, body: bytes) -> bool:
+    """Return the result of :func:`_fits`, cached because a SEND on many dialogs has one body."""
+    key = schema, blake2b(body, digest_size=16).digest()
+    if key not in _verdicts:
+        if len(_verdicts) >= _MOST_VERDICTS:
+            _verdicts.clear()
+        _verdicts[key] = _fits(schema, body)
+    return _verdicts[key]
+
+
+def _fits(schema: str, body: bytes) -> bool:
+    """Return whether a body is valid by a schema collection, and cheap enough to check."""
+    lists, patterns = bool(_LISTS.search(schema)), bool(_PATTERNS.search(schema))
+    if not is_checkable(body, lists=lists, patterns=patterns):
+        return False
+    validator = _compiled(schema)
     if validator is None:
         return False
     try:
