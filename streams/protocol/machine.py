@@ -149,6 +149,8 @@ class Machine:
         if self.dialog.state is State.CO and self._receiver.follows(message):  # nearly always
             self._receiver.store_next(header, journey)
             self._show(message, (position,))
+        elif not self._receiver.takes(message):
+            self._undeliverable(Number.MESSAGE_TOO_LARGE, message)
         elif not header.sequenced:
             self.ending.peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
@@ -162,8 +164,7 @@ class Machine:
             # A closed endpoint acknowledges everything that still arrives, in order or not (U-30).
             self.dialog.received = max(self.dialog.received, header.after)
             self._owe(message)
-        elif self.dialog.state is State.ER:
-            # Not acknowledged, because the other side will never receive it.
+        elif self.dialog.state is State.ER:  # never received, so it is not acknowledged
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self.ending.repeat_refusal(message)
         elif header.is_a(Flag.SKIPS):
@@ -180,8 +181,7 @@ class Machine:
         """Process an acknowledgement frame: lock on its sender, and advance the window.
 
         An unprovoked one without new confirmations reports that the receiver has room again for the
-        message that it rejected. No copy provokes such an acknowledgement, so a retry cannot
-        trigger itself.
+        message that it rejected. No copy provokes one, so a retry cannot trigger itself.
         """
         ack, dialog = frame.ack, self.dialog
         attempt = max(0, ack.attempt)

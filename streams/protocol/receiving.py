@@ -48,6 +48,11 @@ class Receiver:
         at = message.header.at
         return at < self.dialog.received or at in self.dialog.held
 
+    def takes(self, message: Message) -> bool:
+        """Return whether a frame is no larger than a sender may make it, an Error included."""
+        most = self.limits.fragments(self.limits.body)
+        return message.header.fragments <= most and len(message.body) <= self.limits.frame
+
     def follows(self, message: Message) -> bool:
         """Tell whether a whole message without flags is the next one and no fragment waits."""
         header = message.header
@@ -71,12 +76,6 @@ class Receiver:
         Yields the messages that it completes, in order; the caller may stop early.
         """
         dialog, header = self.dialog, message.header
-        if (
-            header.fragments > self.limits.fragments(self.limits.body)
-            or len(message.body) > self.limits.frame
-        ):
-            self._refused(Number.MESSAGE_TOO_LARGE, message)
-            return None
         if header.at == dialog.received:
             if self._completes(message) and not self._has_room(header.fragments):
                 self._refused(Number.QUEUE_DISABLED_UNPARKED, message)

@@ -94,6 +94,18 @@ def test_a_copy_of_what_is_held_does_not_lengthen_a_run() -> None:
     assert list(side.dialog.follow({(0, 0): 1, (33, 0): 1}, 32)) == alone == [*range(32)]
 
 
+@pytest.mark.parametrize("flags", [Flag.ERROR | Flag.UNSEQUENCED, Flag.ERROR | Flag.SKIPS])
+def test_an_error_of_any_size_is_no_message_for_the_queue(flags: Flag) -> None:
+    """30 Errors of a megabyte, larger still in the queue, aborted 126 transactions."""
+    side = target()
+    error = message(0, flags=flags)
+    large = error._replace(body=b"x" * (side.limits.frame + 1))
+    effects = side.receives(large)
+    assert undeliverable(effects) == [8459]
+    assert queued(effects) == []
+    assert (acked(effects), side.dialog.state) == (None, State.CO)
+
+
 @shows("U-26")
 def test_an_acknowledgement_lists_what_is_held() -> None:
     """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""
