@@ -177,6 +177,8 @@ _SKIP = 2_000
 """Number of records that can be skipped in about the time of a new fetch."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
+_LARGE, _SHARE = 128 << 10, 16
+"""A record of more bytes, and of more than this fraction of the cache, evicts no other."""
 
 
 class GoneError(SurroundingsError):
@@ -188,7 +190,10 @@ class Fetcher:
 
     Workers keep offsets instead of bodies, and reread bodies when they are needed. A caller that
     needs several records requests them in offset order, so that the log is read forward once. The
-    cache has up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
+    cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
+    record. Skipped and large records only use room that others leave.
+
+    ``passed`` counts the bytes of all records that were returned or skipped, with headers.
     """
 
     def __init__(
@@ -196,23 +201,29 @@ class Fetcher:
     ) -> None:
         self._topic, self._partition, self._limit = topic, partition, cache_bytes
         self._cluster = cluster
-        self._size = 0
+        self._large = max(_LARGE, cache_bytes // _SHARE)
+        self.passed = self._size = 0
         self._consumer: Consumer | None = None
-        self._cache: OrderedDict[int, Message] = OrderedDict()
+        self._cache: OrderedDict[int, tuple[Message, int]] = OrderedDict()
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch
 
     def remember(self, message: Message) -> None:
-        """Cache a record that another consumer has just read."""
+        """Cache a record that another consumer has just read, because it may be needed again."""
+        self._keep(message, size_of(message), is_needed=True)
+
+    def _keep(self, message: Message, size: int, *, is_needed: bool) -> None:
         offset = message.offset()
         assert offset is not None
         if offset in self._cache:
             return
-        self._cache[offset] = message
-        self._size += size_of(message) + RECORD_BYTES
+        self._cache[offset] = message, size
+        if not is_needed or size > self._large:
+            self._cache.move_to_end(offset, last=False)  # it is evicted first
+        self._size += size + RECORD_BYTES
         while self._size > self._limit:
-            _, oldest = self._cache.popitem(last=False)
-            self._size -= size_of(oldest) + RECORD_BYTES
+            _, (_, evicted) = self._cache.popitem(last=False)
+            self._size -= evicted + RECORD_BYTES
 
     def fetch(self, position: int) -> Message:
         """Return the record at an offset; raise GoneError if it was deleted.
@@ -221,7 +232,8 @@ class Fetcher:
         """
         found = self._cache.get(position)
         if found is not None:
-            return found
+            self.passed += found[1]
+            return found[0]
         consumer = self._at(position)
         while True:
             message = self._read.popleft() if self._read else self._next_of(consumer)
@@ -232,8 +244,9 @@ class Fetcher:
                 raise (GoneError if gone else SurroundingsError)(
                     f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
                 )
-            self.remember(message)
-            offset = message.offset() or 0
+            offset, size = message.offset() or 0, size_of(message)
+            self.passed += size
+            self._keep(message, size, is_needed=offset == position)
             self._next = offset + 1
             if offset == position:
                 return message

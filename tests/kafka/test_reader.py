@@ -108,6 +108,33 @@ def test_the_cache_is_bounded_by_bytes(
     fetcher.close()
 
 
+@pytest.mark.parametrize("large", ["skipped", "needed"])
+def test_large_records_evict_no_others(kafka: str, unique: str, large: str) -> None:
+    """One record with a header of megabytes would let all bodies of a retry be read again."""
+    topic = made(kafka, unique)[1]
+    places: list[Any] = []
+
+    def assign(method: Any, where: Any) -> Any:
+        places.append(where)
+        return method(where)
+
+    cluster = HookedCluster(kafka, Topics(unique), hooks={"assign": assign})
+    producer = cluster.producer()
+    for number in range(30):
+        headers = [("x", bytes(150_000))] if number % 3 else []
+        producer.produce(topic, key=b"k", value=b"%d" % number, headers=headers)
+    assert producer.flush(30) == 0
+    fetcher = Fetcher(cluster, topic, 0, cache_bytes=500_000)
+    small = range(0, 30, 3)
+    for number in small if large == "skipped" else range(30):
+        fetcher.fetch(number)
+    count = len(places)
+    assert [fetcher.fetch(n).value() for n in small] == [b"%d" % n for n in small]
+    assert len(places) == count, "they were read again"
+    assert fetcher.passed // 150_000 == (18 if large == "skipped" else 20), "what is skipped counts"
+    fetcher.close()
+
+
 def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique: str) -> None:
     """The previous owner may yet commit: until then its state must not be believed (rule 3)."""
     cluster, topic = made(kafka, unique)

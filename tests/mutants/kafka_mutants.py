@@ -345,8 +345,8 @@ MUTANTS = (
     KafkaMutant(
         "read any number of bodies",
         _INPUTS,
-        "            if size > BYTES and len(positions) > 1 and not self.unbounded:\n",
-        "            if False:\n",
+        "if fetcher.passed - start > BYTES and len(positions) > 1 and not self.unbounded:",
+        "if False:",
         "workers/test_backlog.py",
         rule=4,
     ),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from streams.protocol import Command, CommandKind
+from streams.wire.records import command_record
 from streams.workers.endpoint import inputs
 from streams.workers.endpoint.allowance import LEAST, LONG, Allowance
+from streams.workers.endpoint.inputs import Bodies, Inputs, TooMuchError
 from tests.workers.rig import QUICK, Rig, Running
 
 DIALOGS, MESSAGES = 60, 30
@@ -78,6 +83,22 @@ def test_bodies_that_are_too_much_for_a_transaction_are_shared_by_several(
     monkeypatch.setattr(inputs, "BYTES", 50)
     assert drained(two) == EVERYTHING
     assert first.worker.counts.rolled_back > 0
+
+
+def test_headers_and_skipped_records_count_towards_what_a_transaction_reads(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "BYTES", 50_000)
+    cmd = two.topics.cmd("A")
+    send = Command(uuid.uuid4(), uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=b"x")
+    key, value, headers = command_record(send)
+    for header in (b"", bytes(60_000), b"", b""):
+        two.produce(cmd, key, value, [*headers, ("x", header)])
+    for positions, is_too_much in (([2, 3], False), ([0, 1], True), ([0, 2], True), ([1], False)):
+        bodies = Bodies.of(two.cluster, Inputs.of(two.topics, "A"), 0, 1 << 20)
+        with pytest.raises(TooMuchError) if is_too_much else nullcontext():
+            assert list(bodies.commands(positions)) == positions
+        bodies.close()
 
 
 def test_an_abort_halves_what_a_transaction_takes_on() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number, SurroundingsError
-from streams.kafka import KafkaError, KafkaException, LostBrokers
-from streams.protocol import Command, CommandKind, Limits
+from streams.kafka import Fetcher, KafkaError, KafkaException, LostBrokers, Message
+from streams.protocol import Cause, Command, CommandKind, Limits, Source
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
 from streams.workers.endpoint.allowance import Allowance
@@ -95,6 +95,32 @@ def test_each_abort_halves_what_the_next_transaction_takes_on(two: Rig) -> None:
     hand_over(two, command(dialog, b"one"))
     two.until(two.topics.result("A"), 1, mine)
     assert taken_on[:5] == [1_000, 500, 250, 125, 62]
+
+
+def test_only_statements_that_were_accepted_stay_in_memory(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused and repeated ones are never needed again, and would evict others."""
+    first = two.endpoint(limits=PATIENT)
+    [dialog] = begin(two)
+    kept: list[bytes | None] = []
+    remember = Fetcher.remember
+
+    def note(self: Fetcher, message: Message) -> None:
+        kept.append(message.value())
+        remember(self, message)
+
+    monkeypatch.setattr(Fetcher, "remember", note)
+    source = Source("me", "agent", uuid.uuid4(), 0)
+    sends = [
+        command(dialog, body)._replace(cause=Cause(source, offset))
+        for offset, body in enumerate((b"one", b"two"))
+    ]
+    refused = command(dialog, b"refused")._replace(conversation=uuid.uuid4())
+    hand_over(two, sends[0], refused, sends[0], sends[1])
+    two.until(two.topics.result("A"), 4, mine)
+    assert kept == [b"one", b"two"]
+    assert first.failure is None
 
 
 def test_records_for_which_a_transaction_has_no_room_are_applied_by_the_next(two: Rig) -> None:

@@ -55,7 +55,8 @@ class TooMuchError(Exception):
 class Bodies:
     """Bodies of one partition by offset, reread if they are not in memory.
 
-    Raises TooMuchError rather than read more than :data:`BYTES` in total, unless ``unbounded``.
+    Raises TooMuchError rather than read more than :data:`BYTES` in total, with headers and skipped
+    records, unless ``unbounded``.
     """
 
     cmd: Fetcher
@@ -82,11 +83,10 @@ class Bodies:
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
         """Yield records in offset order, in one forward pass over the log."""
-        size = 0
+        start = fetcher.passed
         for position in sorted(positions):
             record = fetcher.fetch(position)
-            size += len(record)
-            if size > BYTES and len(positions) > 1 and not self.unbounded:
+            if fetcher.passed - start > BYTES and len(positions) > 1 and not self.unbounded:
                 raise TooMuchError(f"{len(positions)} bodies")
             yield position, record
 
@@ -145,7 +145,7 @@ class Intake:
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
         """Apply a record to a transaction; a malformed one is event 161.
 
-        Bodies that may be needed again are cached.
+        Bodies that may be needed again are cached, so that others do not evict them.
         """
         position = message.offset() or 0
         match read:
@@ -154,8 +154,8 @@ class Intake:
             case MalformedError():
                 _tell_corrupted(tx, message, read)
             case Command():
-                bodies.cmd.remember(message)
-                tx.command(position, read)
+                if _accepts(tx, position, read):
+                    bodies.cmd.remember(message)
             case Frame():
                 if tx.message(position, read):
                     bodies.inbox.remember(message)
@@ -211,6 +211,14 @@ class Intake:
             tx.results.append(
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
+
+
+def _accepts(tx: Transaction, position: int, command: Command) -> bool:
+    """Apply a statement; tell whether it was executed: neither refused nor skipped as repeated."""
+    events, repeated = len(tx.events), tx.repeated
+    tx.command(position, command)
+    refused = any(event.get("error") for event in tx.events[events:])
+    return not refused and tx.repeated == repeated
 
 
 def _place(message: Message) -> str:
