@@ -22,13 +22,14 @@ from streams.kafka import (
 )
 from streams.kafka.reader import RECORD_BYTES
 from streams.node import Dialogs, Endpoint, catalog_of
-from streams.protocol import Dialog, State
+from streams.protocol import Dialog, Source, State
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from streams.wire.state import encode_dialog, unpack_dialog
-from streams.wire.state_keys import StateKey
+from streams.wire.state_keys import SeenKey, StateKey
+from streams.workers.endpoint import restore
 from streams.workers.endpoint.restore import Replay, read_dialogs
 from tests.workers.rig import HookedCluster
 
@@ -162,6 +163,31 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
         restoring.result(30)
     replay.close()
     assert list(endpoint.dialogs) == [("D", conversation, True)]
+
+
+def test_restoring_gathers_a_bounded_number_of_bytes(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes statements chooses the names of sources, and they are in the keys."""
+    cluster, topic = made(kafka, unique)
+    producer = cluster.producer()
+    for number in range(40):  # each source twice
+        source = Source("x" * 2_000, "agent", uuid.UUID(int=number // 2), 0)
+        producer.produce(topic, key=SeenKey(source).encode(), value=None)
+    assert producer.flush(30) == 0
+    monkeypatch.setattr(restore, "_GATHERED_BYTES", 10_000, raising=False)
+    gathered: list[int] = []
+
+    class Watched(Replay):
+        def _apply(self) -> None:
+            gathered.append(len(self._gathered))
+            super()._apply()
+
+    catalog = catalog_of(load(topologies_dir() / "two_brokers", 0), 1)
+    replay = Watched(cluster, topic, 0, Endpoint("ServerA", catalog), lambda _: None)
+    replay.finish(40)
+    replay.close()
+    assert gathered == [5, 5, 5, 5, 4], "only the latest record of each counts"
 
 
 def slow(kafka: str, unique: str, silences: int) -> tuple[HookedCluster, str]:

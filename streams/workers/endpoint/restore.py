@@ -40,8 +40,8 @@ from streams.workers.endpoint.inputs import Inputs
 from streams.workers.pulse import beat
 
 _BEGINNING = -2
-_GATHERED = 50_000
-"""Records gathered before they are applied, because only a dialog's latest record counts."""
+_GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
+"""Records and bytes gathered before they are applied, because only a key's latest record counts."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
@@ -85,6 +85,7 @@ class Replay:
         self._where = TopicPartition(topic, partition, _BEGINNING)
         self._catch_up = catch_up
         self._gathered: dict[bytes, bytes | None] = {}
+        self._gathered_bytes = 0
         self._read = -1
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}reader", enable_partition_eof=True
@@ -121,10 +122,13 @@ class Replay:
     def _gather(self, message: Message) -> None:
         error = message.error()
         if error is None:
-            key = message.key()
+            key, value = message.key(), message.value()
             assert isinstance(key, bytes)
-            self._gathered[key] = message.value()
-            if len(self._gathered) >= _GATHERED:
+            if key in self._gathered:
+                self._gathered_bytes -= len(key) + len(self._gathered[key] or b"")
+            self._gathered[key] = value
+            self._gathered_bytes += len(key) + len(value or b"")
+            if len(self._gathered) >= _GATHERED or self._gathered_bytes >= _GATHERED_BYTES:
                 self._apply()
         elif error.code() == KafkaError._PARTITION_EOF:
             self._read = message.offset() or 0
@@ -149,6 +153,7 @@ class Replay:
             except MalformedError as error:
                 raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error
         self._gathered.clear()
+        self._gathered_bytes = 0
 
     def _take(self, raw: bytes, value: bytes | None) -> None:
         if raw == POSITIONS_KEY:
