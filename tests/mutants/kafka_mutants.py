@@ -161,9 +161,25 @@ MUTANTS = (
     KafkaMutant(
         "a transaction for each partition",
         _APPLYING,
-        "in self._together(todo) if len(todo) > 1 else todo:",
-        "in todo:",
+        "in self._together(waiting) if len(todo) > 1 else waiting:",
+        "in waiting:",
         "workers/test_partitions.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "a turn without an end",
+        _APPLYING,
+        "            if time.monotonic() > end:\n",
+        "            if False:\n",
+        "workers/test_partition.py workers/test_partitions.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "lose records for which there is no time",
+        _PARTITION,
+        "        self.put_back(work.messages)\n",
+        "",
+        "workers/test_partition.py workers/test_partitions.py",
         rule=4,
     ),
     KafkaMutant(

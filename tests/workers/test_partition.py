@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from streams.kafka import Message
 from streams.node import Endpoint, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import load
+from streams.workers.endpoint import commit_work
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.partition import Partition
+from streams.workers.endpoint.apply_work import Applied, WorkApplier
+from streams.workers.endpoint.commit_work import WorkCommitter
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.transactions import Part
+from streams.workers.event_counts import Committed
 
 ID = uuid.UUID(int=1)
 KEY = ("DatabaseA", ID, True)
@@ -18,7 +27,7 @@ RETRY = 1_000
 """When the dialog's retry is due, in epoch milliseconds."""
 
 
-def restored(backlog: int) -> Partition:
+def restored(backlog: int, number: int = 0) -> Partition:
     """Return a partition after a restart: a retry is due, and ``ack`` is read up to 5."""
     topology = load(topologies_dir() / "two_brokers", 0.0)
     endpoint = Endpoint("ServerA", catalog_of(topology, 1))
@@ -42,10 +51,57 @@ def restored(backlog: int) -> Partition:
     endpoint.restore(KEY, dialog)
     unread: Any = None  # bodies: nothing is read here
     positions = {"cmd": 0, "in": 0, "ack": 5}
-    return Partition(0, endpoint, unread, positions, {"ack": backlog}, Allowance(1_000))
+    return Partition(number, endpoint, unread, positions, {"ack": backlog}, Allowance(1_000))
 
 
 def test_a_timer_waits_for_the_backlog() -> None:
     """What waits there may be the acknowledgement that makes the retry needless."""
     assert restored(backlog=6).take_work(RETRY, 100).due == []
     assert restored(backlog=5).take_work(RETRY, 100).due == [KEY]
+
+
+class Slow(WorkApplier):
+    """Work that takes 0.6 s for each partition, by a clock of its own."""
+
+    def __init__(self) -> None:
+        self.clock = 0.0
+
+    def monotonic(self) -> float:
+        """Return the clock."""
+        return self.clock
+
+    def apply(self, owned: Partition, work: Work, read_at: float, *_: Any) -> Applied:
+        """Apply nothing."""
+        self.clock += 0.6
+        unread: Any = None  # bodies: nothing is read here
+        tx = owned.endpoint.begin(unread, RETRY, timers=False)
+        return Applied(owned, work, tx, owned.positions)
+
+
+class Commits:
+    """Transactions that are always committed: the partitions of each."""
+
+    def __init__(self) -> None:
+        self.numbers: list[list[int]] = []
+
+    def commit(self, parts: Sequence[Part], _: Any) -> dict[int, int]:
+        """Note the partitions."""
+        self.numbers.append([part.partition for part in parts])
+        return dict.fromkeys(self.numbers[-1], 0)
+
+
+def test_a_turn_of_all_partitions_ends_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work of the others is given back: records in their order, and timers."""
+    partitions = [restored(5, number) for number in range(4)]
+    records = [Message(topic="in", partition=3, offset=n, value=b"x") for n in range(3)]
+    partitions[3].pending = records[:2]
+    works = [(one, one.take_work(RETRY, 100)) for one in partitions]
+    partitions[3].pending = records[2:]
+    slow, commits, unused = Slow(), Commits(), Any
+    monkeypatch.setattr(commit_work, "time", slow)
+    committer = WorkCommitter("A", commits, slow, unused, Committed())  # type: ignore[arg-type]
+    first = committer.apply(works, 0.0, None)
+    assert commits.numbers == [[0, 1]]
+    assert first is partitions[2]
+    assert partitions[3].pending == records
+    assert [one.take_work(RETRY, 100).due for one in partitions] == [[], [], [KEY], [KEY]]

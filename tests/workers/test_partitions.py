@@ -6,6 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
-from streams.workers.endpoint.allowance import Allowance
+from streams.workers.endpoint import commit_work
+from streams.workers.endpoint.allowance import LONG, Allowance
+from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.partition import Partition
 from tests.running import running
 from tests.workers.rig import Hook, Rig, Running, eventually, pair, pause, rig
@@ -172,6 +175,33 @@ def test_what_partitions_write_together_is_bounded(
     three.endpoint(hooks={"send_offsets_to_transaction": send})
     assert sorted(answered(three, len(begins))) == sorted(begins)
     assert len([count for count in parts if count == 1]) >= 6, "five and five of each partition"
+
+
+def test_partitions_take_turns_if_each_needs_all_the_time(
+    three: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn that applies all of them could take longer than Kafka waits for the next poll."""
+    monkeypatch.setattr(Allowance, "records", property(lambda _: 5, lambda *_: None), raising=False)
+    begins, turns, clock = begin_dialogs(three, 20), list[int](), [0.0]
+    apply = WorkApplier.apply
+
+    def take_long(self: WorkApplier, owned: Partition, *args: Any) -> Applied:
+        turns.append(owned.number)
+        clock[0] += 2 * LONG
+        return apply(self, owned, *args)
+
+    def consume(method: Hook, *args: Any) -> Any:
+        """Return everything at once, whichever partitions a fetch has."""
+        found = list(method(*args))
+        while not turns and sum(message.error() is None for message in found) < len(begins) - 1:
+            found += method(*args)
+        return found
+
+    monkeypatch.setattr(WorkApplier, "apply", take_long)
+    monkeypatch.setattr(commit_work, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    three.endpoint(hooks={"consume": consume})
+    assert sorted(answered(three, len(begins))) == sorted(begins)
+    assert turns[: 4 * COUNT] == 4 * [*range(COUNT)]
 
 
 def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
 from streams.kafka import Consumer, GoneError, TopicPartition
-from streams.workers.endpoint.allowance import BYTES
+from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.inputs import TooMuchError
 from streams.workers.endpoint.partition import Partition, Work
@@ -44,10 +44,11 @@ class WorkCommitter:
         self._transactions, self._works = transactions, works
         self._consumer, self._counts = consumer, counts
 
-    def apply(self, works: Iterable[Todo], read_at: float, member: Any) -> None:
+    def apply(self, works: Iterable[Todo], read_at: float, member: Any) -> Partition | None:
         """Apply the work of partitions, each once; its records were read at ``read_at``.
 
-        ``member`` is the consumer group's member that owns the partitions.
+        ``member`` is the consumer group's member that owns the partitions. After a second, the work
+        of the remaining partitions is given back; returns the first of these.
         """
         self._read_at, self._member = read_at, member
         todo: list[Todo] = []
@@ -56,17 +57,26 @@ class WorkCommitter:
                 owned.read_ends()
             else:
                 todo.append((owned, work))
-        for owned, work in self._together(todo) if len(todo) > 1 else todo:
+        waiting = iter(todo)
+        for owned, work in self._together(waiting) if len(todo) > 1 else waiting:
             _end(owned, work, done=self._alone(owned, work))
+        left = list(waiting)
+        for owned, work in left:
+            owned.give_back(work)
+        return left[0][0] if left else None
 
     # --- all partitions together -----------------------------------------------------------------
 
-    def _together(self, todo: Sequence[Todo]) -> list[Todo]:
-        """Apply all work in one or few transactions; return failed work, to be retried alone."""
+    def _together(self, waiting: Iterator[Todo]) -> list[Todo]:
+        """Apply all work in one or few transactions; return failed work, to be retried alone.
+
+        Work for which there is no time remains in ``waiting``.
+        """
         failed: list[Todo] = []
         group: list[Applied] = []
         size, planned, began = 0, 0, time.monotonic()
-        for owned, work in todo:
+        end = began + LONG
+        for owned, work in waiting:
             try:
                 applied = self._works.apply(owned, work, self._read_at)
             except SurroundingsError:
@@ -74,12 +84,14 @@ class WorkCommitter:
                 raise
             except Exception:  # retried alone it fails again, and is reported
                 failed.append((owned, work))
-                continue
-            group.append(applied)
-            size, planned = size + applied.size, planned + applied.tx.planned
-            if size >= BYTES or planned >= applied.tx.most:
-                failed += self._commit_group(group, began)
-                group, size, planned, began = [], 0, 0, time.monotonic()
+            else:
+                group.append(applied)
+                size, planned = size + applied.size, planned + applied.tx.planned
+                if size >= BYTES or planned >= applied.tx.most:
+                    failed += self._commit_group(group, began)
+                    group, size, planned, began = [], 0, 0, time.monotonic()
+            if time.monotonic() > end:
+                break
         return failed + self._commit_group(group, began)
 
     def _commit_group(self, group: Sequence[Applied], began: float) -> list[Todo]:

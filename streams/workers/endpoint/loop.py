@@ -69,7 +69,7 @@ class EndpointLoop:
         self._control, self._tuning, self._counts = control, tuning, counts
         self._ownership, self._assignment = ownership, assignment
         self._transactions, self._cluster = transactions, cluster
-        self._turns, self._read_at = 0, time.monotonic()
+        self._first, self._read_at = 0, time.monotonic()
         partitions = len(partitions_of(cluster, inputs.cmd))
         intake = Intake(inputs, partitions, control.catch_up, self._is_to_skip)
         self._health = ConsumerHealth(cluster, traffic.reader)
@@ -122,11 +122,9 @@ class EndpointLoop:
         A partition that did not fit is first next time.
         """
         self._assignment.know_progress(self._control.now())
-        owned = list(self._assignment.owned.values())
-        self._turns += 1
-        first = self._turns % max(1, len(owned))
+        owned = sorted(self._assignment.owned.values(), key=self._turn_of)
         left, works = self._tuning.pace.value[0], list[tuple[Partition, Work]]()
-        for one in (*owned[first:], *owned[:first]):
+        for one in owned:
             if left <= 0:
                 break
             self._follow_catalog(one)
@@ -134,7 +132,14 @@ class EndpointLoop:
             work = one.take_work(self._control.now(), left)
             left -= len(work)
             works.append((one, work))
-        self._committer.apply(works, self._read_at, self._assignment.member)
+        waits = self._committer.apply(works, self._read_at, self._assignment.member)
+        if waits is not None:
+            self._first = waits.number
+        elif owned:
+            self._first = owned[0].number + 1
+
+    def _turn_of(self, owned: Partition) -> tuple[bool, int]:
+        return owned.number < self._first, owned.number
 
     def _read(self) -> None:
         """Read available records; wait only if there is nothing else to do."""

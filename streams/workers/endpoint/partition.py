@@ -210,6 +210,11 @@ class Partition:
         """Put records that did not fit back to the front."""
         self.pending = [*messages, *self.pending]
 
+    def give_back(self, work: Work) -> None:
+        """Give back work that was taken but not begun."""
+        self.put_back(work.messages)
+        self.arm(work.due)
+
     def _take_due(self, now: int, most: int) -> list[DialogKey]:
         """Return the due dialogs; :meth:`arm` gives them back."""
         if not self.caught_up:
