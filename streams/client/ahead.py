@@ -29,6 +29,7 @@ from streams.kafka import (
     closed,
     headers_of,
     note_of,
+    size_of,
     while_coordinator_moves,
 )
 from streams.node import Progress, ReadyQueue, ReadyRow
@@ -228,7 +229,8 @@ class ReadAhead:
             partition.queue.skip(order)
             return None
         side = (frame.conversation, not frame.parties.from_initiator)
-        partition.put(ReadyRow(order, group, side, frame.header.type, priority), frame)
+        row = ReadyRow(order, group, side, frame.header.type, priority)
+        partition.put(row, frame, size_of(message))
         return None
 
     def _report(self, broken: MalformedError) -> None:

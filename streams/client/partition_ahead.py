@@ -30,37 +30,39 @@ def most_bytes(partitions: int) -> int:
 class Ahead:
     """The messages read ahead of one partition; ``stored`` is the progress that Kafka has.
 
-    ``frames`` are messages whose receipt is not committed yet, ``size`` is their size in bytes.
-    ``at_end``: every committed record was read.
+    ``frames`` are messages whose receipt is not committed yet, ``sizes`` are the bytes of their
+    records with headers, and ``size`` is the sum. ``at_end``: every committed record was read.
     """
 
     queue: ReadyQueue
     stored: Progress
     frames: dict[int, Frame] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
     size: int = 0
     paused: bool = False
     at_end: bool = False
 
-    def put(self, row: ReadyRow, frame: Frame) -> None:
-        """Buffer a message, unless it was received before."""
+    def put(self, row: ReadyRow, frame: Frame, size: int) -> None:
+        """Buffer a message, unless it was received before; ``size`` is that of its record."""
         if row.order not in self.frames and not self.queue.progress.has(row.order):
-            self.frames[row.order] = frame
-            self.size += len(frame.body)
+            self.frames[row.order], self.sizes[row.order] = frame, size
+            self.size += size
         self.queue.put(row)
 
     def forget(self, stored: Progress) -> None:
         """Drop messages whose receipt is committed."""
         for order in [order for order in self.frames if stored.has(order)]:
-            self.size -= len(self.frames.pop(order).body)
+            del self.frames[order]
+            self.size -= self.sizes.pop(order)
 
     @property
     def ahead(self) -> int:
-        """Return the bytes of the messages that can be received.
+        """Return the bytes of the records that can be received.
 
         Messages received in the current transaction do not count; otherwise a large one would never
         end.
         """
-        return sum(len(self.frames[order].body) for order in self.queue.orders())
+        return sum(self.sizes[order] for order in self.queue.orders())
 
     def is_full(self, most: int) -> bool:
         """Return whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.

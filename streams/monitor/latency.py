@@ -7,14 +7,11 @@ from pyspark.sql import functions as F
 
 from streams.monitor.read import event_time, flagged
 from streams.protocol.frames import Flag
+from streams.wire.bounds import MOST_VISITS
 
 HISTOGRAM_BINS = 2048
 """Maximum number of bins of a window's histogram; if there are more values, neighbours are merged.
 """
-
-MOST_LEGS = 64
-"""Maximum number of legs of a path that are counted separately. A forged journey may have a
-thousand visits, and each leg is a row with the whole path; 16 hops need 18 legs."""
 
 LEGS = (
     "at", "reason", "topic", "from_service", "to_service", "target", "path", "hops", "leg",
@@ -57,7 +54,8 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
         (F.size("way") - 1).alias("hops"),
         F.coalesce(F.size("visits"), F.lit(0)).alias("last_leg"),
     )
-    legs = F.when(F.col("last_leg") <= MOST_LEGS, F.col("last_leg")).otherwise(0)
+    # Each leg is a row with the whole path, so no legs of a forged path are counted.
+    legs = F.when(F.col("last_leg") <= MOST_VISITS, F.col("last_leg")).otherwise(0)
     single = named.select("*", F.explode(F.sequence(F.lit(0), legs)).alias("leg"))
     # Leg 0 is timed from the command to the last visit, but is named after the first and the last
     # visit.

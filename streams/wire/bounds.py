@@ -25,6 +25,9 @@ SHORT = 1_024
 LARGEST_HOP = 16_384
 """Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
+MOST_VISITS = 64
+"""Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, and 70 in memory."""
+
 LARGEST_STATEMENT = 131_072
 """Maximum bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
 

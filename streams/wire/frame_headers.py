@@ -11,10 +11,11 @@ from typing import Any
 from streams.errors import Number
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.times import LATEST
-from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST, SHORT
+from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST, MOST_VISITS, SHORT
 from streams.wire.glance import guid, instant, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError
+from streams.wire.visits import count_visits, demand_few
 
 ROUTE_CODEC = Codec("Route", longest=LONGEST, largest=LARGEST)
 MESSAGE_CODEC = Codec("Message", longest=LONGEST, largest=LARGEST)
@@ -229,6 +230,8 @@ def _plain_path(raw: bytes, at: int, end: int) -> tuple[tuple[str, int], ...] | 
         if raw[at] & 0x81 or not raw[at]:
             return None
         visits, at = raw[at] >> 1, at + 1
+        if len(path) + visits > MOST_VISITS:
+            return None
         for _ in range(visits):
             if at >= end:
                 return None
@@ -242,7 +245,10 @@ def _plain_path(raw: bytes, at: int, end: int) -> tuple[tuple[str, int], ...] | 
 
 
 def _any_journey(raw: bytes | None) -> Journey:
+    if raw is not None and raw.startswith(HOP_CODEC.prefix):
+        demand_few(count_visits(raw))
     record = HOP_CODEC.decode(raw)
+    demand_few(len(record["path"]))  # in another version of the schema
     return Journey(
         record["hops_remaining"],
         int.from_bytes(record["expires_at"], "big"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from streams.client.ahead import ReadAhead
 from streams.client.partition_ahead import (
     HOLDER,
     NOTE,
@@ -12,8 +13,10 @@ from streams.client.partition_ahead import (
     Ahead,
     most_bytes,
 )
+from streams.kafka import Message as KafkaMessage
 from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import DEFAULT, Header, Journey, Message, Parties
+from streams.wire.records import queue_record
 
 PARTIES = Parties("Target", "B", "Usual", "A", DEFAULT, True)
 GROUP = uuid.UUID(int=1)
@@ -31,7 +34,7 @@ def partition(progress: Progress | None = None, *sizes: int) -> Ahead:
 def put(ahead: Ahead, order: int, size: int) -> None:
     header = Header(uuid.UUID(int=order), DEFAULT, order, 0, 1 << 47)
     frame = Message(GROUP, PARTIES, Journey(0, 0, 0, 0), header, bytes(size))
-    ahead.put(ReadyRow(order, GROUP, (GROUP, False), DEFAULT, 5), frame)
+    ahead.put(ReadyRow(order, GROUP, (GROUP, False), DEFAULT, 5), frame, size)
 
 
 def test_all_partitions_share_the_bytes_of_a_member() -> None:
@@ -96,6 +99,21 @@ def test_one_message_is_read_however_large() -> None:
     ahead.paused = True
     ahead.queue.receive(HOLDER, 1)
     assert not ahead.is_full(100)
+
+
+def test_headers_count_as_well() -> None:
+    """A sender could fill the memory of each application with them."""
+    reader = object.__new__(ReadAhead)
+    reader.partitions, reader.broken = {0: partition()}, []
+    header = Header(uuid.UUID(int=1), DEFAULT, 0, 0, 1 << 47)
+    path = (("x" * 200, 0),) * 60
+    journey = Journey(16, 1, 0, 1, 0, path)
+    key, body, headers = queue_record(GROUP, GROUP, PARTIES, header, journey, b"body")
+    headers.append(("unknown", bytes(30_000)))
+    record = KafkaMessage("queue", 0, 0, key, body, headers)
+    assert reader._take(record) is None
+    assert not reader.broken
+    assert reader.partitions[0].size > 42_000
 
 
 def test_what_was_received_before_is_not_kept() -> None:

@@ -13,7 +13,7 @@ from streams.protocol import DEFAULT, Ack, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.routing import SYSTEM_SERVICE, Origin
 from streams.topology import load, share_of
-from streams.wire import Envelope
+from streams.wire import Envelope, MalformedError, decode_journey
 from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, message_record
 
 from .harness import START, conversation
@@ -128,6 +128,16 @@ def test_what_another_cluster_has_written_takes_nobodys_place_in_memory() -> Non
     assert gateway.hold_key(theirs) != gateway.hold_key(frame(SUPPLIER, writer="another"))
     ack = replace(own, message=None, is_ack=True)
     assert gateway.hold_key(ack) != gateway.hold_key(replace(ack, writer="seller"))
+
+
+def test_a_first_copy_whose_path_cannot_be_read_waits_as_any_other() -> None:
+    """The fast path does not read it either, and the copy may come back from another cluster."""
+    gateway, good = forwarder(down="ServerA"), frame(SUPPLIER)
+    held = replace(good, hop=good.hop[:-1] + b"\x02\0")
+    with pytest.raises(MalformedError):
+        decode_journey(held.hop)
+    assert gateway.hold_key(held)
+    assert gateway.release(held, START) is HELD
 
 
 def test_a_new_catalog_decides_anew_also_of_what_is_held() -> None:

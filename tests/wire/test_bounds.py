@@ -17,7 +17,7 @@ from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
 from streams.times import LATEST
 from streams.wire import MalformedError, decode_event, encode_event
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
-from streams.wire.bounds import LONGEST
+from streams.wire.bounds import LONGEST, MOST_VISITS
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
 from streams.wire.commands import decode_command, encode_command
 from streams.wire.frame_headers import (
@@ -42,6 +42,7 @@ from streams.wire.records import (
     moved_headers,
 )
 from streams.wire.shift import shifted
+from streams.wire.visits import count_visits
 
 PLAIN = Header(uuid.UUID(int=1), "DEFAULT", 0, 1_790_000_000_000, 1_790_000_000_001)
 PARTIES = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)
@@ -145,7 +146,7 @@ def remembered(made: Callable[[int], object]) -> int:
 
 def test_of_what_is_large_nothing_is_remembered() -> None:
     """What is read is bounded as bytes; as values it takes forty times as much, and is renewed."""
-    path = (("", 0),) * 8_000
+    path = (("x" * 240, 0),) * MOST_VISITS
     journeys = [Journey(16, 1, 100, number, 0, path) for number in range(50)]
     raw = [HOP_CODEC.pack((16, bytes(8), 100, bytes(7) + bytes([n]), 0, path)) for n in range(50)]
     large = [PARTIES._replace(contract=f"{number}" * 8_000) for number in range(50)]
@@ -162,6 +163,44 @@ def test_a_journey_that_nobody_makes_is_malformed() -> None:
     for tail in (bytes(20_000), pack_long(9_000) + bytes(18_001)):
         with pytest.raises(MalformedError, match="at most"):
             Hop(encode_journey(Journey(16, 1, 0, 1))[:-1] + tail)
+
+
+@pytest.mark.parametrize("hops", [16, 100])
+@pytest.mark.parametrize("attempt", [0, 100])
+@pytest.mark.parametrize("per_block", [1, 40, 100, 5_000])
+def test_more_visits_than_a_copy_can_make_are_malformed(
+    hops: int, attempt: int, per_block: int
+) -> None:
+    """Each takes 70 bytes in memory, and thousands of them fit into a header."""
+    for count, is_sound in ((MOST_VISITS, True), (MOST_VISITS + 1, False), (3_000, False)):
+        path = (("a", 1),) * count
+        raw = encode_journey(Journey(hops, 1, attempt, 1))[:-1]
+        for at in range(0, count, per_block):
+            size = len(path[at : at + per_block])
+            raw += pack_long(size) + b"\x02a\x02" * size
+        raw += b"\0"
+        if is_sound:
+            assert decode_journey(raw).path == path
+        else:
+            with pytest.raises(MalformedError, match=f"visits, at most {MOST_VISITS}"):
+                decode_journey(raw)
+
+
+def test_visits_are_counted_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks may state their size in bytes, and numbers may be longer than necessary."""
+    start = encode_journey(Journey(100, 1, 100, 1))[:-1]
+    one = pack_long(-1) + pack_long(3) + b"\x02a\x02"
+    assert decode_journey(start + 2 * one + b"\0").path == (("a", 1),) * 2
+    assert count_visits(start + 2 * one + b"\0") == 2
+    monkeypatch.setattr(HOP_CODEC, "decode", lambda _: pytest.fail("decoded"))
+    for tail in (
+        one * 5_000,
+        pack_long(-5_000) + pack_long(15_000) + b"\x02a\x02" * 5_000,
+        b"\x90\xce" + b"\x80" * 9 + b"\0" + b"\x02a\x02" * 5_000,
+        b"\x02" + b"\x82" + b"\x80" * 7 + b"\x80\x7e" + b"a\x02" + b"\x02a\x02" * 5_000,
+    ):
+        with pytest.raises(MalformedError):
+            decode_journey(start + tail + b"\0")
 
 
 def test_an_acknowledgement_has_no_runs_without_end() -> None:

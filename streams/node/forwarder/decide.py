@@ -204,7 +204,9 @@ class Forwarder:
             return self.reject(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
             return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        turn = turn_at_gateway(hop.attempt, len(prepared.targets), hop.visits)
+        turn = 0
+        if hop.attempt:  # the path of a first copy is not read, as on the fast path
+            turn = turn_at_gateway(hop.attempt, len(prepared.targets), hop.visits)
         chosen = self._failover(prepared, turn)
         if not chosen:
             return HELD

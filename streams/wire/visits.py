@@ -1,0 +1,52 @@
+"""Count the visits in ``sb-hop`` before it is decoded: few bytes may encode thousands of them."""
+
+from __future__ import annotations
+
+from streams.wire.bounds import MOST_VISITS
+from streams.wire.single_object import PREFIX_LENGTH, MalformedError
+
+
+def demand_few(visits: int) -> None:
+    """Raise MalformedError if a journey has more visits than a copy can make."""
+    if visits > MOST_VISITS:
+        raise MalformedError(f"Hop: {visits:,} visits, at most {MOST_VISITS}")
+
+
+def count_visits(raw: bytes) -> int:
+    """Return the number of visits, or of the first ones that exceed MOST_VISITS.
+
+    The layout is that of :mod:`streams.wire.hop`, with numbers of any length. Raises MalformedError
+    if the header ends too early.
+    """
+    try:
+        return _count(raw)
+    except IndexError:
+        raise MalformedError("Hop: the path is not complete") from None
+
+
+def _count(raw: bytes) -> int:
+    at, visits = PREFIX_LENGTH, 0
+    for instant in (8, 8, 0):  # after hops_remaining, attempt and first_hop
+        _, at = _number(raw, at)
+        at += instant
+    while True:
+        count, at = _number(raw, at)
+        visits += abs(count)
+        if not count or visits > MOST_VISITS:
+            return visits
+        if count < 0:  # the size of the block follows
+            _, at = _number(raw, at)
+        for _ in range(abs(count)):
+            length, at = _number(raw, at)
+            _, at = _number(raw, at + length)
+
+
+def _number(raw: bytes, at: int) -> tuple[int, int]:
+    """Return a number of at most ten bytes and the offset after it."""
+    value = 0
+    for place in range(10):
+        byte = raw[at + place]
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at + place + 1
+    raise IndexError
