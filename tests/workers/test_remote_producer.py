@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from streams.embedded.probe import free_ports
-from streams.kafka import Cluster, KafkaError, Message, create, is_passing
+from streams.kafka import Cluster, Headers, KafkaError, Message, create, is_passing
 from streams.kafka.reader import read_all
 from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
@@ -161,7 +161,18 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
     assert [way.cluster for way in producers._all] == [elsewhere.cluster]
 
 
-def remote_copy(neighbour: str) -> RemoteCopy:
+def test_the_headers_of_the_source_count_while_its_copy_is_in_flight() -> None:
+    """The copy has three of them, but the source is kept with all."""
+    producers = RemoteProducers(cast(Any, Elsewhere()), Topics())
+    producers.limit(10_000)
+    [large, other] = (remote_copy("one", [("any", bytes(8_000))]) for _ in range(2))
+    assert producers.take(large, [(MESSAGE, SCHEMA)], 1)
+    assert 5_000 < producers._all[0].size < 8_000
+    assert not producers.take(other, [(MESSAGE, SCHEMA)], 1)
+    assert len(list(producers.in_flight())) == 1
+
+
+def remote_copy(neighbour: str, headers: Headers | None = None) -> RemoteCopy:
     """Return a copy for a neighbour."""
-    message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
+    message = Message(topic="txq.A", value=b"body", key=b"key", offset=1, headers=headers)
     return RemoteCopy(message, Origin.OUTSIDE, neighbour)

@@ -25,7 +25,7 @@ _SLICE = 0.1
 
 
 class RemoteProducer(Generic[Item]):
-    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies in flight (``size``)."""
+    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the copies in flight (``size``)."""
 
     def __init__(
         self, cluster: Cluster, limit: int, clock: Callable[[], float] = time.monotonic
@@ -59,7 +59,10 @@ class RemoteProducer(Generic[Item]):
         headers: Headers,
         timestamp: int,
     ) -> bool:
-        """Produce a copy with a body of ``size`` bytes; return whether there was space for it."""
+        """Produce a copy; return whether there was space for it.
+
+        ``size`` are the bytes that count for the item; the headers of the copy count in addition.
+        """
         size = counted(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False

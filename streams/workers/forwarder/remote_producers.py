@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streams.kafka import Headers, Message, is_passing
+from streams.kafka import Headers, Message, headers_of, is_passing
+from streams.node import counted
 from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.evolution import unannounced
@@ -57,7 +58,7 @@ class RemoteProducers:
         message, ahead = copy.message, self._remote.ahead(copy.instance)
         return producer.take(
             copy,
-            len(message),
+            counted(len(message), headers_of(message)),  # the source message is kept
             self.topic(copy.instance),
             message.key(),
             message.value(),
