@@ -49,6 +49,23 @@ def instant(now: int) -> bytes:
     return now.to_bytes(8, "big")
 
 
+def limited(raw: bytes, hops: int, until: int) -> bytes:
+    """Return the header with at most so many hops remaining, and an expiry of at most ``until``.
+
+    Raises MalformedError if it is invalid.
+    """
+    if in_place(raw):
+        few, early = min(raw[_HOPS], hops << 1), min(raw[EXPIRES:EXPIRES_END], instant(until))
+        return b"%b%c%b%b" % (raw[:_HOPS], few, early, raw[EXPIRES_END:])
+    journey = decode_journey(raw)
+    return encode_journey(
+        journey._replace(
+            hops_remaining=min(journey.hops_remaining, hops),
+            expires_at=min(journey.expires_at, until),
+        )
+    )
+
+
 def first_copy(
     raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool, hide: bool = False
 ) -> bytes | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from streams.kafka import Headers, Message
+from streams.kafka import Headers, Message, headers_of
 from streams.node import Forwarder, Lane, Place, Record
 from streams.routing import Origin
 from streams.wire.hop import first_copy, instant
@@ -38,12 +38,16 @@ class Known:
 
 @dataclass(slots=True)
 class Input:
-    """One input partition: common values of its records, and the last record handled."""
+    """One input partition: common values of its records, and the last record handled.
+
+    ``headers`` reads the headers of a record.
+    """
 
     topic: str
     partition: int
     origin: Origin
     report: Report
+    headers: Callable[[Message], Headers] = headers_of
     last: Message | None = None
     lanes: dict[bytes | None, Known] = field(default_factory=dict)
     acks: dict[bytes | None, Known] = field(default_factory=dict)

@@ -28,6 +28,7 @@ from streams.routing import Origin
 from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError
 from streams.workers.control import Control
+from streams.workers.forwarder.admission import admission
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
 from streams.workers.forwarder.fast_path import FastPath, Input
 from streams.workers.forwarder.local_producer import LocalProducer, source_of
@@ -154,7 +155,7 @@ class Processor:
             place = message.topic(), message.partition()
             source = inputs.get(place) or self._input(*place)
             try:
-                headers = headers_of(message)
+                headers = source.headers(message)
                 if not take(source, message, headers):
                     self._decide(source, message, headers, now, read_at)
             except MalformedError as broken:
@@ -181,9 +182,9 @@ class Processor:
     def _input(self, topic: str | None, partition: int | None) -> Input:
         assert topic is not None and partition is not None
         origin = Origin.INSIDE if topic == self._out else Origin.OUTSIDE
-        report = self.local_producer.report(topic, partition)
-        found = self._inputs[topic, partition] = Input(topic, partition, origin, report)
-        return found
+        read = admission(self._control.now) if topic in self._topics.writers else headers_of
+        found = Input(topic, partition, origin, self.local_producer.report(topic, partition), read)
+        return self._inputs.setdefault((topic, partition), found)
 
     def _note_positions(self) -> None:
         for source in self._inputs.values():
