@@ -162,6 +162,40 @@ def test_where_it_is_from_is_noted_and_written_anew_only_where_it_has_changed(
     assert set(waiting.notes().values()) == {""}
 
 
+def test_one_turn_decides_at_most_a_thousand() -> None:
+    """Otherwise 40,000 copies for one next hop would delay all records, each second."""
+    hops = Hops("B", "C")
+    waiting = BufferedCopies(hops.reachable)
+    waiting.limit(3_000 * LEAST)
+    assert not due(waiting)
+    for n in range(2_500):
+        assert not waiting.reachable("B")
+        assert waiting.add(*buffered(str(n))) is None
+    hops.away.remove("B")
+    first = due(waiting)
+    assert first == [str(n) for n in range(1_000)]
+    assert (len(waiting), waiting.size) == (1_500, 1_500 * LEAST)
+    assert not waiting.reachable("C")  # as the decision on "0" finds
+    assert waiting.add(*buffered("0")) is None
+    hops.away.remove("C")
+    assert waiting.add(*buffered("1000")) == Number.ALREADY_FORWARDING
+    assert due(waiting) == [str(n) for n in range(1_000, 2_000)]
+    assert due(waiting) == [str(n) for n in range(2_000, 2_500)]
+    assert due(waiting) == ["0"]
+    assert (len(waiting), waiting.size, due(waiting)) == (0, 0, [])
+
+
+def test_copies_that_expire_together_are_decided_in_turns() -> None:
+    waiting = holding(Hops("B"))
+    waiting.limit(3_000 * LEAST)
+    assert due(waiting) == []
+    for n in range(1_001):
+        assert waiting.add(*buffered(str(n), expires_at=500)) is None
+    assert waiting.add(*buffered("last", expires_at=600)) is None
+    assert [len(due(waiting, now)) for now in (499, 500, 500, 500, 599)] == [0, 1_000, 1, 0, 0]
+    assert due(waiting, 600) == ["last"]
+
+
 def test_a_new_catalog_makes_all_of_it_due() -> None:
     waiting = holding(Hops("B"), "one")
     waiting.limit(50)

@@ -2,13 +2,13 @@
 
 A copy waits for next hops that send no heartbeats, or whose cluster did not confirm it. All copies
 are decided again when one of these hops is reachable, or when the catalog has changed; each copy is
-also decided again when its time to live has expired.
+also decided again when its time to live has expired. One turn decides at most a thousand copies.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -22,6 +22,8 @@ from streams.workers.forwarder.offset_tracker import Where
 _AGAIN = 1.0
 """Seconds until a next hop that is alive but accepted nothing is retried."""
 _NEVER = float("inf")
+_TURN = 1_000
+"""Copies that one turn decides again; records are read between the turns."""
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class BufferedCopies:
     def __init__(self, reachable: Callable[[str], bool]) -> None:
         self._reachable = reachable
         self._holding: Holding[BufferedCopy] = Holding(0)
+        self._due: deque[tuple[tuple[object, ...], BufferedCopy]] = deque()
         self._missed: dict[str, float] = {}
         self._changed = False
         self._first_end = _NEVER
@@ -88,16 +91,27 @@ class BufferedCopies:
         return number
 
     def due(self, now: int) -> Iterator[BufferedCopy]:
-        """Remove and yield copies to be decided again; ``now`` is epoch milliseconds."""
+        """Remove and yield copies to be decided again; ``now`` is epoch milliseconds.
+
+        If there are more than one turn decides, the next calls yield the rest before they look for
+        others.
+        """
+        if not self._due:
+            self._find_due(now)
+        for _ in range(min(len(self._due), _TURN)):
+            key, held = self._due.popleft()
+            self._holding.remove(key)
+            self._forget(held)
+            yield held
+
+    def _find_due(self, now: int) -> None:
         every = self._woken()
         if not every and now < self._first_end:
             return
         self._first_end = _NEVER
         for key, held in self._holding.items():
             if every or held.expires_at <= now:
-                self._holding.remove(key)
-                self._forget(held)
-                yield held
+                self._due.append((key, held))
             else:
                 self._first_end = min(self._first_end, held.expires_at)
 
