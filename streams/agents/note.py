@@ -22,7 +22,7 @@ class Note:
 
     @classmethod
     def decode(cls, text: str) -> Note:
-        """Decode it; foreign text counts as empty."""
+        """Decode a note; text in any other format yields an empty note."""
         topic, _, count = text.partition(" r")
         try:
             return cls(uuid.UUID(topic), int(count))

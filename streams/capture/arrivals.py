@@ -60,7 +60,7 @@ Found = Arrived | CopyEvent | RefusedStatement
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Found]:
-    """Yield the content of a record; nothing if it is neither a queue message nor such an event."""
+    """Yield what a replay needs of a record: a delivery, a lost copy, or a rejected statement."""
     place = place_of(topic, topics)
     if place is None:
         return

@@ -114,7 +114,8 @@ def demand_time(found: Contents, speed: float, file: str) -> None:
         f"last {lasts / 86_400:,.0f} days: record {found.first_at} is from "
         f"{_instant(found.first)}, record {found.last_at} from {_instant(found.last)}.",
         file=file,
-        remedy="Give --rate, --asap or a higher --speed, or cut it with 'hopline capture slice'.",
+        remedy="Give --rate, --asap or a higher --speed, or shorten the capture with "
+        "'hopline capture slice'.",
     )
 
 

@@ -30,9 +30,9 @@ _FETCHED = {
     "fetch.queue.backoff.ms": 10,
     "fetch.message.max.bytes": 256 << 10,
 }
-"""The client's read-ahead: one fetch, of at most so many bytes of a partition unless one batch has
-more. It fetches again when the application has taken every record. The limits that the client has
-in bytes do not count headers, and lz4 may expand a fetch by a factor of 255."""
+"""The client's read-ahead: one fetch, limited to this many bytes of a partition unless a single
+batch is larger. The client fetches again when the application has taken every record. Its own
+limits in bytes do not count headers, and lz4 may expand a fetch by a factor of 255."""
 _LOOK = 5.0
 """Seconds between log lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}

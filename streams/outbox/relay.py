@@ -217,7 +217,7 @@ def _forgotten(batch: Batch) -> SurroundingsError:
         f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
         "the relay's offset, so they may or may not have been written.",
         f"Look for one of them (hopline tail --conversation {batch.statements[0].conversation}). "
-        "If it "
-        "was written, delete the rows from hopline_outbox whose positions hopline_relay lists. "
-        "Set batch, batch_at and positions there to NULL in either case.",
+        "If it was written, delete the rows from hopline_outbox whose positions hopline_relay "
+        "lists. "
+        "In either case, set batch, batch_at and positions in hopline_relay to NULL.",
     )

@@ -109,7 +109,7 @@ class Receiver:
     # --- acknowledging ---------------------------------------------------------------------------
 
     def owe(self, attempt: int, first_hop: int) -> None:
-        """Owe an acknowledgement; it is made once, at the end of the run."""
+        """Mark an acknowledgement as due; it is created once, at the end of the run."""
         self.owed = attempt, first_hop
 
     def acknowledgement(self) -> Ack | None:

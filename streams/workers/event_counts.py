@@ -21,7 +21,7 @@ _kind = itemgetter("event", "error")
 
 @dataclass(slots=True)
 class EventCounts:
-    """Counts of written events by (event class, error number), at most some dozens of pairs."""
+    """Counts of written events by (event class, error number), at most a few dozen pairs."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
 

@@ -109,7 +109,8 @@ CHECKS = (
         "The id of each dialog selects its database; the conversation group is not considered and "
         "never transmitted. If two services are in the same databases and both are balanced, "
         "dialogs of one group can end up in different databases. The finding is a warning if code "
-        "of the database relates dialogs with one of these services, otherwise an info.",
+        "of the database relates dialogs with one of these services, otherwise it is reported as "
+        "info.",
         "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second "
         "dialog; it is known once the first dialog is acknowledged. If not, suppress the finding.",
         spread,

@@ -102,7 +102,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
                 "TA-04", _E,
                 f"dialogs from {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
                 f"database has",
-                f"Name the broker id of the database that has {flow.to}, or none.",
+                f"Name the broker id of the database that has {flow.to}, or omit the broker id.",
                 place_of(flow.sender.instance, database),
                 written(flow.why[0].source, database.source), evidence(estate, trouble),
             )  # fmt: skip

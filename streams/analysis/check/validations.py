@@ -92,7 +92,7 @@ CHECKS = (
         "Both sides need a message type of the same name, but may validate it differently. The "
         "receiver's validation decides. If it is stricter than the sender's, a message that was "
         "sent without error can end the dialog with an Error, which is a warning. If it is less "
-        "strict, the sender is stricter than needed, which is an info.",
+        "strict, the sender is stricter than needed, which is reported as info.",
         "Use the same validation on both sides.",
         validations,
     ),

@@ -65,7 +65,7 @@ def _broker_not_here(case: Case) -> Evidence | None:
 
 
 def where_is(case: Case, broker: str) -> str:
-    """Describe which database has a broker id."""
+    """Return a sentence that names the database with the given broker id."""
     return f"broker id {broker} is {case.host_of(broker) or 'nowhere in the snapshot'}"
 
 

@@ -33,7 +33,7 @@ class Returns:
         self._paths = {start: self._path(start) for start in starts}
 
     def path(self, ending: Ending) -> MessagePath | None:
-        """Return the first return path that arrives, or the first; ``None`` if undelivered."""
+        """Return the first return path that reaches the sender; without one, the first path."""
         return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:
@@ -79,7 +79,7 @@ class Returns:
             state = step.following
 
     def _nearest(self, state: State) -> Step | None:
-        """Return the step to the sender with the fewest hops; of several, the first by name."""
+        """Return the next step on the shortest path to the sender; ties are broken by name."""
         far = len(self._distance) + 1
         found: tuple[int, Step | None] = (far, None)
         for step in self._network.steps(state):

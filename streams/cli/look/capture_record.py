@@ -55,7 +55,9 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         return former, None
     now = time.time_ns() // 1_000_000
     if any(point.moment is not None and point.moment > now for point in order.until):
-        raise UsageError("--until is in the future.", "Record with --follow, and stop it then.")
+        raise UsageError(
+            "--until is in the future.", "Use --follow, and stop the recording at that time."
+        )
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
     # A resumed recording has positions; a topic that is new to it starts at its log's beginning.

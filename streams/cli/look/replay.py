@@ -142,7 +142,7 @@ def replay(
     file: str,
     given: ReplayOptions,
 ) -> None:
-    """Replay the commands of a capture, each dialog in its order and at its pace.
+    """Replay the commands of a capture, keeping each dialog's original order and timing.
 
     The capture is read to its end before the first command is sent, so a damaged capture sends
     nothing. The job's position is committed together with the commands: after any interruption,

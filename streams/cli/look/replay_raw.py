@@ -37,7 +37,7 @@ def replay_raw(
     if not plan.records:
         raise InputError(
             "The capture has no record that can be restored.", file=str(reader.path),
-            remedy="Capture the topics of messages: cmd, queue, event and others.",
+            remedy="Capture the message topics: cmd, queue, event and others.",
         )  # fmt: skip
     cluster.wait(timeout, _report)
     if dry_run:

@@ -51,7 +51,7 @@ def _refuse_other_shape(folder: UpFolder, names: list[str]) -> None:
         running.append("")
     if not set(running) <= set(names):
         raise UsageError(
-            f"A system of {folder.path} already runs on other clusters.",
+            f"The system in {folder.path} is already running on other clusters.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
 
