@@ -72,7 +72,7 @@ def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, cut: str) 
     path.write_bytes(whole[:end])
     with pytest.raises(InputError) as error:
         on_spark(spark, path)
-    assert "cut.avro" in str(error.value) and "copy it again" in error.value.remedy
+    assert "cut.avro" in str(error.value) and "Copy it again" in error.value.remedy
 
 
 def test_what_was_predicted_is_what_happened(

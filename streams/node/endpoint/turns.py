@@ -17,7 +17,7 @@ from streams.protocol import DialogKey, Machine
 GAP = 2_000
 """Up to this number of records between two bodies, reading them all is as fast as a seek."""
 WORTH = 16
-"""Maximum number of records read per body. This takes as long as writing the body and its dialog."""
+"""Maximum number of records read per body; this takes as long as writing body and dialog."""
 FREE = 32_000
 """Number of records that a transaction may read, however few bodies they contain.
 
