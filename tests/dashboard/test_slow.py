@@ -68,7 +68,7 @@ def test_it_is_read_again_after_a_pause_that_grows_with_what_reading_costs() -> 
     ("error", "message"),
     [
         (SurroundingsError("Kafka is away."), "Kafka is away."),
-        (KeyError("x"), "It could not be read (KeyError), see the log."),
+        (KeyError("x"), "It could not be read (KeyError); see the log."),
     ],
 )
 def test_a_failure_is_reported_with_its_time_and_retried(error: Exception, message: str) -> None:

@@ -112,7 +112,9 @@ def test_a_plan_does_not_overwrite_what_came_between(kafka: str, unique: str) ->
         script = Script(*AT_A, "CREATE ROUTE One WITH SERVICE_NAME = 'S', ADDRESS = 'LOCAL'")
         planned = plan_script(system.cluster, script, 0.0)
         sql(system, "CREATE ROUTE Two WITH SERVICE_NAME = 'S', ADDRESS = 'LOCAL'")
-        with pytest.raises(SurroundingsError, match="is now at version 2; the plan was made for 1"):
+        with pytest.raises(
+            SurroundingsError, match="is now at version 2, but the plan was made for 1"
+        ):
             publish_script(system.cluster, planned)
 
 

@@ -57,7 +57,7 @@ def test_a_refusal_says_how_many_entries_were_created(secured: Secured, user: st
         create_acls(secured.admin(""), [*mine, ("nobody", wanted[0]), *mine[:3]])
     assert refused.value.message.startswith("Kafka does not grant t0 to nobody: ")
     assert refused.value.message.endswith(". 1,500 of 1,501 entries were created.")
-    assert refused.value.remedy.startswith("Run the command again when the cause is gone")
+    assert refused.value.remedy.startswith("Run the command again when the cause is fixed")
 
 
 def test_a_user_without_the_right_is_told_of_it(secured: Secured, user: str) -> None:

@@ -130,7 +130,7 @@ def test_a_writer_whose_plan_is_stale_is_refused(two: Rig, tmp_path: Path) -> No
     deploy(two.cluster, pair(tmp_path, route="{name: Another, address: LOCAL}"))
     with pytest.raises(SurroundingsError) as refused:
         publish(two.cluster, mine, change)
-    assert refused.value.message == "The catalog is now at version 2; the plan was made for 1."
+    assert refused.value.message == "The catalog is now at version 2, but the plan was made for 1."
     assert read_catalog(two.cluster).version == 2
 
 

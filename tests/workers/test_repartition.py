@@ -227,7 +227,7 @@ def test_a_worker_that_runs_is_told(one: Rig, monkeypatch: pytest.MonkeyPatch) -
     one.endpoint("A")
     with one.client() as client:
         client.begin(*ABOUT)
-    with pytest.raises(SurroundingsError, match="Endpoint workers of A run"):
+    with pytest.raises(SurroundingsError, match="Endpoint workers of A are running"):
         give(one, "A")
 
 
