@@ -148,7 +148,8 @@ def test_large_messages_are_read_ahead_by_their_bytes(system: System) -> None:
         while found < count:
             found += len(take(receiver, 1))
             (partition,) = receiver._ahead.partitions.values()
-            assert partition.ahead == size * len(partition.queue)
+            waiting = len(partition.queue)
+            assert size * waiting <= partition.ahead <= (size + 500) * waiting, "and headers"
             most = max(most, partition.ahead)
         assert (receiver.receive(0), partition.ahead) == ((), 0)
         receiver.commit()
@@ -251,8 +252,9 @@ def test_what_comes_later_is_waited_for_though_something_else_is_there(system: S
     coming = iter([(1, "something else", 5), (2, "wanted", 5)])
 
     def poll(method: Any, timeout: float) -> Any:
-        if timeout > 0:
-            put(system, "Later", next(coming))
+        row = next(coming, None) if timeout > 0 else None  # a poll may only find the topic's end
+        if row is not None:
+            put(system, "Later", row)
         return method(timeout)
 
     put(system, "Later", (1, "first", 5))
