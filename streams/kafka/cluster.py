@@ -25,14 +25,11 @@ STATISTICS_EVERY = 5_000
 """Milliseconds between statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
 """Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
-_FETCHED = {
-    "queued.min.messages": 1,
-    "fetch.queue.backoff.ms": 10,
-    "fetch.message.max.bytes": 256 << 10,
-}
-"""The client's read-ahead: one fetch, limited to this many bytes of a partition unless a single
-batch is larger. The client fetches again when the application has taken every record. Its own
-limits in bytes do not count headers, and lz4 may expand a fetch by a factor of 255."""
+_FETCHED = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1}
+"""The client's read-ahead: one fetch, by default of 1 MB of a partition unless a single batch is
+larger. The client looks every millisecond whether the application has taken every record, and
+fetches again. Its limits in bytes do not count headers, and lz4 may expand a fetch by a factor of
+255."""
 _LOOK = 5.0
 """Seconds between log lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}

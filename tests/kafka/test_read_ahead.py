@@ -11,7 +11,7 @@ from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 
 HEADER = b"\0" * (4 << 20)
-RECORDS = 150
+RECORDS = 200
 READER = """
 import re, sys, time
 from pathlib import Path

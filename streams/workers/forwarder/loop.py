@@ -44,6 +44,8 @@ POLL = 0.05
 """Seconds to wait for a record while anything is left to commit, release or request again."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
+_FETCHED = 256 << 10
+"""Bytes of a partition per fetch, so that a flood in one topic does not delay the others."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
@@ -81,6 +83,8 @@ class ForwarderLoop:
             group,
             partition_assignment_strategy="range",
             enable_partition_eof=True,
+            fetch_message_max_bytes=_FETCHED,
+            fetch_queue_backoff_ms=10,
             # like the endpoint worker, so that an idle broker is polled less often
             fetch_wait_max_ms=500,
             stats=self._health.report,
