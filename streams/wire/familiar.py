@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from streams.protocol import Dialog
-from streams.wire.single_object import PREFIX_LENGTH, Codec
+from streams.wire.single_object import PREFIX_LENGTH, Codec, read_long
 
 PATTERNS = 2_000
 """Maximum number of cached patterns."""
@@ -52,8 +52,8 @@ class Familiar:
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
         """Return a dialog by the pattern of a record that has its ids at an offset."""
-        created_at, end = _number(raw, at + _IDS)
-        expires_at, end = _number(raw, end)
+        created_at, end = read_long(raw, at + _IDS, _LONGEST)
+        expires_at, end = read_long(raw, end, _LONGEST)
         pattern = self._patterns.get((raw[:at], raw[end:]))
         if pattern is None:
             return None
@@ -71,22 +71,7 @@ class Familiar:
         if len(self._patterns) >= PATTERNS:
             self._patterns.clear()
             self._lengths.clear()
-        _, end = _number(raw, at + _IDS)
-        _, end = _number(raw, end)
+        _, end = read_long(raw, at + _IDS, _LONGEST)
+        _, end = read_long(raw, end, _LONGEST)
         self._lengths[at] = None
         self._patterns[raw[:at], raw[end:]] = dialog.copy()
-
-
-def _number(raw: bytes, at: int) -> tuple[int, int]:
-    """Read an Avro integer; return it and the offset after it.
-
-    Raises ValueError if the integer is unterminated or longer than any of Hopline's times.
-    """
-    value = shift = 0
-    for end in range(at, min(len(raw), at + _LONGEST)):
-        byte = raw[end]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), end + 1
-        shift += 7
-    raise ValueError("not a 63-bit number")

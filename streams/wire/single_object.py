@@ -38,6 +38,21 @@ class UnknownSchemaError(MalformedError):
     """The fingerprint belongs to no known schema."""
 
 
+def read_long(raw: bytes, at: int, longest: int = 10) -> tuple[int, int]:
+    """Read an Avro integer of at most ``longest`` bytes; return it and the offset after it.
+
+    Raises ValueError if the integer is unterminated or longer.
+    """
+    value = shift = 0
+    for end in range(at, min(len(raw), at + longest)):
+        byte = raw[end]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), end + 1
+        shift += 7
+    raise ValueError(f"not a number of at most {longest} bytes")
+
+
 def canonical_form(schema: Any) -> str:
     """Return a schema as canonical JSON, which contains only what affects the encoding."""
     return str(fastavro.schema.to_parsing_canonical_form(schema))

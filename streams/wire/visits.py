@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.wire.bounds import MOST_VISITS
-from streams.wire.single_object import PREFIX_LENGTH, MalformedError
+from streams.wire.single_object import PREFIX_LENGTH, MalformedError, read_long
 
 
 def demand_few(visits: int) -> None:
@@ -20,33 +20,22 @@ def count_visits(raw: bytes) -> int:
     """
     try:
         return _count(raw)
-    except IndexError:
+    except (IndexError, ValueError):
         raise MalformedError("Hop: the path is not complete") from None
 
 
 def _count(raw: bytes) -> int:
     at, visits = PREFIX_LENGTH, 0
     for instant in (8, 8, 0):  # after hops_remaining, attempt and first_hop
-        _, at = _number(raw, at)
+        _, at = read_long(raw, at)
         at += instant
     while True:
-        count, at = _number(raw, at)
+        count, at = read_long(raw, at)
         visits += abs(count)
         if not count or visits > MOST_VISITS:
             return visits
         if count < 0:  # the size of the block follows
-            _, at = _number(raw, at)
+            _, at = read_long(raw, at)
         for _ in range(abs(count)):
-            length, at = _number(raw, at)
-            _, at = _number(raw, at + length)
-
-
-def _number(raw: bytes, at: int) -> tuple[int, int]:
-    """Return a number of at most ten bytes and the offset after it."""
-    value = 0
-    for place in range(10):
-        byte = raw[at + place]
-        value |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at + place + 1
-    raise IndexError
+            length, at = read_long(raw, at)
+            _, at = read_long(raw, at + length)
