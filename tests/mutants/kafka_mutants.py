@@ -660,8 +660,8 @@ MUTANTS = (
     KafkaMutant(
         "answer an accepted statement only",
         _TRANSACTION,
-        "        self._answer(command, int(number or 0))\n\n    def _pass_over",
-        "        if not number:\n            self._answer(command, 0)\n\n    def _pass_over",
+        "        self._answer(command, int(number or 0))\n        return",
+        "        if not number:\n            self._answer(command, 0)\n        return",
         "workers/test_acknowledge.py",
         rule=12,
     ),

@@ -37,13 +37,14 @@ class Transaction(Overlay):
 
     # --- inputs ----------------------------------------------------------------------------------
 
-    def command(self, position: int, command: Command) -> None:
-        """Apply a statement; a rejection yields an event, and a result.
+    def command(self, position: int, command: Command) -> bool:
+        """Apply a statement; return whether it was executed, so that its body may be needed again.
 
-        A statement seen before does nothing, and gets the same result again.
+        A rejection yields an event, and a result. A statement seen before does nothing, and gets
+        the same result again.
         """
         if command.cause is not None and self._pass_over(command, command.cause):
-            return
+            return False
         self._commands[position] = command
         self.statements += 1
         self.planned += 1
@@ -67,6 +68,7 @@ class Transaction(Overlay):
                 detail=f"{command.kind.value} refused: {text_of(number)}",
             )
         self._answer(command, int(number or 0))
+        return number is None
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
         """Tell whether a statement was seen before; count repetitions, report differences."""

@@ -154,7 +154,7 @@ class Intake:
             case MalformedError():
                 _tell_corrupted(tx, message, read)
             case Command():
-                if _accepts(tx, position, read):
+                if tx.command(position, read):
                     bodies.cmd.remember(message)
             case Frame():
                 if tx.message(position, read):
@@ -211,14 +211,6 @@ class Intake:
             tx.results.append(
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
-
-
-def _accepts(tx: Transaction, position: int, command: Command) -> bool:
-    """Apply a statement; tell whether it was executed: neither refused nor skipped as repeated."""
-    events, repeated = len(tx.events), tx.repeated
-    tx.command(position, command)
-    refused = any(event.get("error") for event in tx.events[events:])
-    return not refused and tx.repeated == repeated
 
 
 def _place(message: Message) -> str:
