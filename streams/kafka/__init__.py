@@ -64,7 +64,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import PAUSING, is_at_end, start_before_newest, take
+from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest, take
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
@@ -76,6 +76,7 @@ from streams.kafka.trim import first_since, trim
 __all__ = [
     "CACHE_BYTES",
     "FENCED",
+    "GATHERED",
     "LOST",
     "NO_TOPIC",
     "PAUSING",

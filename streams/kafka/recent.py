@@ -2,7 +2,8 @@
 
 While a partition has records that the application has not taken, the client checks every
 ``fetch.queue.backoff.ms``, and meanwhile fetches the other partitions without this one. A consumer
-that pauses between two reads should use :data:`PAUSING`, which checks and fetches less often.
+that processes records as they arrive should use :data:`GATHERED`, which checks less often, and one
+that pauses between two reads :data:`PAUSING`, which also fetches less often.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from streams.kafka.reader import next_of, watermarks
 
+GATHERED: dict[str, Any] = {"fetch_queue_backoff_ms": 10}
+"""Configuration of a consumer that gathers records while it processes others."""
 PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
 """Configuration of a consumer that pauses between two reads."""
 BATCH = 1_000

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from streams.kafka import (
+    GATHERED,
     PAUSING,
     Cluster,
     Consumer,
@@ -79,7 +80,7 @@ class ControlConsumer:
             auto_offset_reset="earliest",
             enable_partition_eof=True,
             stats=self._stats,
-            **(PAUSING if self._pausing else {}),
+            **(PAUSING if self._pausing else GATHERED),
         )
 
     def _assign(self) -> None:

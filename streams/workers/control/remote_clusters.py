@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from streams.errors import HoplineError
 from streams.kafka import (
+    GATHERED,
     Cluster,
     Consumer,
     ConsumerHealth,
@@ -227,6 +228,7 @@ class _Watch:
             enable_partition_eof=True,
             stats=self._health.report,
             fetch_wait_max_ms=500,  # an idle cluster is polled less often; a record ends the wait
+            **GATHERED,
         )
 
     def _ask(self, consumer: Consumer) -> None:

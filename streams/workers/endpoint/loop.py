@@ -20,6 +20,7 @@ import time
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    GATHERED,
     ConsumerHealth,
     KafkaError,
     KafkaException,
@@ -80,10 +81,10 @@ class EndpointLoop:
             # Prefetch for only one transaction, because all topics share a queue in the client,
             # where a flood of frames would delay later statements.
             fetch_message_max_bytes=min(_MOST_FETCHED, tuning.pace.value[0] * _FETCHED),
-            fetch_queue_backoff_ms=10,
             # With a longer wait the client polls less often, but still returns records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
+            **GATHERED,
             **slot.member(ownership.home, control.catalog),
         )
         self._held_back = HeldBackStatements(ownership.home, inputs.cmd, consumer)

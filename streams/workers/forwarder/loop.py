@@ -20,6 +20,7 @@ import time
 from functools import partial
 
 from streams.kafka import (
+    GATHERED,
     Cluster,
     Consumer,
     ConsumerHealth,
@@ -84,10 +85,10 @@ class ForwarderLoop:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             fetch_message_max_bytes=_FETCHED,
-            fetch_queue_backoff_ms=10,
             # like the endpoint worker, so that an idle broker is polled less often
             fetch_wait_max_ms=500,
             stats=self._health.report,
+            **GATHERED,
             **slot.member(ownership.home, control.catalog),
         )
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
