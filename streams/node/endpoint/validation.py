@@ -113,7 +113,7 @@ def _verdict(schema: str, body: bytes) -> bool:
 
 def _fits(schema: str, body: bytes) -> bool:
     """Return whether a body is valid by a schema collection, and cheap enough to check."""
-    lists, patterns = bool(_LISTS.search(schema)), bool(_PATTERNS.search(schema))
+    lists, patterns = _costs(schema)
     if not is_checkable(body, lists=lists, patterns=patterns):
         return False
     validator = _compiled(schema)
@@ -123,6 +123,12 @@ def _fits(schema: str, body: bytes) -> bool:
         return bool(validator.is_valid(body))
     except Exception:  # the validator itself may fail: OverflowError for the year 10**30
         return False
+
+
+@lru_cache(maxsize=64)
+def _costs(schema: str) -> tuple[bool, bool]:
+    """Return whether a schema collection has lists, and patterns."""
+    return bool(_LISTS.search(schema)), bool(_PATTERNS.search(schema))
 
 
 @lru_cache(maxsize=64)
