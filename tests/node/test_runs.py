@@ -8,7 +8,7 @@ from streams.node import Transaction
 from streams.node.endpoint import validation
 from streams.protocol import Limits
 
-from .harness import Entry, Net, conversation, topology
+from .harness import Entry, Net, Node, conversation, topology
 from .places import TARGET, A, B, pair
 from .test_receiving_services import FUSSY
 
@@ -32,6 +32,16 @@ def all_but_the_first(net: Net, dialogs: int, **given: str) -> list[Entry]:
     net.settle("ServerB")
     assert net["ServerB"].bodies(TARGET) == []
     return late
+
+
+def gaps_closed(net: Net, dialogs: int) -> Node:
+    """Let the first messages arrive last; return the target after its next transaction."""
+    late = all_but_the_first(net, dialogs)
+    node = net["ServerB"]
+    node.txq.entries.extend(late)
+    node.forward()
+    node.transact()
+    return node
 
 
 @pytest.fixture
@@ -78,11 +88,7 @@ def test_a_run_needs_no_more_frames_than_it_delivers() -> None:
 
 def test_a_queue_that_is_off_ends_a_run_until_it_is_on() -> None:
     net = pair(Limits(window=16, wider=1, run=4))
-    late = all_but_the_first(net, 1)
-    node = net["ServerB"]
-    node.txq.entries.extend(late)
-    node.forward()
-    node.transact()
+    node = gaps_closed(net, 1)
     assert node.bodies(TARGET) == MESSAGES[:4]
     net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
     net.settle()
@@ -113,11 +119,7 @@ def test_a_transaction_validates_buffered_bodies_of_limited_size(
 
 def test_dialogs_that_go_on_leave_half_of_a_transaction_to_others() -> None:
     net = pair(Limits(window=16, wider=1, run=2))
-    late = all_but_the_first(net, 6)
-    node = net["ServerB"]
-    node.txq.entries.extend(late)
-    node.forward()
-    node.transact()
+    node = gaps_closed(net, 6)
     assert node.endpoint.has_probes
     tx = node.endpoint.begin(node, net.now, most=8)
     assert 0 < tx.planned <= 4 + 2
