@@ -191,9 +191,11 @@ class Fetcher:
     Workers keep offsets instead of bodies, and reread bodies when they are needed. A caller that
     needs several records requests them in offset order, so that the log is read forward once. The
     cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
-    record. Skipped and large records only use room that others leave.
+    record. Skipped records are cached too, because the next call often needs them: the messages of
+    waiting dialogs are interleaved. Large records only use room that others leave.
 
-    ``passed`` counts the bytes of all records that were returned or skipped, with headers.
+    ``bytes_returned`` counts the bytes of the records that were requested, ``bytes_read`` the bytes of
+    those that came from Kafka, requested or skipped; both with headers.
     """
 
     def __init__(
@@ -202,7 +204,7 @@ class Fetcher:
         self._topic, self._partition, self._limit = topic, partition, cache_bytes
         self._cluster = cluster
         self._large = max(_LARGE, cache_bytes // _SHARE)
-        self.passed = self._size = 0
+        self.bytes_returned = self.bytes_read = self._size = 0
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, tuple[Message, int]] = OrderedDict()
         self._read: deque[Message] = deque()
@@ -210,15 +212,15 @@ class Fetcher:
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
-        self._keep(message, size_of(message), is_needed=True)
+        self._keep(message, size_of(message))
 
-    def _keep(self, message: Message, size: int, *, is_needed: bool) -> None:
+    def _keep(self, message: Message, size: int) -> None:
         offset = message.offset()
         assert offset is not None
         if offset in self._cache:
             return
         self._cache[offset] = message, size
-        if not is_needed or size > self._large:
+        if size > self._large:
             self._cache.move_to_end(offset, last=False)  # it is evicted first
         self._size += size + RECORD_BYTES
         while self._size > self._limit:
@@ -232,7 +234,7 @@ class Fetcher:
         """
         found = self._cache.get(position)
         if found is not None:
-            self.passed += found[1]
+            self.bytes_returned += found[1]
             return found[0]
         consumer = self._at(position)
         while True:
@@ -245,10 +247,11 @@ class Fetcher:
                     f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
                 )
             offset, size = message.offset() or 0, size_of(message)
-            self.passed += size
-            self._keep(message, size, is_needed=offset == position)
+            self.bytes_read += size
+            self._keep(message, size)
             self._next = offset + 1
             if offset == position:
+                self.bytes_returned += size
                 return message
             if offset > position:
                 raise GoneError(

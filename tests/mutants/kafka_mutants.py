@@ -361,8 +361,8 @@ MUTANTS = (
     KafkaMutant(
         "read any number of bodies",
         _INPUTS,
-        "if fetcher.passed - start > BYTES and len(positions) > 1 and not self.unbounded:",
-        "if False:",
+        "is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach",
+        "is_too_much = False",
         "workers/test_backlog.py",
         rule=4,
     ),

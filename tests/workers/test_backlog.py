@@ -85,16 +85,19 @@ def test_bodies_that_are_too_much_for_a_transaction_are_shared_by_several(
     assert first.worker.counts.rolled_back > 0
 
 
-def test_headers_and_skipped_records_count_towards_what_a_transaction_reads(
-    two: Rig, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["BYTES", "READ_BYTES"])
+def test_headers_count_towards_what_a_transaction_reads(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(inputs, "BYTES", 50_000)
+    """Skipped records count only towards what is read forward, which may be more."""
+    monkeypatch.setattr(inputs, limit, 50_000)
     cmd = two.topics.cmd("A")
     send = Command(uuid.uuid4(), uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=b"x")
     key, value, headers = command_record(send)
     for header in (b"", bytes(60_000), b"", b""):
         two.produce(cmd, key, value, [*headers, ("x", header)])
-    for positions, is_too_much in (([2, 3], False), ([0, 1], True), ([0, 2], True), ([1], False)):
+    skips = limit == "READ_BYTES"
+    for positions, is_too_much in (([2, 3], False), ([0, 1], True), ([0, 2], skips), ([1], False)):
         bodies = Bodies.of(two.cluster, Inputs.of(two.topics, "A"), 0, 1 << 20)
         with pytest.raises(TooMuchError) if is_too_much else nullcontext():
             assert list(bodies.commands(positions)) == positions

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 BYTES = 32 << 20
 """Maximum bytes of inputs per transaction, and maximum bytes of waiting bodies."""
+READ_BYTES = 512 << 20
+"""Maximum bytes of the records that are read forward to find waiting bodies, in half a second or
+so. Tens of thousands of ordinary records are (turns.py); a few with large headers may be as many
+bytes, with each transaction again."""
 LONG = 1.0
 """Seconds after which a transaction is too long, so that the next one is half as large. New records
 wait for the current transaction, at both endpoints."""

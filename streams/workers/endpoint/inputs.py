@@ -21,7 +21,7 @@ from streams.wire.records import (
     read_command,
     read_message,
 )
-from streams.workers.endpoint.allowance import BYTES
+from streams.workers.endpoint.allowance import BYTES, READ_BYTES
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
@@ -55,8 +55,8 @@ class TooMuchError(Exception):
 class Bodies:
     """Bodies of one partition by offset, reread if they are not in memory.
 
-    Raises TooMuchError rather than read more than :data:`BYTES` in total, with headers and skipped
-    records, unless ``unbounded``.
+    Raises TooMuchError rather than return more than :data:`BYTES` in total, or read more than
+    :data:`READ_BYTES` for them, unless ``unbounded``. Both count headers.
     """
 
     cmd: Fetcher
@@ -83,10 +83,11 @@ class Bodies:
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
         """Yield records in offset order, in one forward pass over the log."""
-        start = fetcher.passed
+        most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
         for position in sorted(positions):
             record = fetcher.fetch(position)
-            if fetcher.passed - start > BYTES and len(positions) > 1 and not self.unbounded:
+            is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
+            if is_too_much and len(positions) > 1 and not self.unbounded:
                 raise TooMuchError(f"{len(positions)} bodies")
             yield position, record
 
