@@ -194,8 +194,8 @@ class Fetcher:
     record. Skipped records are cached too, because the next call often needs them: the messages of
     waiting dialogs are interleaved. Large records only use room that others leave.
 
-    ``bytes_returned`` counts the bytes of the records that were requested, ``bytes_read`` the bytes of
-    those that came from Kafka, requested or skipped; both with headers.
+    ``bytes_returned`` counts the bytes of the records that were requested, ``bytes_read`` those of
+    the records that came from Kafka, requested or skipped; both with headers.
     """
 
     def __init__(

@@ -179,6 +179,42 @@ def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.Monke
         assert cost <= free + worth * len(positions)
 
 
+def drained(net: Net, total: int) -> Iterator[list[int]]:
+    """Drain a backlog; yield the positions that each transaction of ServerA reads, in order."""
+    node = net["ServerA"]
+    while sum(map(len, delivered(net).values())) < total:
+        del node.reads[:]
+        for name in ("ServerA", "ServerB"):
+            net[name].forward()
+            net[name].transact()
+        yield from map(sorted, filter(None, node.reads))
+        net.now += 1
+
+
+def test_interleaved_messages_of_many_dialogs_are_read_only_a_few_times() -> None:
+    """A dialog transmits a few messages at a time: a whole window is spread over the log."""
+    net = sending(100, 96, limits=Limits(window=32, wider=1))
+    net.settle("ServerA")
+    net.most = 100
+    spans = [(p[-1] - p[0], len(p)) for p in drained(net, 9_600)]
+    assert delivered(net) == {number: list(range(96)) for number in range(100)}
+    assert sum(span for span, _ in spans) <= 8 * sum(count for _, count in spans)
+
+
+def test_messages_of_a_dialog_that_follow_each_other_are_read_together() -> None:
+    """Else the bodies of a transaction would be spread over all bursts."""
+    net = Net(topology(PAIR), Limits(window=32, wider=1))
+    for number in range(20):
+        net.begin(A, conversation(number))
+    for number in range(20):
+        for message in range(96):
+            net.send(A, conversation(number), b"%d/%d" % (number, message))
+    net.settle("ServerA")
+    net.most = 64
+    gaps = [at > before + 1 for read in drained(net, 1_920) for before, at in pairwise(read)]
+    assert len(gaps) > 1_000 and sum(gaps) <= 50
+
+
 def test_bodies_of_all_dialogs_are_read_together_in_one_pass() -> None:
     net = sending(10, 12)
     net.settle("ServerA")

@@ -6,9 +6,11 @@ Messages accepted while the window was full wait in ``cmd``, and only this modul
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
-from itertools import chain, takewhile
+from heapq import heappop, heappush
+from itertools import chain, islice, takewhile
+from math import isqrt
 
 from streams.node.endpoint.flows import Destination, destination
 from streams.node.endpoint.overlay import Overlay
@@ -23,21 +25,23 @@ FREE = 32_000
 
 Its flows share them evenly, so that no flow waits because the bodies of another are far apart.
 """
+DIALOG = 36
+"""Number of records that can be read in the time that each dialog of a transaction takes."""
 
 
 def take_turns(tx: Overlay) -> None:
     """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    They get at least a quarter of the transaction, however many of its messages are new. Each
-    dialog transmits a window; if there are few dialogs, each transmits an equal share of what its
-    flow still allows. A dialog whose bodies are too far ahead of the others' keeps its turn.
+    They get at least a quarter of the transaction, however many of its messages are new. Flows
+    take turns, and in each the oldest message is next. A dialog whose bodies are too far ahead of
+    the others' keeps its turn.
     """
-    planned = list(_plan(tx))
+    planned = _plan(tx)
     found: dict[Destination, list[int]] = defaultdict(list)
-    for _, where, positions in planned:
+    for where, positions in planned.values():
         found[where] += positions
     reach = {where: _reach(at, FREE // len(found)) for where, at in found.items()}
-    for key, where, positions in planned:
+    for key, (where, positions) in planned.items():
         count = sum(1 for _ in takewhile(reach[where].__ge__, positions))
         if count:
             _take(tx, key).fill_window(count)
@@ -47,42 +51,95 @@ def take_turns(tx: Overlay) -> None:
             waiting.put(kept, positions[0])  # unknown after a restart
 
 
-def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, Destination, list[int]]]:
-    """Yield the dialogs that may transmit, their destinations, and the positions of their messages.
+Planned = dict[DialogKey, tuple[Destination, list[int]]]
+"""Dialogs that may transmit, their destinations, and the positions of their messages in ``cmd``."""
 
-    Dialogs to be retried do so at once.
-    """
+
+def _plan(tx: Overlay) -> Planned:
+    """Return what dialogs may transmit. Dialogs to be retried do so at once."""
     left = max(tx.most - tx.planned, tx.most // 4, 1)
-    waiting = _waiting(tx)
-    flows = tx.endpoint.flows
-    dialogs = Counter(waiting.values())
-    rooms, shares = dict[Destination, int](), dict[Destination, int]()
-    for key, where in waiting.items():
-        if left <= 0:
-            break
-        flow = flows.towards(where)
-        if where not in rooms:
-            rooms[where] = room = flows.room(flow, tx.now)
-            count = max(dialogs[where], len(flow.waiting))
-            shares[where] = max(tx.endpoint.limits.window, room // count)
-            if room > 0:
-                tx.turns.added.append(flow)
-        if rooms[where] <= 0:
-            continue
-        dialog = tx.dialog(key)
-        assert dialog is not None
-        kept = tx.endpoint.dialogs.kept(key)
-        if kept in flow.lost and not flow.stalled and dialog.is_retrying:
-            used = _retry(tx, key)
+    keys: dict[Destination, deque[DialogKey]] = defaultdict(deque)
+    for key, where in _waiting(tx).items():
+        keys[where].append(key)
+    planned: Planned = {}
+    turns = deque(_Turns(tx, at, of, planned, left // len(keys)) for at, of in keys.items())
+    while turns and left > 0:
+        flow = turns.popleft()
+        used = flow.next(left)
+        if used is not None:
+            left -= used
+            turns.append(flow)
+    return planned
+
+
+class _Turns:
+    """The turns of a flow's dialogs in a transaction, which plans about ``fair`` of its messages.
+
+    The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
+    dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
+    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D. All
+    messages of one window would be read 20 times, if a thousand dialogs wait.
+
+    In total, each dialog plans a window; or an equal share of the flow's room, if that is more.
+    """
+
+    def __init__(
+        self,
+        tx: Overlay,
+        where: Destination,
+        keys: deque[DialogKey],
+        planned: Planned,
+        fair: int,
+    ) -> None:
+        self._tx, self._where, self._keys, self._planned = tx, where, keys, planned
+        self._flow = tx.endpoint.flows.towards(where)
+        self._room = tx.endpoint.flows.room(self._flow, tx.now)
+        if self._room > 0:
+            tx.turns.added.append(self._flow)
+        count = max(len(keys), len(self._flow.waiting))
+        self._share = max(tx.endpoint.limits.window, self._room // count)
+        self._few = max(1, isqrt(DIALOG * fair // count))
+        self._started: list[tuple[int, DialogKey, Iterator[int]]] = []
+        """A heap of the dialogs that have more: the next position, and the positions after it."""
+
+    def next(self, most: int) -> int | None:
+        """Plan the next messages, up to ``most``, and return how many; ``None`` after the last."""
+        if self._room <= 0:
+            return None
+        used = 0
+        if self._keys and not (self._started and self._started[0][0] < self._position()):
+            key = self._keys.popleft()
+            dialog = self._tx.dialog(key)
+            assert dialog is not None
+            kept = self._tx.endpoint.dialogs.kept(key)
+            if kept in self._flow.lost and not self._flow.stalled and dialog.is_retrying:
+                used = _retry(self._tx, key)
+            else:
+                waiting = dialog.waiting(self._tx.endpoint.limits, self._share)
+                used = self._continue(key, (position for _, position in waiting), most)
+                if not used and kept is not None and key not in self._tx.machines:
+                    self._tx.endpoint.flows.drop_waiting(kept, self._where)  # after a restart
+        elif self._started:
+            position, key, positions = heappop(self._started)
+            used = self._continue(key, chain((position,), positions), most)
         else:
-            most = min(left, rooms[where], shares[where])
-            found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
-            used = len(found)
-            if found:
-                yield key, where, found
-            elif kept is not None and key not in tx.machines:  # unknown after a restart
-                flows.drop_waiting(kept, where)
-        left, rooms[where] = left - used, rooms[where] - used
+            return None
+        self._room -= used
+        return used
+
+    def _position(self) -> int:
+        """Return the next position of the first dialog that is not started; -1 if unknown."""
+        kept = self._tx.endpoint.dialogs.kept(self._keys[0])
+        return kept.position if kept is not None and kept in self._flow.waiting else -1
+
+    def _continue(self, key: DialogKey, positions: Iterator[int], most: int) -> int:
+        found = list(islice(positions, min(most, self._room, self._few)))
+        if found:
+            self._planned.setdefault(key, (self._where, []))[1].extend(found)
+            position = next(positions, None)
+            if position is not None:
+                heappush(self._started, (position, key, positions))
+        return len(found)
 
 
 def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
