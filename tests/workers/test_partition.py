@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
 from streams.kafka import Message
-from streams.node import Endpoint, catalog_of
+from streams.node import Endpoint, Moves, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -17,6 +18,7 @@ from streams.workers.endpoint import commit_work
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.commit_work import WorkCommitter
+from streams.workers.endpoint.inputs import MOVED_BYTES, Bodies
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
@@ -105,3 +107,31 @@ def test_a_turn_of_all_partitions_ends_after_a_second(monkeypatch: pytest.Monkey
     assert first is partitions[2]
     assert partitions[3].pending == records
     assert [one.take_work(RETRY, 100).due for one in partitions] == [[], [], [KEY], [KEY]]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record with a small body and a large header, as Kafka's client has it."""
+
+    at: int
+
+    def __len__(self) -> int:
+        return 10
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return [("filler", bytes(MOVED_BYTES // 4))]
+
+
+class Log:
+    """A topic that has such a record at every offset."""
+
+    def fetch(self, position: int) -> Stored:
+        """Return a record."""
+        return Stored(position)
+
+
+def test_headers_count_in_what_is_moved_in_one_transaction() -> None:
+    """A statement is moved as it is stored; its headers may inflate to any size."""
+    bodies = Bodies(cast(Any, Log()), cast(Any, Log()))
+    moved = bodies.to_move(Moves((), (3, 4, 5, 6), (7, 8)))
+    assert cast(Any, moved) == [Stored(3), Stored(4), Stored(5), Stored(6)]

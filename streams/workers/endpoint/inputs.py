@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streams.errors import EventKind, Number, text_of
-from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of
+from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of, size_of
 from streams.node import CommandResult, Moves, Transaction
 from streams.protocol import Acknowledgement, Command, DialogKey, Status
 from streams.protocol import Message as Frame
@@ -27,7 +27,7 @@ Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
-"""Bytes of bodies moved in one transaction; the last body may exceed the limit."""
+"""Bytes of bodies, with headers, moved in one transaction; the last may exceed the limit."""
 
 
 class Inputs(NamedTuple):
@@ -100,7 +100,7 @@ class Bodies:
         wanted = [(self.cmd, p) for p in moves.commands]
         for fetcher, position in wanted + [(self.inbox, p) for p in moves.frames]:
             found.append(fetcher.fetch(position))
-            size += len(found[-1])
+            size += size_of(found[-1])
             if size > MOVED_BYTES:
                 break
         return found
