@@ -51,10 +51,14 @@ class Stored:
 
 
 def buffered(
-    name: str, expires_at: int = 1_000, size: int = 10, offset: int = 0
+    name: str,
+    expires_at: int = 1_000,
+    size: int = 10,
+    offset: int = 0,
+    refused_by: str | None = None,
 ) -> tuple[tuple[str], BufferedCopy]:
     record = Record(Origin.OUTSIDE, name.encode(), b"", b"", size, is_ack=False)
-    return (name,), BufferedCopy(cast(Any, Stored(offset)), record, expires_at)
+    return (name,), BufferedCopy(cast(Any, Stored(offset)), record, expires_at, refused_by)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +215,33 @@ def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
     assert due(waiting) == []
     waiting.limit(LEAST)
     assert due(waiting) == []
-    waiting.refused("B")
-    assert waiting.add(*buffered("one", size=0)) is None
+    assert waiting.add(*buffered("one", size=0, refused_by="B")) is None
     assert due(waiting) == []
     clock[0] += 1.0
     assert due(waiting) == ["one"]
+
+
+def test_a_hop_that_takes_nothing_concerns_only_its_own_copies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise it would have the copies for all other hops decided again each second."""
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    hops = Hops("B", "C")
+    waiting = holding(hops, "for B")
+    for name, hop in (("C", "C"), ("D", "D"), ("D again", "D"), ("E", "E")):
+        assert waiting.add(*buffered(f"for {name}", refused_by=hop)) is None
+        clock[0] += 0.125
+    assert due(waiting) == []
+    clock[0] += 0.625  # C was refused more than a second ago, and sends no heartbeats now
+    assert due(waiting) == []
+    clock[0] += 0.125
+    assert due(waiting) == ["for D", "for D again"]
+    clock[0] += 0.125
+    assert due(waiting) == ["for E"]
+    assert due(waiting) == []
+    hops.away.remove("C")
+    assert due(waiting) == ["for C"]
+    hops.away.remove("B")
+    assert due(waiting) == ["for B"]
+    assert (len(waiting), due(waiting)) == (0, [])

@@ -1,15 +1,16 @@
 """The copies that a forwarder buffers in memory, and when it decides on them again.
 
-A copy waits for next hops that send no heartbeats, or whose cluster did not confirm it. All copies
-are decided again when one of these hops is reachable, or when the catalog has changed; each copy is
-also decided again when its time to live has expired. One turn decides at most a thousand copies.
+A copy waits for next hops that send no heartbeats, or for one whose cluster did not confirm it. All
+copies are decided again when one of the former is reachable, or when the catalog has changed; a
+copy that was not confirmed is also decided again when its hop is retried, and each copy when its
+time to live has expired. One turn decides at most a thousand copies.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.errors import Number
@@ -28,11 +29,15 @@ _TURN = 1_000
 
 @dataclass(slots=True)
 class BufferedCopy:
-    """A copy in memory: the record, its Kafka message, and the end of its time to live."""
+    """A copy in memory: the record, its Kafka message, and the end of its time to live.
+
+    ``refused_by``: the next hop that did not accept it although it sends heartbeats, if any.
+    """
 
     message: Message
     record: Record
     expires_at: int
+    refused_by: str | None = None
 
 
 class BufferedCopies:
@@ -42,7 +47,10 @@ class BufferedCopies:
         self._reachable = reachable
         self._holding: Holding[BufferedCopy] = Holding(0)
         self._due: deque[tuple[tuple[object, ...], BufferedCopy]] = deque()
-        self._missed: dict[str, float] = {}
+        self._missed: set[str] = set()
+        """Next hops that were not reachable; a copy may wait for any of them."""
+        self._refused: dict[str, float] = {}
+        """Next hops that did not accept a copy, and when (monotonic) they are retried."""
         self._changed = False
         self._first_end = _NEVER
         """Earliest possible expiry of a buffered copy."""
@@ -72,15 +80,13 @@ class BufferedCopies:
         """Return whether a next hop is reachable; copies wait for an unreachable one."""
         found = self._reachable(instance)
         if not found:
-            self._missed[instance] = 0.0
+            self._missed.add(instance)
         return found
-
-    def refused(self, instance: str) -> None:
-        """Record that a next hop did not accept a copy, although it sends heartbeats."""
-        self._missed[instance] = time.monotonic() + _AGAIN
 
     def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
         """Buffer a copy, or return why it is dropped instead: 11288 or 11289."""
+        if held.refused_by is not None:
+            self._refused[held.refused_by] = time.monotonic() + _AGAIN
         size = counted(held.record.size, headers_of(held.message))
         number = self._holding.add(key, held, size)
         if number is None:
@@ -105,12 +111,12 @@ class BufferedCopies:
             yield held
 
     def _find_due(self, now: int) -> None:
-        every = self._woken()
-        if not every and now < self._first_end:
+        every, retried = self._woken(), self._retried()
+        if not every and not retried and now < self._first_end:
             return
         self._first_end = _NEVER
         for key, held in self._holding.items():
-            if every or held.expires_at <= now:
+            if every or held.refused_by in retried or held.expires_at <= now:
                 self._due.append((key, held))
             else:
                 self._first_end = min(self._first_end, held.expires_at)
@@ -121,9 +127,16 @@ class BufferedCopies:
         self._notes.pop((topic, partition), None)
 
     def _woken(self) -> bool:
-        clock = time.monotonic()
         changed, self._changed = self._changed, False
-        back = any(at <= clock and self._reachable(i) for i, at in self._missed.items())
+        back = any(map(self._reachable, self._missed))
         if changed or back:
             self._missed.clear()  # copies wait again for a hop that is still down
         return changed or back
+
+    def _retried(self) -> Collection[str]:
+        """Return the next hops to be retried now, because they did not accept a copy."""
+        clock = time.monotonic()
+        due = [i for i, at in self._refused.items() if at <= clock and self._reachable(i)]
+        for instance in due:
+            del self._refused[instance]
+        return due

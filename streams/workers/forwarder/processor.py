@@ -255,8 +255,8 @@ class Processor:
         if self._buffered:
             self._release(now)
 
-    def _hold(self, message: Message, record: Record, now: int) -> Outcome:
-        held = BufferedCopy(message, record, Envelope.hop(record.hop).expires_at)
+    def _hold(self, message: Message, record: Record, now: int, hop: str | None = None) -> Outcome:
+        held = BufferedCopy(message, record, Envelope.hop(record.hop).expires_at, refused_by=hop)
         number = self._buffered.add(self._forwarder.hold_key(record), held)
         return HELD if number is None else self._forwarder.reject(record, number, now)
 
@@ -285,8 +285,8 @@ class Processor:
         message, now = copy.message, self._control.now()
         record = self._record(copy.origin, message, headers_of(message))
         if copy.origin is Origin.OUTSIDE:
-            self._buffered.refused(copy.instance)
-            self._outcomes.write(message, record, self._hold(message, record, now))
+            outcome = self._hold(message, record, now, copy.instance)
+            self._outcomes.write(message, record, outcome)
         elif self._forwarder.catalog.transports[self._instance] is not Transport.ALL:
             outcome = self._forwarder.reject(record, Number.TARGET_UNREACHABLE, now)
             self._outcomes.write(message, record, outcome)
