@@ -8,7 +8,7 @@ from typing import Any
 
 from streams.errors import EventKind
 from streams.node import Endpoint, catalog_of
-from streams.protocol import DialogKey, Limits, Machine, State
+from streams.protocol import CommandKind, DialogKey, Limits, Machine, State
 
 from .evidence import shows
 from .harness import conversation, topology
@@ -35,7 +35,11 @@ def test_nothing_changes_before_the_commit() -> None:
 class Watched(dict[DialogKey, Machine]):
     """Machines; counts how often somebody goes through all of them."""
 
-    walks = 0
+    walks = looks = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.looks += 1
+        return super().__contains__(key)
 
     def values(self) -> Any:
         self.walks += 1
@@ -55,6 +59,25 @@ def test_a_transaction_of_many_groups_does_not_look_through_its_dialogs_for_each
     tx.machines = watched = Watched()
     node._apply(tx)
     assert (len(watched), watched.walks) == (50, 1)
+
+
+def test_members_that_have_left_a_group_are_not_looked_through_for_each_statement() -> None:
+    """Each BEGIN asks for the service of its group, also if it is refused afterwards."""
+    net = pair()
+    node, group, other = net["ServerA"], uuid.UUID(int=1), uuid.UUID(int=2)
+    for number in range(101):
+        net.begin(A, conversation(number), group=group)
+    net.settle()
+    for number in range(100):
+        net.command(A, CommandKind.MOVE, conversation(number), group=other)
+        net.begin(A, conversation(200 + number), group=group, contract="Nothing")
+    tx = node.endpoint.begin(node, net.now)
+    tx.machines = watched = Watched()
+    node._apply(tx)
+    assert len(watched) == 100
+    assert watched.looks < 1_000
+    assert tx.service_of("DatabaseA", group) == "InitiatorService"
+    tx.close()
 
 
 @shows("D7.1")

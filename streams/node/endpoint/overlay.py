@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -36,6 +36,8 @@ from streams.routing import broker_key
 
 _Members = OrderedDict[DialogKey, Machine]
 """Dialogs of a group; some may have been moved since."""
+_Committed = tuple[DialogKey | None, Iterator[DialogKey]]
+"""The first committed member of a group that the overlay does not have, and those after it."""
 
 
 class Bodies(Protocol):
@@ -124,6 +126,7 @@ class Overlay:
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
     # few dialogs have a given group
     _by_group: dict[tuple[str, uuid.UUID], _Members] | None = None
+    _committed: dict[tuple[str, uuid.UUID], _Committed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.notices = Notices(self.endpoint, self.now)
@@ -157,16 +160,26 @@ class Overlay:
             self._by_group = {}
             for machine in self.machines.values():
                 self.joins(machine)
-        here = self._by_group.get((database, group), _Members())
+        where = database, group
+        here = self._by_group.get(where, _Members())
         while here:
             key, machine = next(iter(here.items()))
             if machine.dialog.group == group:
                 return machine.dialog.service
             del here[key]  # it was moved
-        for key in self.endpoint.members(database, group):
-            if key not in self.machines:
-                return self.endpoint.dialogs[key].service
-        return None
+        committed = self._first_committed(where)
+        return None if committed is None else self.endpoint.dialogs[committed].service
+
+    def _first_committed(self, where: tuple[str, uuid.UUID]) -> DialogKey | None:
+        """Return a member of a group that is still as committed.
+
+        The search continues where it ended, because no dialog ever leaves the overlay.
+        """
+        key, others = self._committed.get(where) or (None, iter(self.endpoint.members(*where)))
+        if key is None or key in self.machines:
+            key = next((other for other in others if other not in self.machines), None)
+        self._committed[where] = key, others
+        return key
 
     def joins(self, machine: Machine) -> None:
         """Note that a dialog of the overlay belongs to its current group."""
