@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +18,10 @@ from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
 _LONGEST_SOURCE = 1_024
-"""Maximum characters of a source's names: an endpoint worker stores thousands of sources."""
+"""Maximum characters of a source's names."""
+_LONGEST_KEPT = 256
+"""Maximum bytes of a source's name that is kept; Kafka's topics, and so Faust's applications, have
+at most 249. An endpoint worker stores thousands of sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
 CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
@@ -81,14 +85,22 @@ def encode_cause(cause: Cause) -> bytes:
 def decode_cause(raw: bytes) -> Cause:
     """Decode ``sb-cause``; raise MalformedError.
 
-    An application is a consumer group, and Kafka has no group without a name.
+    An application is a consumer group, and Kafka has no group without a name. A name of more than
+    256 bytes is replaced by its digest, which identifies the source as well.
     """
     record = CAUSE.decode(raw)
     if not record["application"]:
         raise MalformedError("Cause: no application")
     topic = uuid.UUID(bytes=record["topic"])
-    source = Source(record["application"], record["agent"], topic, record["partition"])
-    return Cause(source, record["offset"], record["n"])
+    names = _kept(record["application"]), _kept(record["agent"])
+    return Cause(Source(*names, topic, record["partition"]), record["offset"], record["n"])
+
+
+def _kept(name: str) -> str:
+    encoded = name.encode()
+    if len(encoded) <= _LONGEST_KEPT:
+        return name
+    return f"blake2b:{blake2b(encoded, digest_size=16).hexdigest()}"
 
 
 def decode_command(

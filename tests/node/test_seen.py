@@ -187,5 +187,33 @@ def test_a_source_with_long_names_or_without_an_application_is_malformed() -> No
     for source in (replace(SOURCE, application=""), replace(SOURCE, agent="x" * 1_025)):
         with pytest.raises(MalformedError):
             decode_cause(encode_cause(Cause(source, 1)))
-    long = Cause(replace(SOURCE, agent="x" * 1_024), 1)
-    assert decode_cause(encode_cause(long)) == long
+    assert decode_cause(encode_cause(Cause(replace(SOURCE, agent="x" * 1_024), 1))).at == (1, 0)
+
+
+def test_of_a_long_name_only_a_digest_is_kept() -> None:
+    """10,000 sources with names of 1,024 emoji took 83 MB in each partition."""
+    longest = Cause(Source("x" * 256, "\u20ac" * 85, SOURCE.topic, 0), 1)
+    assert decode_cause(encode_cause(longest)) == longest
+    long = [Source("x" * 257, "b", SOURCE.topic, 0), Source("a", "\u20ac" * 86, SOURCE.topic, 0)]
+    long += [replace(each, application=each.application + "y") for each in long]
+    long.append(replace(long[0], agent="\U0001f600" * 1_024))
+    read = [decode_cause(encode_cause(Cause(each, 1))).source for each in long]
+    assert len(set(read)) == len(long)
+    assert max(len(name) for each in read for name in (each.application, each.agent)) == 40
+    assert read[0] == replace(long[0], application=read[0].application)
+    again = [decode_cause(encode_cause(Cause(each, 1))).source for each in read]
+    assert again == read, "a statement that is written again has the same source"
+
+
+def test_a_source_with_long_names_is_known_again() -> None:
+    net = begun()
+    source = replace(SOURCE, agent="\U0001f600" * 1_000)
+    for body in (b"two", b"two", b"another two"):
+        apply_statement(net, 7, 0, body, source=source)
+    net.settle()
+    net["ServerA"].restart_endpoint()
+    apply_statement(net, 7, 0, b"two", source=source)
+    net.settle()
+    assert arrived(net) == [b"one", b"two"]
+    assert len(details(net)) == 1
+    assert max(map(len, net["ServerA"].state)) < 200
