@@ -64,6 +64,8 @@ class Familiar:
         return made
 
     def _learn(self, raw: bytes, dialog: Dialog) -> None:
+        if dialog.held or dialog.partial or dialog.parked:
+            return  # positions never repeat, and a window of them takes 200 kB
         ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(b"".join(_TEXT + text for text in ids))
         if at < 0:

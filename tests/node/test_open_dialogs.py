@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.node import Dialogs
+from streams.node.endpoint import dialogs as dialogs_module
 from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
-from streams.protocol import Chunk, Dialog, DialogKey, State
+from streams.protocol import Chunk, Dialog, DialogKey, Limits, State
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
 from .harness import conversation, keys_of
@@ -153,6 +154,52 @@ def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:
     assert dialogs.forget(key) == put[key]
     assert key not in dialogs
     assert dialogs.get(key) is None
+
+
+def scattered(number: int) -> tuple[DialogKey, Dialog, bytes]:
+    """Return a dialog with a window of fragments out of order, and its record."""
+    key, dialog = a_dialog(number)
+    dialog.held = {(at, 0): (at, 1) for at in range(1, 2 * Limits().widest, 2)}
+    return key, dialog, encode_dialog(dialog)
+
+
+def test_large_dialogs_are_kept_as_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four thousand values with 1,024 fragments out of order each would take 820 MB."""
+    put = [scattered(number) for number in range(1, 30)]
+    size = len(put[0][2])
+    monkeypatch.setattr(dialogs_module, "AWAKE_BYTES", 10 * size)
+    dialogs = Dialogs(unpack_dialog)
+    for key, dialog, record in put:
+        dialogs.put(key, dialog, record)
+    assert [*dialogs._awake] == [key for key, _, _ in put[-10:]]
+    assert dict(dialogs) == {key: dialog for key, dialog, _ in put}
+    for key, _, record in put[-8:]:
+        dialogs.load(key, record)
+    assert dialogs.forget(put[0][0]) is not None
+    assert sum(kept.awake for kept in dialogs.all_kept()) == dialogs._awake_bytes
+    small = dict(a_dialog(number) for number in range(100, 110))
+    for key, dialog in small.items():
+        dialogs.put(key, dialog, encode_dialog(dialog))
+    assert set(small) < set(dialogs._awake)
+    monkeypatch.setattr(dialogs_module, "AWAKE_BYTES", size // 2)
+    key, dialog, record = put[5]
+    dialogs.put(key, dialog, record)
+    assert dialogs.get(key) is dialog, "a single one is not decoded each time"
+    assert [*dialogs._awake] == [key]
+
+
+def test_chunks_count_in_what_is_kept_as_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialogs_module, "AWAKE_BYTES", 10_000)
+    dialogs = Dialogs(unpack_dialog)
+    waiting = encode_chunk(Chunk(range(0, 6_400_000, 100_000)))
+    for number in range(1, 30):
+        key, dialog = a_dialog(number)
+        record = encode_dialog(dialog)
+        dialogs.load(key, record)
+        for at in range(20):
+            dialogs.put_chunk(key, at, waiting)
+        assert dialogs.get(key) is not None
+    assert len(dialogs._awake) == 10_000 // (len(record) + 20 * len(waiting))
 
 
 def test_a_key_is_kept_once_however_many_records_name_it() -> None:

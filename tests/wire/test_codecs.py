@@ -172,6 +172,17 @@ def test_a_familiar_dialog_is_read_as_any_other(dialogs: list[Dialog], data: st.
         found.chunks[0] = Chunk()
 
 
+def test_a_dialog_with_positions_is_no_pattern() -> None:
+    """No other dialog has the same, and a window of them takes 200 kB."""
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    bare = replace(s.decode_dialog(examples()["Dialog"], ID), held={}, partial=[], parked=[])
+    for parts in ({"held": {(2, 0): (7, 1)}}, {"partial": [7]}, {"parked": [(0, 7)]}, {}):
+        assert not patterns._patterns
+        dialog = replace(bare, **parts)  # type: ignore[arg-type]
+        assert patterns.read(s.encode_dialog(dialog), dialog.conversation) == dialog
+    assert len(patterns._patterns) == 1
+
+
 def test_a_record_that_is_cut_off_is_no_familiar_one() -> None:
     patterns = Familiar(s.DIALOG, s.decode_dialog)
     raw = examples()["Dialog"]

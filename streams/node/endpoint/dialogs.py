@@ -17,6 +17,9 @@ AWAKE = 4_000
 
 A transaction changes as many if each has one message.
 """
+AWAKE_BYTES = 2 << 20
+"""Maximum bytes of the records of these dialogs. A dialog that has a window of fragments out of
+order takes 200 kB as a value, and each of its parties can cause that."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single one is stored as number and record, because a
@@ -29,12 +32,14 @@ class Kept:
     This is a single object, because another dictionary takes 50 bytes per dialog. Objects are
     compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
     object that represents the key; ``record`` is the state record, if it was written; ``last_copy``
-    is not in the record. ``due`` and ``entered`` belong to Timers, ``line`` and ``position`` to
-    Oldest, ``in_flight`` to Flows.
+    is not in the record. ``awake`` belongs to Dialogs: the bytes that count while the dialog is
+    kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and ``position`` to Oldest,
+    ``in_flight`` to Flows.
     """
 
     __slots__ = (
-        "chunks", "due", "entered", "in_flight", "key", "last_copy", "line", "position", "record",
+        "awake", "chunks", "due", "entered", "in_flight", "key", "last_copy", "line", "position",
+        "record",
     )  # fmt: skip
 
     def __init__(self, key: DialogKey, chunks: Chunks = None, last_copy: int = -1) -> None:
@@ -43,10 +48,16 @@ class Kept:
         self.due: int | None = None
         self.entered: int | None = None
         self.line: Oldest[Kept] | None = None
-        self.position = self.in_flight = 0
+        self.awake = self.position = self.in_flight = 0
 
     def __lt__(self, other: Kept) -> bool:
         return self.key < other.key
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its records."""
+        size = len(self.record or b"")
+        return size + sum(map(len, _by_number(self.chunks).values())) if self.chunks else size
 
 
 class Dialogs(Mapping[DialogKey, Dialog]):
@@ -61,6 +72,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         self.last_copy = -1
         self._unpack, self._limit = unpack, awake
         self._awake: OrderedDict[DialogKey, Dialog] = OrderedDict()
+        self._awake_bytes = 0
         self._kept: dict[DialogKey, Kept] = {}
         self._early: dict[DialogKey, tuple[int, bytes] | dict[int, bytes]] = {}
         """Chunks whose dialog was not read yet."""
@@ -79,7 +91,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         if dialog is None:
             kept = self._kept[key]
             dialog = self._read(kept)
-            self._keep_awake(kept.key, dialog)
+            self._keep_awake(kept, dialog)
         return dialog
 
     def get(self, key: DialogKey, default: Dialog | None = None) -> Dialog | None:  # type: ignore[override]
@@ -108,13 +120,14 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         """Store a changed dialog with its state record."""
         kept = self._of(key)
         kept.record = record
-        self._keep_awake(kept.key, dialog)
+        self._keep_awake(kept, dialog)
         return kept
 
     def load(self, key: DialogKey, record: bytes) -> tuple[Kept, Dialog]:
         """Store a record; return the decoded dialog, but keep only the bytes."""
-        self._awake.pop(key, None)
         kept = self._of(key)
+        self._awake.pop(key, None)
+        self._count(kept, 0)
         kept.record = record
         return kept, self._read(kept)
 
@@ -134,9 +147,10 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     def forget(self, key: DialogKey) -> Dialog | None:
         """Remove a dialog; return it, if it existed."""
-        dialog = self.get(key)
-        self._kept.pop(key, None)
+        dialog, kept = self.get(key), self._kept.pop(key, None)
         self._awake.pop(key, None)
+        if kept is not None:
+            self._count(kept, 0)
         return dialog
 
     def _of(self, key: DialogKey) -> Kept:
@@ -152,16 +166,29 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         dialog.last_copy = max(kept.last_copy, self.last_copy)
         return dialog
 
-    def _keep_awake(self, key: DialogKey, dialog: Dialog) -> None:
-        self._awake[key] = dialog
-        self._awake.move_to_end(key)
-        if len(self._awake) > self._limit and self._unpack is not None:
-            oldest, dialog = self._awake.popitem(last=False)
-            kept = self._kept[oldest]
-            if kept.record is None:
-                self._awake[oldest] = dialog
-            else:
-                kept.last_copy = dialog.last_copy
+    def _keep_awake(self, kept: Kept, dialog: Dialog) -> None:
+        self._awake[kept.key] = dialog
+        self._awake.move_to_end(kept.key)
+        self._count(kept, kept.size)
+        while self._unpack is not None and self._are_too_many:
+            key, oldest = self._awake.popitem(last=False)
+            idle = self._kept[key]
+            if idle.record is None:
+                self._awake[key] = oldest
+                break
+            idle.last_copy = oldest.last_copy
+            self._count(idle, 0)
+
+    @property
+    def _are_too_many(self) -> bool:
+        """Tell whether a dialog should be kept as a record only; a single one is not too large."""
+        awake = len(self._awake)
+        return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
+
+    def _count(self, kept: Kept, size: int) -> None:
+        """Note the bytes of the records of a dialog that is a value, or 0 for another."""
+        self._awake_bytes += size - kept.awake
+        kept.awake = size
 
 
 def _by_number(chunks: Chunks) -> dict[int, bytes]:
