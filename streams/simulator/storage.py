@@ -89,6 +89,8 @@ class State:
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
+        for place in tx.notices.forgotten:
+            del self.requests[place]
         for key, machine in tx.machines.items():
             if machine.forgotten:
                 self.dialogs.pop(key, None)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 
+import pytest
+
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, catalog_of
+from streams.node.endpoint import route_requests
 from streams.node.endpoint.timers import AT_ONCE
 from streams.protocol import Command, CommandKind, Message, Request, Status, request_owner
 from streams.routing import SYSTEM_SERVICE
@@ -103,6 +106,40 @@ def test_a_request_that_cannot_be_begun_has_ended() -> None:
     commit(one, tx)
     request = one.requests["AW"].get("New")
     assert request == Request("New", 1, 1, None, START + one.limits.retry_after(0))
+
+
+def test_requests_that_ended_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applications choose the names of services; an open request stays, however many there are."""
+    monkeypatch.setattr(route_requests, "MOST_ENDED", 3)
+    one, now, used = endpoint(), START, set[uuid.UUID]()
+
+    def ask(*services: str) -> list[tuple[str, str]]:
+        tx = one.begin(Nothing(), now)
+        for service in services:
+            tx.status(asking(service))
+        used.update(opened := {c.conversation for c in commit(one, tx)})
+        assert len(opened) == len(services)
+        return tx.notices.forgotten
+
+    def end(*services: str) -> list[tuple[str, str]]:
+        tx = one.begin(Nothing(), now)
+        for service in services:
+            request = one.requests["AW"].get(service)
+            assert request is not None and request.conversation is not None
+            tx.notices._ended("AW", request.conversation)
+        commit(one, tx)
+        return tx.notices.forgotten
+
+    names = [f"S{number}" for number in range(8)]
+    assert ask("Open", *names) == end(*names) == []
+    assert end() == []
+    now += one.limits.retry_after(0) - 1
+    assert ask("Other") == [], "the back-off of all is not over yet"
+    now += 1
+    assert ask("S0") == [("AW", f"S{number}") for number in (1, 2, 3, 4)]
+    assert [r.service for r in one.requests["AW"]] == ["Open", "S5", "S6", "S7", "Other", "S0"]
+    assert ask("S1", "S2", "S5") == []
+    assert len(used) == 1 + 8 + 1 + 1 + 3, "no id is used again"
 
 
 def test_the_conversation_lives_where_the_request_is_kept() -> None:

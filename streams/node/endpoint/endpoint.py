@@ -84,6 +84,8 @@ class Endpoint(CommittedState):
         remember(self.seen, tx.seen, tx.forgotten_sources)
         for (database, _), request in tx.notices.changed.items():
             self.requests.setdefault(database, Requests()).put(request)
+        for database, service in tx.notices.forgotten:
+            self.requests[database].drop(service)
         for wanted in tx.notices.again:  # any number at once, as after a change of the catalog
             self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 

@@ -21,14 +21,15 @@ from streams.routing import SYSTEM_SERVICE
 class Notices:
     """Changes to the requests of a transaction; ``said`` are the commands to write.
 
-    Dialogs that wait for one of ``again`` (database, service) are re-evaluated next. ``now`` is
-    epoch milliseconds.
+    Dialogs that wait for one of ``again`` (database, service) are re-evaluated next. The requests
+    ``forgotten`` (likewise) are removed. ``now`` is epoch milliseconds.
     """
 
     endpoint: CommittedState
     now: int
     said: list[Command] = field(default_factory=list)
     again: list[tuple[str, str]] = field(default_factory=list)
+    forgotten: list[tuple[str, str]] = field(default_factory=list)
     _kept: dict[str, Configuration] = field(default_factory=dict)
 
     @property
@@ -67,13 +68,18 @@ class Notices:
             kept.found(service)
 
     def close(self, machines: Iterable[Machine]) -> None:
-        """End every request that the application has ended, and re-evaluate the waiting dialogs."""
+        """End every request that the application has ended, and re-evaluate the waiting dialogs.
+
+        In the databases with requests in this transaction, those that are too many are forgotten.
+        """
         for machine in machines:
             dialog = machine.dialog
             if dialog.service == SYSTEM_SERVICE and dialog.is_initiator:
                 _answer(machine)
                 if dialog.state is State.CD:
                     self._ended(dialog.database, dialog.conversation)
+        for database, kept in self._kept.items():
+            self.forgotten += ((database, service) for service in kept.forgotten(self.now))
 
     def _ended(self, database: str, conversation: uuid.UUID) -> None:
         kept = self._of(database)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from xml.sax.saxutils import escape
 
 from streams.protocol import Limits, Request, request_owner
@@ -23,6 +24,11 @@ from streams.xml_reader import parse_xml
 NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract between a database and its configuration service."""
 MISSING_ROUTE = NOTICE + "/MissingRoute"
+MOST_ENDED = 10_000
+"""Maximum number of a database's ended requests in a partition, because applications choose the
+names of services. An open request is limited like any other dialog."""
+_FORGOTTEN_AT_ONCE = 1_000
+"""How many requests a transaction may remove; each takes a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class Requests:
     def __init__(self, requests: Iterable[Request] = ()) -> None:
         self._by_service: dict[str, Request] = {}
         self._open: dict[uuid.UUID, str] = {}
+        self._ended: dict[str, None] = {}
         for request in requests:
             self.put(request)
 
@@ -82,6 +89,7 @@ class Requests:
     def drop(self, service: str) -> None:
         """Remove the request for a service, if present."""
         before = self._by_service.pop(service, None)
+        self._ended.pop(service, None)
         if before is not None and before.conversation is not None:
             del self._open[before.conversation]
 
@@ -91,6 +99,19 @@ class Requests:
         self._by_service[request.service] = request
         if request.conversation is not None:
             self._open[request.conversation] = request.service
+        else:
+            self._ended[request.service] = None
+
+    def excess(self, now: int) -> Iterator[str]:
+        """Yield the services of ended requests to be forgotten: those unchanged for longest.
+
+        Their back-off is over, so forgetting one delays or advances no other request for its
+        service.
+        """
+        count = min(len(self._ended) - MOST_ENDED, _FORGOTTEN_AT_ONCE)
+        for service in islice(self._ended, max(0, count)):
+            if self._by_service[service].again_at <= now:
+                yield service
 
 
 @dataclass(slots=True)
@@ -113,7 +134,7 @@ class Configuration:
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:
             return None
-        conversation = self._next_id(service, known.total)
+        conversation = self._next_id(service, known.total, now)
         rounds, total = known.rounds + 1, known.total + 1
         self.changed.put(replace(known, conversation=conversation, rounds=rounds, total=total))
         message_id = uuid.uuid5(conversation, "MissingRoute")
@@ -146,10 +167,15 @@ class Configuration:
     def _known(self, service: str) -> Request | None:
         return self.changed.get(service) or self.committed.get(service)
 
-    def _next_id(self, service: str, total: int) -> uuid.UUID:
+    def forgotten(self, now: int) -> Iterator[str]:
+        """Yield the services whose committed requests are to be forgotten."""
+        return (known for known in self.committed.excess(now) if self.changed.get(known) is None)
+
+    def _next_id(self, service: str, total: int, now: int) -> uuid.UUID:
         base = request_owner(self.broker_id, service)
         salt = 0
-        while not self.fits(made := uuid.uuid5(base, f"{total}:{salt}")):
+        # a forgotten request counts from 0 again, at another time
+        while not self.fits(made := uuid.uuid5(base, f"{total}:{now}:{salt}")):
             salt += 1
         return made
 

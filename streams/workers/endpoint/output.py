@@ -147,6 +147,8 @@ class Output:
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._write(self._dialog, key, encode_request(request), partition=partition)
+        for forgotten in tx.notices.forgotten:
+            self._write(self._dialog, RequestKey(*forgotten).encode(), None, partition=partition)
         for source, seen in tx.seen.items():
             self._write(
                 self._dialog, SeenKey(source).encode(), encode_seen(seen), partition=partition
