@@ -29,7 +29,8 @@ _FETCHED = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1}
 """The client's read-ahead: one fetch, by default of 1 MB of a partition unless a single batch is
 larger. The client looks every millisecond whether the application has taken every record, and
 fetches again. Its limits in bytes do not count headers, and lz4 may expand a fetch by a factor of
-255."""
+255, gzip by 1,032. Kafka returns a batch whole whatever the fetch asks for, so only
+``receive.message.max.bytes`` limits what is inflated."""
 _LOOK = 5.0
 """Seconds between log lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
@@ -126,11 +127,20 @@ class Cluster:
         return Producer({**settings, **_dotted(config), **_reported(stats), **self._common()})
 
     def consumer(
-        self, group: str, *, stats: Callable[[str], None] | None = None, **config: Any
+        self,
+        group: str,
+        *,
+        stats: Callable[[str], None] | None = None,
+        within: int | None = None,
+        errors: Callable[[KafkaError], None] | None = None,
+        **config: Any,
     ) -> Consumer:
         """Create a read_committed consumer that commits only explicitly.
 
-        ``stats`` is as for :meth:`producer`.
+        ``stats`` is as for :meth:`producer`. ``within`` limits the bytes of a response, also
+        against ``properties``: a larger batch is not read, and the client tries again until it is
+        assigned another offset. ``errors`` receives the client's errors when it is polled, among
+        them this one (_BAD_MSG).
         """
         return Consumer(
             {
@@ -146,6 +156,8 @@ class Cluster:
                 **_dotted(config),
                 **_reported(stats),
                 **self._common(),
+                **_limited(within),
+                **({} if errors is None else {"error_cb": errors}),
             }
         )
 
@@ -206,6 +218,13 @@ class Cluster:
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "."): value for name, value in config.items()}
+
+
+def _limited(within: int | None) -> dict[str, Any]:
+    if within is None:
+        return {}
+    sizes = ("message.max.bytes", "fetch.message.max.bytes", "fetch.max.bytes")
+    return {"receive.message.max.bytes": within, **dict.fromkeys(sizes, within // 2)}
 
 
 def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:

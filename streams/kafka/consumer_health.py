@@ -19,14 +19,17 @@ log = logging.getLogger("hopline.kafka")
 class ConsumerHealth:
     """Monitor a consumer that was made with ``stats=health.report``; ``also`` gets the reports too.
 
-    Only a new client cures a fault that is found.
+    Only a new client cures a fault that is found. ``topic`` is as in :class:`LostBrokers`.
     """
 
     def __init__(
-        self, cluster: Cluster, also: Callable[[dict[str, Any]], None] | None = None
+        self,
+        cluster: Cluster,
+        also: Callable[[dict[str, Any]], None] | None = None,
+        topic: str | None = None,
     ) -> None:
         self._cluster = cluster
-        self._lost_brokers, self._stalled = LostBrokers(cluster), StalledFetch(also)
+        self._lost_brokers, self._stalled = LostBrokers(cluster, topic=topic), StalledFetch(also)
         self.report = self._stalled.report
 
     def look(

@@ -24,15 +24,25 @@ _TIMEOUT = 5.0
 class Asking(Protocol):
     """A client: consumer, producer or admin."""
 
-    def list_topics(self, *, timeout: float) -> Any:
-        """Return the cluster's metadata."""
+    def list_topics(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the cluster's metadata: of a ``topic``, or of all; ``timeout`` is in seconds."""
 
 
 class LostBrokers:
-    """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds."""
+    """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds.
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+    The clients are asked about one ``topic``, if given, otherwise about all of them: a consumer
+    that accepts only small responses must not be asked about all.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Callable[[], float] = time.monotonic,
+        topic: str | None = None,
+    ) -> None:
         self._cluster, self._clock = cluster, clock
+        self._about: dict[str, Any] = {} if topic is None else {"topic": topic}
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
@@ -56,11 +66,15 @@ class LostBrokers:
         if self._look_at is not None and now < self._look_at:
             return False
         asks, self._look_at = self._look_at is not None, now + _PATIENCE
-        return asks and not all(map(_is_answered, clients)) and _is_answered(self._cluster.admin())
+        return (
+            asks
+            and not all(_is_answered(client, **self._about) for client in clients)
+            and _is_answered(self._cluster.admin())
+        )
 
 
-def _is_answered(client: Asking) -> bool:
+def _is_answered(client: Asking, **about: Any) -> bool:
     try:
-        return bool(client.list_topics(timeout=_TIMEOUT).brokers)
+        return bool(client.list_topics(**about, timeout=_TIMEOUT).brokers)
     except KafkaException:
         return False

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka import LOST, FencedError, KafkaError, KafkaException
@@ -52,7 +53,7 @@ class Slot:
         """Return the name of its worker's heartbeats, a name that no instance has."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
-    def member(self, home: str, catalog: CatalogView) -> dict[str, str]:
+    def member(self, home: str, catalog: CatalogView) -> dict[str, Any]:
         """Return the properties of a static member of a home's group; none without a name.
 
         A static member does not leave the group when it stops, so its partitions wait for it until

@@ -35,8 +35,11 @@ class Client:
     brokers: int = 1
     asked: int = 0
 
-    def list_topics(self, *, timeout: float) -> Any:
+    about: list[str] = field(default_factory=list)
+
+    def list_topics(self, topic: str = "", *, timeout: float) -> Any:
         self.asked += 1
+        self.about.append(topic)
         if not self.brokers:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
         return self
@@ -93,6 +96,16 @@ def test_nothing_is_told_of_a_client_that_waits_or_is_well() -> None:
     watched.after(1)
     watched.after(14)
     assert (watched.client.asked, watched.kafka.asked) == (2, 0)
+
+
+def test_a_client_is_asked_about_one_topic_if_it_accepts_only_small_responses() -> None:
+    """The new client has no such limit, and might create the topic."""
+    kafka, client, now = Client(), Client(brokers=0), [0.0]
+    lost = LostBrokers(cast(Cluster, kafka), lambda: now[0], topic="presence")
+    for _ in range(2):
+        found = lost.finds(False, client)
+        now[0] += 15
+    assert (found, client.about, kafka.about) == (True, ["presence"], [""])
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
-from streams.kafka import Cluster, LostBrokers, create
+from streams.kafka import Cluster, LostBrokers, create, size_of
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ANNOUNCED
 from streams.wire.specs import spec
@@ -46,6 +47,44 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
         assert (list(watch.claims), list(watch.admits)) == (["B"], ["B"]), "of no others"
         assert list(watch.presence._count) == ["B"]
+    finally:
+        watch.stop()
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_a_batch_without_end_is_skipped_and_reported(
+    kafka: str, unique: str, caplog: pytest.LogCaptureFixture, header: bool
+) -> None:
+    """There it may be compressed with gzip, and inflate to a thousand times its size here."""
+    properties = {"message.max.bytes": "2000000", "fetch.max.bytes": "60000000"}
+    there = Cluster(kafka, Topics(unique), properties)
+    create(there, [spec(there.topics.presence, "presence")])
+    watch, read = remote_clusters._Watch("there", there, {"B"}), list[int]()
+    note = watch._read
+    watch._read = lambda message, consumer: (  # type: ignore[method-assign]
+        read.append(size_of(message)),
+        note(message, consumer),
+    )[1]
+    producer = there.producer(compression_type="none")
+
+    def heard(number: int) -> bool:
+        value = encode_presence("B", "r", number, 1)
+        producer.produce(there.topics.presence, key="B", value=value)
+        producer.flush(5)
+        return watch.presence._count.get("B") == ("r", number) or pause()
+
+    try:
+        eventually(lambda: heard(1), "it is heard")
+        large = os.urandom(remote_clusters._RECEIVED + 1)
+        parts = {"headers": {"large": large}} if header else {"value": large}
+        producer.produce(there.topics.presence, key="B", **parts)
+        producer.flush(5)
+        eventually(lambda: "is skipped" in caplog.text or pause(), "the log")
+        eventually(lambda: heard(2), "it is heard again")
+        assert max(read) < remote_clusters._RECEIVED
+        [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
+        assert line.startswith(f"the cluster there: a batch in {there.topics.presence} has more ")
+        assert watch._thread.is_alive()
     finally:
         watch.stop()
 

@@ -12,6 +12,9 @@ from streams.workers.control.heartbeats import appended
 
 _ACKNOWLEDGED = 0.05
 """Seconds to wait for Kafka's acknowledgement of a heartbeat, which contains Kafka's time."""
+_BATCH = 32 << 10
+"""Maximum bytes of a batch, because processes in other clusters skip larger ones than 128 kB. A
+process that serves a thousand instances would write all its heartbeats together."""
 
 
 class HeartbeatWriter:
@@ -21,6 +24,7 @@ class HeartbeatWriter:
         self._topic, self._replica, self._clock = cluster.topics.presence, replica, clock
         self.producer: Producer = cluster.producer(
             linger_ms=0,
+            batch_size=_BATCH,
             message_timeout_ms=3000,
             delivery_report_only_error=False,
             compression_type="none",  # compression would cost readers more CPU than it saves

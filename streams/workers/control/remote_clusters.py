@@ -44,6 +44,11 @@ _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 _GATHER = 0.1
 """Seconds for which heartbeats of another cluster are batched."""
+_RECEIVED = 128 << 10
+"""Maximum bytes of a response of another cluster, where any codec is allowed: gzip inflates up to
+1,032 times. Heartbeats have some hundred bytes, and are written in batches of at most 32 kB."""
+_EVERY = 60.0
+"""Seconds between log lines about batches that are too large."""
 _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic without data is queried again: the initial and the maximum value."""
 
@@ -180,8 +185,9 @@ class _Watch:
         self.admits: dict[str, frozenset[str]] = {}
         self._name = name
         self._reader = HeartbeatReader()
-        self._health = ConsumerHealth(cluster)
-        self._logged = ""
+        self._health = ConsumerHealth(cluster, topic=cluster.topics.presence)
+        self._logged, self._log_at = "", 0.0
+        self._skips = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
         self._thread.start()
@@ -196,7 +202,7 @@ class _Watch:
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
-                if time.monotonic() >= again:
+                if self._skips or time.monotonic() >= again:
                     self._ask(consumer)
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
@@ -227,6 +233,8 @@ class _Watch:
             auto_offset_reset="latest",
             enable_partition_eof=True,
             stats=self._health.report,
+            within=_RECEIVED,
+            errors=self._cannot_receive,
             fetch_wait_max_ms=500,  # an idle cluster is polled less often; a record ends the wait
             **GATHERED,
         )
@@ -234,9 +242,28 @@ class _Watch:
     def _ask(self, consumer: Consumer) -> None:
         """Start reading at the end. The client reports a missing topic only once."""
         topic = self.cluster.topics.presence
-        with suppress(KafkaException):  # look up the topic again; the cluster may be unavailable
-            consumer.list_topics(topic, timeout=1)
+        if not self._skips:
+            with suppress(KafkaException):  # look up the topic again; it may be unavailable
+                consumer.list_topics(topic, timeout=1)
+        self._skips = False
         consumer.assign([TopicPartition(topic, 0, _END)])
+
+    def _cannot_receive(self, error: KafkaError) -> None:
+        """Skip a batch that is too large; the client would request it forever."""
+        if error.code() != KafkaError._BAD_MSG:
+            return
+        self._skips, now = True, time.monotonic()
+        if now < self._log_at:
+            return
+        self._log_at = now + _EVERY
+        log.warning(
+            "the cluster %s: a batch in %s has more than %d kB and is skipped, with the heartbeats "
+            "before the end of the topic. Only Hopline's workers should write this topic: check "
+            "its ACLs there ('hopline acl')",
+            self._name,
+            self.cluster.topics.presence,
+            _RECEIVED >> 10,
+        )
 
     def _read(self, message: Message, consumer: Consumer) -> None:
         now, position = time.monotonic(), message.offset() or 0
