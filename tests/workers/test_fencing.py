@@ -126,6 +126,19 @@ def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
     assert (first.failure, second.failure) == (None, None)
 
 
+def test_a_partition_that_comes_back_has_no_larger_transactions(two: Rig) -> None:
+    """A worker may have lost it because of one that was too large."""
+    running = two.endpoint(limits=PATIENT)
+    begin(two)
+    assignment = running.worker.assignment
+    most = assignment.owned[0].allowance.records
+    for _ in range(4):
+        assignment.owned[0].allowance.halve()
+    again = assignment._restore(assignment._aside, 0)  # another thread polls its member
+    assert again is not assignment.owned[0]
+    assert again.allowance.records < most // 4
+
+
 def test_a_transaction_of_timers_alone_is_fenced_like_any_other(two: Rig) -> None:
     """A retry has no input, and its transaction sends the offsets of all three inputs all the same.
 

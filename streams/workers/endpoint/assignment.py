@@ -69,6 +69,7 @@ class Assignment:
         self._control = control
         self._limits, self._cache_bytes = tuning.bounded, tuning.cache_bytes
         self._most, _ = tuning.pace.value
+        self._allowances: dict[int, Allowance] = {}
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.young: Mapping[tuple[str, int], int] = {}
@@ -197,7 +198,9 @@ class Assignment:
         )
         share = self._cache_bytes // len(partitions_of(self._cluster, inputs.cmd))
         bodies = Bodies.of(self._cluster, inputs, number, share)
-        return Partition(number, endpoint, bodies, positions, backlog, Allowance(self._most))
+        # A partition that comes back keeps what was learned: it may have been lost because of it.
+        allowance = self._allowances.setdefault(number, Allowance(self._most))
+        return Partition(number, endpoint, bodies, positions, backlog, allowance)
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
         """Return the current endpoints of a partition, and its offsets."""
