@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +15,15 @@ from streams.node import Endpoint, Moves, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import load
+from streams.wire import Topics
+from streams.wire.state import Positions
+from streams.wire.state_keys import RequestKey
 from streams.workers.endpoint import commit_work
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.inputs import MOVED_BYTES, Bodies
+from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
@@ -135,3 +140,14 @@ def test_headers_count_in_what_is_moved_in_one_transaction() -> None:
     bodies = Bodies(cast(Any, Log()), cast(Any, Log()))
     moved = bodies.to_move(Moves((), (3, 4, 5, 6), (7, 8)))
     assert cast(Any, moved) == [Stored(3), Stored(4), Stored(5), Stored(6)]
+
+
+def test_the_record_of_a_forgotten_request_is_deleted() -> None:
+    """Otherwise a restarted worker would have it again."""
+    tx = restored(0).endpoint.begin(cast(Any, None), RETRY, timers=False)
+    tx.close()
+    tx.notices.forgotten.append(("DatabaseA", "Unknown"))
+    output = Output(Topics("x."), "ServerA", cast(Any, None), threading.Event())
+    output.write(tx, 0, Positions())
+    deleted = [record[2] for record in output._records if record[1] is None]
+    assert deleted == [RequestKey("DatabaseA", "Unknown").encode()]
