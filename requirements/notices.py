@@ -42,8 +42,8 @@ The texts of the licences are in the packages: in an image, in
   Apache Spark's binary distribution (texts in `pyspark/licenses`).
 - `nicegui` contains JavaScript libraries such as Vue, Quasar, Tailwind CSS and Socket.IO, in
   `nicegui/static` and `nicegui/elements`.
-- `confluent-kafka` contains librdkafka, `psycopg-binary` contains libpq, and `pyarrow` contains
-  Apache Arrow.
+- `confluent-kafka` contains librdkafka, `google-re2` contains RE2 and Abseil, `psycopg-binary`
+  contains libpq, and `pyarrow` contains Apache Arrow.
 """
 
 

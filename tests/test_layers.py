@@ -34,6 +34,7 @@ LIBRARIES = {
     "py4j": {"monitor"},
     "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
+    "re2": {"node"},  # patterns of schemas
     "sqlalchemy": {"store", "outbox"},
     "starlette": {"dashboard"},
     "uvicorn": {"dashboard"},

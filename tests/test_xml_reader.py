@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,7 +86,7 @@ def test_namespaces_that_take_long_to_copy_are_refused(body: bytes, why: str | N
     assert is_well_formed(body)
     assert (parse_xml(body) is not None) is (why is None)
     if why is not None:
-        assert not is_checkable(body, lists=False, patterns=False)
+        assert not is_checkable(body, lists=False, steps=0)
         with pytest.raises(XmlError, match=why):
             read_xml(body)
 
@@ -98,22 +100,32 @@ def test_namespaces_out_of_scope_do_not_count() -> None:
 def test_items_count_where_a_type_may_be_a_list(form: bytes) -> None:
     """Each is validated: 440,000 of them, in one element, took 9 s."""
     body = form % (b"x " * CHECKED)
-    assert is_checkable(body, lists=False, patterns=False)
-    assert not is_checkable(body, lists=True, patterns=False)
+    assert is_checkable(body, lists=False, steps=0)
+    assert not is_checkable(body, lists=True, steps=0)
     chosen = b"<c xmlns:i='http://www.w3.org/2001/XMLSchema-instance'>%s</c>" % body
-    assert not is_checkable(chosen, lists=False, patterns=False), "xsi:type may choose a list"
-    assert is_checkable(form % (b"x " * (CHECKED // 2)), lists=True, patterns=False)
+    assert not is_checkable(chosen, lists=False, steps=0), "xsi:type may choose a list"
+    assert is_checkable(form % (b"x " * (CHECKED // 2)), lists=True, steps=0)
 
 
 @pytest.mark.parametrize("form", [b"<a>%s</a>", b"<a b='%s'/>"])
-def test_a_text_counts_with_its_square_where_it_may_have_a_pattern(form: bytes) -> None:
+def test_a_text_counts_with_its_square_where_a_pattern_backtracks(form: bytes) -> None:
     """The pattern of a mail address takes 0.1 s for 4,000 characters, 8 minutes for 300,000."""
-    assert is_checkable(form % (b"x" * 5_000), lists=True, patterns=True)
-    assert not is_checkable(form % (b"x" * 7_000), lists=False, patterns=True)
-    assert is_checkable(form % (b"x" * 700_000), lists=True, patterns=False)
+    assert is_checkable(form % (b"x" * 5_000), lists=True, steps=inf)
+    assert not is_checkable(form % (b"x" * 7_000), lists=False, steps=inf)
+    assert is_checkable(form % (b"x" * 700_000), lists=True, steps=0)
     many = b"<c>%s</c>" % (form % (b"x" * 100) * 1_000)
-    assert is_checkable(many, lists=True, patterns=True)
-    assert not is_checkable(many.replace(b"x", b"xxxxxx"), lists=True, patterns=True)
+    assert is_checkable(many, lists=True, steps=inf)
+    assert not is_checkable(many.replace(b"x", b"xxxxxx"), lists=True, steps=inf)
+
+
+@pytest.mark.parametrize("form", [b"<a>%s</a>", b"<a b='%s'/>"])
+def test_a_text_counts_with_the_steps_of_other_patterns(form: bytes) -> None:
+    """4,000 steps count as a node, and no text counts more than with its square."""
+    assert is_checkable(form % (b"x" * 395_000), lists=False, steps=50)
+    assert not is_checkable(form % (b"x" * 405_000), lists=False, steps=50)
+    assert not is_checkable(form % (b"x" * 405_000), lists=False, steps=16_000)
+    assert is_checkable(form % (b"x" * 5_000), lists=False, steps=16_000)
+    assert is_checkable(b"<c>%s</c>" % (form % (b"x" * 10) * 2_000), lists=False, steps=16_000)
 
 
 def test_a_document_that_takes_long_to_check_is_not_checked() -> None:
@@ -127,7 +139,7 @@ def test_a_document_that_takes_long_to_check_is_not_checked() -> None:
         (b"<a>" + b"<b c=''/>" * CHECKED + b"</a>", False),
         (b"<a>", False),
     ):
-        assert is_checkable(body, lists=False, patterns=False) is checkable
+        assert is_checkable(body, lists=False, steps=0) is checkable
         assert body == b"<a>" or parse_xml(body) is not None, "only a check is refused"
 
 

@@ -109,6 +109,7 @@ EXTRAS = {
     "backports": "run",
     "jgo": "run",
     "jmespath": "run",
+    "re2": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
     "pyarrow": "parquet",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import Number
+from streams.node.endpoint.patterns import run_linearly
 from streams.protocol import Dialog, Flag, Header, Refusal
 from streams.topology import Validation
 from streams.xml_reader import is_checkable, is_well_formed
@@ -27,7 +28,6 @@ TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
 """No SEND accepts a larger body, so an application that forwards it would be rejected."""
 _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
-_PATTERNS = re.compile(r"[:<]pattern\b")
 _MOST_VERDICTS = 1_024
 _verdicts: dict[tuple[str, bytes], bool] = {}
 _CHECKED_BYTES = 65_536
@@ -36,6 +36,14 @@ _CHECKED_BYTES = 65_536
 Up to about a second; a complex schema may take four times as long.
 """
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
+
+
+class _Compiled(NamedTuple):
+    """A schema collection. ``lists``: has types with these; ``steps``: of a pattern's character."""
+
+    validator: XMLSchema
+    lists: bool
+    steps: float
 
 
 def judge(
@@ -113,27 +121,18 @@ def _verdict(schema: str, body: bytes) -> bool:
 
 def _fits(schema: str, body: bytes) -> bool:
     """Return whether a body is valid by a schema collection, and cheap enough to check."""
-    lists, patterns = _costs(schema)
-    if not is_checkable(body, lists=lists, patterns=patterns):
-        return False
-    validator = _compiled(schema)
-    if validator is None:
+    compiled = _compiled(schema)
+    if compiled is None or not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
         return False
     try:
-        return bool(validator.is_valid(body))
+        return bool(compiled.validator.is_valid(body))
     except Exception:  # the validator itself may fail: OverflowError for the year 10**30
         return False
 
 
 @lru_cache(maxsize=64)
-def _costs(schema: str) -> tuple[bool, bool]:
-    """Return whether a schema collection has lists, and patterns."""
-    return bool(_LISTS.search(schema)), bool(_PATTERNS.search(schema))
-
-
-@lru_cache(maxsize=64)
-def _compiled(text: str) -> XMLSchema | None:
-    """Return the validator of a schema collection: one or more schema documents in one text."""
+def _compiled(text: str) -> _Compiled | None:
+    """Compile a schema collection: one or more schema documents in one text."""
     import xmlschema  # takes a quarter of a second, and few workers need it
 
     documents = [
@@ -145,4 +144,4 @@ def _compiled(text: str) -> XMLSchema | None:
             first.add_schema(document, build=True)
     except (xmlschema.XMLSchemaException, ValueError, IndexError):
         return None
-    return first
+    return _Compiled(first, bool(_LISTS.search(text)), run_linearly(first))
