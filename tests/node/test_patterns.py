@@ -222,9 +222,6 @@ def test_patterns_are_judged_without_re2_too(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "re2", None)
     schema = element("[a-z]+")
     assert run_linearly(XMLSchema(schema)) == math.inf
-    validation._compiled.cache_clear()
-    try:
-        for text, fits in ((b"a", True), (b"1", False), (b"a" * 7_000, False)):
-            assert validation._fits(schema, b"<a>%s</a>" % text) is fits
-    finally:
-        validation._compiled.cache_clear()
+    monkeypatch.setattr(validation, "_schemas", {})
+    for text, fits in ((b"a", True), (b"1", False), (b"a" * 7_000, False)):
+        assert validation._fits(schema, b"<a>%s</a>" % text) is fits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,10 @@ _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
 _MOST_VERDICTS = 1_024
 _verdicts: dict[tuple[str, bytes], bool] = {}
+"""Results by the text of a schema and the hash of a body, 200 bytes each without the text."""
+_MOST_TEXT = 2 << 20
+"""Characters of the schemas that are kept compiled; these take up to 70 bytes for each."""
+_schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
 """Bytes of bodies that need a check, after which a transaction continues no run of messages.
 
@@ -112,11 +116,13 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
 def _verdict(schema: str, body: bytes) -> bool:
     """Return the result of :func:`_fits`, cached because a SEND on many dialogs has one body."""
     key = schema, blake2b(body, digest_size=16).digest()
-    if key not in _verdicts:
+    known = _verdicts.get(key)
+    if known is None:
+        known = _fits(schema, body)
         if len(_verdicts) >= _MOST_VERDICTS:
             _verdicts.clear()
-        _verdicts[key] = _fits(schema, body)
-    return _verdicts[key]
+        _verdicts[key] = known
+    return known
 
 
 def _fits(schema: str, body: bytes) -> bool:
@@ -130,8 +136,19 @@ def _fits(schema: str, body: bytes) -> bool:
         return False
 
 
-@lru_cache(maxsize=64)
-def _compiled(text: str) -> _Compiled | None:
+def _compiled(schema: str) -> _Compiled | None:
+    """Return the result of :func:`_compile`, cached."""
+    with suppress(KeyError):  # other threads may clear it
+        return _schemas[schema]
+    compiled = _compile(schema)
+    if sum(map(len, _schemas)) + len(schema) > _MOST_TEXT:
+        _schemas.clear()
+        _verdicts.clear()  # its keys contain the schemas
+    _schemas[schema] = compiled
+    return compiled
+
+
+def _compile(text: str) -> _Compiled | None:
     """Compile a schema collection: one or more schema documents in one text."""
     import xmlschema  # takes a quarter of a second, and few workers need it
 
@@ -139,7 +156,8 @@ def _compiled(text: str) -> _Compiled | None:
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()
     ]
     try:
-        first = xmlschema.XMLSchema(documents[0], allow="none", defuse="always")
+        # The library's cache would keep each name of a body's elements.
+        first = xmlschema.XMLSchema(documents[0], allow="none", defuse="always", use_cache=False)
         for document in documents[1:]:
             first.add_schema(document, build=True)
     except (xmlschema.XMLSchemaException, ValueError, IndexError):
