@@ -46,9 +46,12 @@ def wrapped(
     return lines or [first.rstrip()]
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number and a noun: ``1 way``, ``1,024 ways``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number and a noun: ``1 way``, ``1,024 ways``; by default ``many`` adds an s.
+
+    The noun may have its verb: ``1 message waits``, ``2 messages wait``.
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:

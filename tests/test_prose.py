@@ -31,6 +31,11 @@ def test_a_number_of_things(number: int, text: str) -> None:
     assert counted(number, "way") == text
 
 
+def test_a_noun_may_have_its_own_plural_and_a_verb() -> None:
+    assert counted(1, "entry", "entries") == "1 entry"
+    assert counted(2, "message waits", "messages wait") == "2 messages wait"
+
+
 @pytest.mark.parametrize(
     ("names", "text"),
     [

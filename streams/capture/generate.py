@@ -18,6 +18,7 @@ from streams.capture.orders import Order, draw_order, line_body, order_body
 from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, TimestampType
 from streams.chance import Chance
 from streams.errors import UsageError
+from streams.prose import counted
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics, encode_command
 from streams.wire.evolution import own_schemas
@@ -54,7 +55,8 @@ class Traffic:
     def __post_init__(self) -> None:
         if self.dialogs < 1 or self.messages < self.dialogs:
             raise UsageError(
-                f"{self.messages} messages cannot be spread over {self.dialogs} dialogs.",
+                f"{counted(self.messages, 'message')} cannot be spread over "
+                f"{counted(self.dialogs, 'dialog')}.",
                 "Ask for at least one dialog and for at least as many messages as dialogs.",
             )
         if self.duration < 1:

@@ -37,6 +37,7 @@ from streams.kafka import (
     note_of,
     while_coordinator_moves,
 )
+from streams.prose import counted
 
 __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 
@@ -126,9 +127,10 @@ class Job:
     def _refuse_forgotten(self) -> None:
         before = self._readings and self._readings.known([0]).get(0)
         if before:
+            settled = counted(before.position, "record was", "records were")
             raise SurroundingsError(
                 f"The job {self.name} was started, but Kafka has lost its progress. At "
-                f"{before.when} {before.position:,} records were settled, perhaps more by now.",
+                f"{before.when} {settled} settled, perhaps more by now.",
                 "To send everything again in new conversations, choose another --job name.",
             )
 

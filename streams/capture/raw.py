@@ -22,6 +22,7 @@ from streams.capture.schedule import renamed
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Outgoing, read_begins, read_highs
 from streams.kafka.listing import topic_names
+from streams.prose import counted
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20
@@ -96,7 +97,8 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
     existing = topic_names(cluster)
     for topic, highest in sorted(plan.partitions.items()):
         if existing.get(topic, 0) <= highest:
-            has = f"has {existing[topic]} partitions" if topic in existing else "does not exist"
+            count = existing.get(topic)
+            has = f"has {counted(count, 'partition')}" if count else "does not exist"
             raise SurroundingsError(
                 f"Topic {topic} {has}, but records belong to partition {highest}.",
                 "Run 'hopline apply TOPOLOGY' to create it as in the capture.",

@@ -19,6 +19,7 @@ from typing import Literal
 from streams.client.readings import Readings
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, read_begins, read_ends
+from streams.prose import counted
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
@@ -84,7 +85,7 @@ class Beginning:
         if at is None:
             raise UsageError(
                 f"{self._topic}/{partition} has no start position.",
-                f"Give {partition}:OFFSET too; the queue has {partitions} partitions.",
+                f"Give {partition}:OFFSET too; the queue has {counted(partitions, 'partition')}.",
             )
         if not low <= at <= high:
             raise UsageError(

@@ -19,6 +19,7 @@ from streams.client.conversation import Conversation, StatementError
 from streams.client.statements import Statements
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, KafkaError, KafkaException, Message, partitions_of
+from streams.prose import counted
 from streams.protocol import Command
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record
@@ -151,8 +152,9 @@ class Client(Statements):
             except BufferError:  # more statements in flight than the memory limit allows
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
+                    left = counted(len(self._producer), "statement has", "statements have")
                     raise SurroundingsError(
-                        f"{len(self._producer)} statements have not been confirmed by Kafka at "
+                        f"{left} not been confirmed by Kafka at "
                         f"{self._cluster.bootstrap}: no answer within {timeout:g} s.",
                         "Is the broker up?",
                     ) from None
@@ -195,7 +197,7 @@ class Client(Statements):
 
 def _not_delivered(count: int, why: str, then: str = "") -> SurroundingsError:
     return SurroundingsError(
-        f"{count} statements did not reach Kafka: {why}.",
+        f"{counted(count, 'statement')} did not reach Kafka: {why}.",
         "If the topic is unknown, run 'hopline apply TOPOLOGY'. Otherwise: is the broker "
         f"up?{then}",
     )

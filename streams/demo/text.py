@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streams.demo.watch import Killed, Watch
 from streams.errors import Number, text_of
+from streams.prose import counted
 from streams.report import DISCARDED, WAITING, Delivered, Facts, Fate, Ledger
 from streams.store import Report, percentile
 from streams.topology import Topology
@@ -200,14 +201,14 @@ def _spark(seen: Report) -> str:
     row, removed = rows[0], seen.removed()
     return (
         f"p50 {row.p50:.0f} ms, p95 {row.p95:.0f} ms, p99 {row.p99:.0f} ms "
-        f"of {row.count:,}; {removed:,} copies removed"
+        f"of {row.count:,}; {counted(removed, 'copy', 'copies')} removed"
     )
 
 
 def _hops(delivered: Sequence[Delivered]) -> str:
     # A path has every instance that the copy passed, and the database at its end.
     counts = Counter(len(d.path) - 2 for d in delivered)
-    return ", ".join(f"{n:,} messages over {hops}" for hops, n in sorted(counts.items()))
+    return ", ".join(f"{counted(n, 'message')} over {hops}" for hops, n in sorted(counts.items()))
 
 
 def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uuid.UUID, Delivered]:
@@ -227,7 +228,7 @@ def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
     if not moved:
         return "no dialog failed over"
     where = Counter(d.path[1] for d in moved)
-    counts = ", ".join(f"{n:,} dialogs failed over to {name}" for name, n in where.items())
+    counts = ", ".join(f"{counted(n, 'dialog')} failed over to {name}" for name, n in where.items())
     times = sorted((d.arrived_at - killed.at) / 1000 for d in moved)
     return f"{counts}, median {times[len(times) // 2]:.1f} s"
 

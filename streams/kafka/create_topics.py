@@ -22,6 +22,7 @@ from streams.kafka.batches import batches
 from streams.kafka.cluster import Cluster
 from streams.kafka.compare_topics import Mismatch, broker_count, compare, config_of
 from streams.kafka.failure import refusal
+from streams.prose import counted
 from streams.settings import Replicas
 from streams.wire.specs import TopicSpec
 
@@ -91,10 +92,11 @@ def _not_created(
     spec: TopicSpec, replicas: Replicas | None, needs: Mapping[str, str], error: KafkaException
 ) -> SurroundingsError:
     config = ", ".join(f"{key}={value}" for key, value in needs.items())
-    how_many = "" if replicas is None else f", {replicas.count} replicas"
+    how_many = "" if replicas is None else f", {counted(replicas.count, 'replica')}"
     return SurroundingsError(
         f"Topic {spec.name} does not exist and cannot be created: {refusal(error, 'Create')}",
-        f"Or let an administrator create it with {spec.partitions} partitions{how_many}, "
+        f"Or let an administrator create it with {counted(spec.partitions, 'partition')}"
+        f"{how_many}, "
         f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
     )
 
@@ -115,8 +117,9 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
             try:
                 future.result()
             except KafkaException as error:
+                partitions = counted(count, "partition")
                 raise SurroundingsError(
-                    f"Topic {topic} cannot have {count} partitions: {refusal(error, 'Alter')}",
+                    f"Topic {topic} cannot have {partitions}: {refusal(error, 'Alter')}",
                     "Or let an administrator add them, then run the command again.",
                 ) from error
     _await_known(cluster, dict.fromkeys(small, count))

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streams.errors import InputError
 from streams.monitor.session import batch_session, cause_of
+from streams.prose import counted
 from streams.schema import load
 from streams.wire.evolution import learn_schemas, learned_schemas
 
@@ -121,7 +122,7 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
     """Raise InputError if a file does not have the number of records that it states."""
     if stated is not None and found != stated:
         raise InputError(
-            f"The file has {found} records, but its header says {stated}.",
+            f"The file has {counted(found, 'record')}, but its header says {stated}.",
             file=str(path),
             remedy=REMEDY,
         )

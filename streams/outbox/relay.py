@@ -38,6 +38,7 @@ from streams.kafka import (
 )
 from streams.outbox.rows import Batch, Statement
 from streams.outbox.table import OutboxTable
+from streams.prose import counted
 from streams.wire.records import COMMAND
 
 log = logging.getLogger("hopline.outbox")
@@ -213,8 +214,9 @@ class Relay:
 
 def _forgotten(batch: Batch) -> SurroundingsError:
     since = datetime.fromtimestamp(batch.at, UTC).isoformat(timespec="seconds")
+    unconfirmed = counted(len(batch.statements), "statement is", "statements are")
     return SurroundingsError(
-        f"{len(batch.statements)} statements are unconfirmed since {since}, and Kafka has lost "
+        f"{unconfirmed} unconfirmed since {since}, and Kafka has lost "
         "the relay's offset, so they may or may not have been written.",
         f"Look for one of them (hopline tail --conversation {batch.statements[0].conversation}). "
         "If it was written, delete the rows from hopline_outbox whose positions hopline_relay "

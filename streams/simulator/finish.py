@@ -18,6 +18,7 @@ from streams.analysis.paths.path import Outcome
 from streams.analysis.paths.path_graph import MessagePath
 from streams.errors import UsageError
 from streams.node.forwarder.turn import turn_at_origin
+from streams.prose import counted
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
 from streams.simulator.clock import MILLISECOND, SECOND, START
@@ -46,8 +47,8 @@ def judge_finish(run: System) -> None:
         waits = dialog.send_sequence - dialog.acknowledged[0]
         run.invariants.broken(
             5,
-            f"{waits} messages have waited since {since / SECOND:g} s, when the faults ended; "
-            f"attempt {dialog.attempt}, status {dialog.status or 'none'}",
+            f"{counted(waits, 'message has', 'messages have')} waited since {since / SECOND:g} s, "
+            f"when the faults ended; attempt {dialog.attempt}, status {dialog.status or 'none'}",
             instance,
             dialog.conversation,
         )

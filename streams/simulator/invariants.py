@@ -186,10 +186,10 @@ class Invariants:
         waiting = new.send_sequence - after
         kept = sum(_kept(number, chunk, after) for number, chunk in new.chunks.items())
         if waiting != kept:
-            why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
+            why = f"messages not acknowledged: {waiting}; in the transmission queue: {kept}"
             self.broken(2, why, instance, key[1])
         if new.state is State.CD and waiting:
-            self.broken(2, f"the endpoint is closed, but {waiting} messages wait", instance, key[1])
+            self.broken(2, f"the endpoint is closed; messages waiting: {waiting}", instance, key[1])
         if after == before:
             return
         gone = self.facts.let_go.setdefault(Direction(key[1], key[2], new.broker_id), {})
@@ -286,7 +286,7 @@ class Invariants:
         hop = Hop(copy.hop)
         conversation = uuid.UUID(bytes=record.key)
         if hop.hops_remaining < 0 or hop.hops_remaining + hop.visits - 1 > self.limits.hops:
-            why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
+            why = f"a copy leaves after visit {hop.visits}; hops left: {hop.hops_remaining}"
             self.broken(4, why, instance, conversation)
         if record.origin is Origin.OUTSIDE and hop.expired(now):
             why = f"a copy is forwarded {now - hop.expires_at} ms after its time to live"

@@ -31,8 +31,8 @@ def _account(result: Result) -> list[str]:
         f"seed {result.seed}, {result.ended_at / SECOND:g} s of virtual time",
         f"messages  {s['sent']} sent = {s['delivered']} delivered + {s['waiting']} waiting + "
         f"{s['discarded']} discarded + {s['lost']} lost",
-        f"copies    {s['duplicates']} duplicates removed, {s['delivered_twice']} delivered twice, "
-        f"{dropped or 'none dropped'}",
+        f"copies    {counted(s['duplicates'], 'duplicate')} removed, "
+        f"{s['delivered_twice']} delivered twice, {dropped or 'none dropped'}",
     ]
 
 

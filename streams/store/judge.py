@@ -94,10 +94,7 @@ def _links(facts: Facts) -> Iterator[Alarm]:
     down = [link for link in facts.links if link.up is False]
     for instance, links in _by(down, lambda link: link.other):
         held = sum(link.held_copies for link in links)
-        waits = (
-            f" {counted(held, 'copy').replace('copys', 'copies')} are buffered for instances "
-            "that are down."
-        )
+        waits = f" {counted(held, 'copy is', 'copies are')} buffered for instances that are down."
         yield Alarm(
             Severity.ERROR,
             AlarmKind.LINK_DOWN,

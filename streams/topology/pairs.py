@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streams.errors import UsageError
+from streams.prose import counted
 from streams.topology.lookup import queues_of
 from streams.topology.model import Instance, Topology
 from streams.topology.objects import Database, Role
@@ -125,7 +126,7 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
         if differs:
             raise UsageError(
                 f"The queue {'/'.join(differs[0])} of the pair {pair.name} has "
-                f"{mine[differs[0]]} partitions at {first.name} and {theirs[differs[0]]} at "
-                f"{other.name}, and there is one topic.",
+                f"{counted(mine[differs[0]], 'partition')} at {first.name} and "
+                f"{theirs[differs[0]]} at {other.name}, and there is one topic.",
                 "Set both to the same number.",
             )

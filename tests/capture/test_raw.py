@@ -149,7 +149,7 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     with pytest.raises(SurroundingsError, match="does not exist, but records belong to"):
         demand_room(there, plan, resumed=False)
     create(there, [replace(spec, partitions=1) for spec in specs(there.topics)])
-    with pytest.raises(SurroundingsError, match=r"has 1 partitions, but .* partition 2"):
+    with pytest.raises(SurroundingsError, match=r"has 1 partition, but .* partition 2"):
         demand_room(there, plan, resumed=False)
     assert plan.name != plan_raw(reader, unique).name
 

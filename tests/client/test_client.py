@@ -229,7 +229,7 @@ def test_closing_lets_the_broker_go_whatever_happens(kafka: str, unique: str) ->
         client.begin(*AT_A, *SERVICES)
         [answers] = hooked.consumers.values()
         hooked.hooks["flush"] = lambda *_: 1
-        with pytest.raises(SurroundingsError, match="1 statements did not reach Kafka"):
+        with pytest.raises(SurroundingsError, match="1 statement did not reach Kafka"):
             client.close()
         with pytest.raises(RuntimeError, match="closed"):
             answers.poll(0)
@@ -291,7 +291,7 @@ def test_a_cluster_that_cannot_be_reached_gives_up(unique: str) -> None:
     nowhere = HastyCluster("127.0.0.1:1", Topics(unique))
     client = Client(nowhere, timeout=0.5)
     client.send(Conversation(*AT_A, uuid.uuid4()), b"x")
-    with pytest.raises(SurroundingsError, match="1 statements did not reach Kafka: "):
+    with pytest.raises(SurroundingsError, match="1 statement did not reach Kafka: "):
         client.flush(2)
 
 
@@ -320,9 +320,7 @@ def test_what_kafkas_client_does_not_even_take_is_told(unique: str) -> None:
         raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC))
 
     client = Client(HookedCluster("127.0.0.1:1", Topics(unique), hooks={"produce": refuse}))
-    with pytest.raises(
-        SurroundingsError, match=r"1 statements did not reach Kafka: .*nknown topic"
-    ):
+    with pytest.raises(SurroundingsError, match=r"1 statement did not reach Kafka: .*nknown topic"):
         client.send(Conversation(*AT_A, uuid.uuid4()), b"x")
     client.close()
 

@@ -40,7 +40,7 @@ def test_a_probe_walks_the_forwarders_and_is_delivered_to_nobody(kafka: str, uni
             assert (back[0], back[-1]) == (met[-1], "ServerA")
         code, out, _ = trace(system, *FROM, "--count", "1", "--timeout", "60")
         assert code == 0
-        assert out.startswith("ServerA/DatabaseA/InitiatorService -> TargetService: 1 probes, 1 as")
+        assert out.startswith("ServerA/DatabaseA/InitiatorService -> TargetService: 1 probe, 1 as")
         assert "ms  total" in out
         facts = read_facts(system.cluster, system.topology)
         assert (len(facts.delivered), facts.balance().balanced) == (0, True)
@@ -74,6 +74,6 @@ def test_a_probe_that_nobody_takes_is_lost(kafka: str, unique: str) -> None:
         code, out, _ = trace(system, *FROM, "--count", "1", "--timeout", "1")
         assert code == 1
         assert out.splitlines() == [
-            "ServerA/DatabaseA/InitiatorService -> TargetService: 1 probes, 1 lost",
+            "ServerA/DatabaseA/InitiatorService -> TargetService: 1 probe, 1 lost",
             "there: no report within 1 s",
         ]

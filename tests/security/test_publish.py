@@ -73,7 +73,7 @@ def test_a_missing_topic_is_named_with_what_it_must_be_like_and_the_right(owned:
         deploy(owned.user, owned.topology)
     assert refused.value.message.startswith(f"Topic {topic} does not exist and cannot be created")
     assert refused.value.message.endswith("The right Create is required.")
-    for wanted in ("1 partitions, 1 replicas", "retention.ms=-1", "min.insync.replicas=1"):
+    for wanted in ("1 partition, 1 replica", "retention.ms=-1", "min.insync.replicas=1"):
         assert wanted in refused.value.remedy
 
 

@@ -185,7 +185,7 @@ def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {"until": "300s", "link": "up", "skew": "15s", "sql": "DROP ROUTE AutoCreatedLocal"}
     found = violation("two_brokers", UNFINISHED.format(**good))
     assert found.invariant == 5
-    assert "1 messages have waited since 11 s" in found.why
+    assert "1 message has waited since 11 s" in found.why
     # No time, no link, no route: no dialog need have finished.
     for other in (
         {"until": "100s"},

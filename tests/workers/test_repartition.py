@@ -210,7 +210,7 @@ def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
     """It would stay on a partition where nobody looks for it."""
     with one.client() as client:
         client.begin(*ABOUT, wait=False)
-    with pytest.raises(SurroundingsError, match=r"1 records of .*cmd.A are not applied"):
+    with pytest.raises(SurroundingsError, match=r"1 record of .*cmd.A is not applied"):
         give(one, "A")
     assert len(partitions_of(one.cluster, one.topics.cmd("A"))) == 1
 
@@ -218,7 +218,7 @@ def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
 def test_a_record_whose_headers_are_no_text_is_not_applied_yet_either(one: Rig) -> None:
     topic = one.topics.ack("A")
     produce_raw(one.cluster.bootstrap, topic, b"key", b"x", [(b"\xff", b"x")])
-    with pytest.raises(SurroundingsError, match=r"1 records of .*ack.A are not applied"):
+    with pytest.raises(SurroundingsError, match=r"1 record of .*ack.A is not applied"):
         give(one, "A")
 
 

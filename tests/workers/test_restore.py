@@ -151,8 +151,8 @@ def test_a_body_that_is_needed_and_gone_is_told_at_once(
     two.endpoint(limits=PATIENT)
     send(two, other, b"more")
     assert [r.message for r in caplog.records if "begins at" in r.message] == [
-        f"A: {cmd}/0 begins at 2, but messages from offset 1 are needed: 1 of 2 dialogs lack "
-        f"messages; the first is {dialog.id}. Restore the topic, or end these dialogs"
+        f"A: {cmd}/0 begins at 2, but messages from offset 1 are needed for 1 of 2 "
+        f"dialogs; the first is {dialog.id}. Restore the topic, or end these dialogs"
     ]
 
 

@@ -8,6 +8,7 @@ from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import passages
 from streams.analysis.objects import finding
+from streams.prose import counted
 from streams.topology import Finding, Severity
 
 FRAGMENT = 65_536
@@ -29,8 +30,8 @@ def budgets(estate: Estate) -> Iterator[Finding]:
         if budget < needed:
             yield finding(
                 "TA-35", Severity.WARNING, instance, instance.endpoint.source,
-                f"{name} forwards {len(through)} flows and may buffer {budget:,} bytes; one "
-                f"fragment for each flow and direction is {needed:,}",
+                f"{name} forwards {counted(len(through), 'flow')} and may buffer {budget:,} bytes; "
+                f"one fragment for each flow and direction is {needed:,}",
                 "Raise MESSAGE_FORWARD_SIZE of its endpoint, or move flows to another forwarder.",
                 forward_size_mb=instance.endpoint.forward_size_mb, needed_bytes=needed,
                 flows=len(through), some=through[:5],

@@ -117,7 +117,7 @@ def too_far(estate: Estate) -> Iterable[Finding]:
         yield finding_at(
             "TA-11", _W,
             f"messages for {named(trouble)} need too many hops: {trouble.instance} drops them "
-            f"after {len(trouble.failure.hops) - 1} instances (11285)",
+            f"after {counted(len(trouble.failure.hops) - 1, 'instance')} (11285)",
             "Route around some of the forwarders.",
             str(home) if at is None else place_of(at.instance, at.database),
             where(at) if at is not None else written(home.database.source, home.instance.source),

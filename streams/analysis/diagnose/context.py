@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.meanings import meaning
+from streams.prose import counted
 
 
 def context(case: Case) -> Iterator[str]:
@@ -36,7 +37,8 @@ def _copies(case: Case) -> Iterator[str]:
             if copy.conversation == case.endpoint.conversation and own:
                 waits = f"a copy waits at {live.name} for {copy.next_hop or 'its next hop'}"
                 spent = f"{copy.time_consumed or 0} of {copy.time_to_live or 0} s are over"
-                yield placed(f"{waits}: {spent}, {copy.hops_remaining} hops left", copy.source)
+                left = counted(copy.hops_remaining or 0, "hop")
+                yield placed(f"{waits}: {spent}, {left} left", copy.source)
 
 
 def _far_sides(case: Case) -> Iterator[str]:

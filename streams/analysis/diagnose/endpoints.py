@@ -11,6 +11,7 @@ from streams.analysis.diagnose.leaks import LONG, MANY, Side
 from streams.analysis.diagnose.report import Diagnosis
 from streams.analysis.diagnose.table import LEAKS
 from streams.analysis.estate import Estate
+from streams.prose import counted
 from streams.routing import broker_key
 from streams.topology import Topology, queue_of
 from streams.topology.snapshot import ConversationEndpoint, LiveInstance, Snapshot
@@ -57,7 +58,8 @@ def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -
             m for m in live.monitors if (m.database, m.queue) == (database.name, queue.name)
         )
         state = next((f"; its monitor is {m.state}" for m in monitors if m.state), "")
-        yield f"queue {queue.name} holds {depth:,} messages that no reader has received{state}"
+        held = counted(depth, "message")
+        yield f"queue {queue.name} holds {held} that no reader has received{state}"
 
 
 _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-closed"})

@@ -29,7 +29,8 @@ def _lines(all_: Diagnoses) -> Iterator[str]:
     rest = all_.found[LISTED:]
     if rest:
         yield ""
-        yield f"{len(rest):,} more, of {sum(d.count for d in rest):,} rows: see --format json."
+        rows = counted(sum(d.count for d in rest), "row")
+        yield f"{len(rest):,} more, of {rows}: see --format json."
     if all_.good:
         yield ""
         yield "Nothing is stuck."

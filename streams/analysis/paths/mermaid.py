@@ -9,6 +9,7 @@ from streams.analysis.explain_text import failure_text
 from streams.analysis.paths.network import State
 from streams.analysis.paths.path import Paths
 from streams.analysis.paths.path_graph import MessagePath
+from streams.prose import counted
 
 EDGES = 500
 """Mermaid's default maximum number of arrows."""
@@ -33,7 +34,7 @@ def path_mermaid(paths: Paths) -> str:
     for finding in paths.hazards[:FINDINGS]:
         chart.note(f"{finding.code}: {finding.message}", "bad")
     if len(paths.hazards) > FINDINGS:
-        chart.note(f"and {len(paths.hazards) - FINDINGS} findings more", "bad")
+        chart.note(f"and {counted(len(paths.hazards) - FINDINGS, 'more finding')}", "bad")
     if drawn < paths.ways:
         chart.note(f"{drawn} of {paths.ways:,} paths are drawn")
     return chart.text()

@@ -58,7 +58,7 @@ def path_text(paths: Paths) -> str:
     for finding in hazards:
         lines += ["", *_finding(finding)]
     if len(hazards) < len(paths.hazards):
-        lines += ["", f"and {len(paths.hazards) - len(hazards)} more findings"]
+        lines += ["", f"and {counted(len(paths.hazards) - len(hazards), 'more finding')}"]
     return "\n".join(lines) + "\n"
 
 
@@ -140,7 +140,7 @@ def _ends(outline: Outline) -> Iterator[str]:
     left = outline.ends[ENDS:]
     if left:
         share = sum((end.share for end in left), Fraction(0))
-        yield f"  {percent(share):>7}  in {len(left)} other places"
+        yield f"  {percent(share):>7}  in {counted(len(left), 'other place')}"
 
 
 def _path_count(end: End) -> str:

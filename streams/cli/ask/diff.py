@@ -16,6 +16,7 @@ from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import BAD, CARE, ENDINGS, show
 from streams.errors import UsageError
+from streams.prose import counted
 from streams.topology import Topology
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _captured(tally: Tally) -> str:
     """Return how many messages were captured, how many could not be judged, and why."""
     counts = tally.to_json()
     left = [f"{counts[key]:,} {why}" for key, why in _UNJUDGED.items() if counts[key]]
-    text = f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
+    text = f"Captured: {', '.join([counted(counts['messages'], 'message'), *left])}."
     return f"{text}\n{_agreement(tally)}" if tally.arrived else text
 
 
@@ -141,6 +142,6 @@ def _agreement(tally: Tally) -> str:
     agreed = tally.arrived - tally.elsewhere
     share = 100 * agreed // tally.arrived  # a share below 100 % is never rounded up to 100 %
     return (
-        f"Arrived: {tally.arrived:,} messages, {share} % of them where OLD sends them"
+        f"Arrived: {counted(tally.arrived, 'message')}, {share} % of them where OLD sends them"
         f"{f'; {tally.elsewhere:,} elsewhere' if tally.elsewhere else ''}."
     )

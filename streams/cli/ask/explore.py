@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from streams.prose import counted
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
@@ -35,7 +36,7 @@ def _with_progress(tales: Iterable[Tale], count: int) -> Iterator[Tale]:
             failed += 1
             click.echo(f"\rseed {tale.seed}: {tale.violation}", err=True)
         if done % every == 0 or done == count:
-            line = f"{done} of {count} runs, {failed} failed"
+            line = f"{done:,} of {counted(count, 'run')}, {failed:,} failed"
             click.echo(f"\r{line}" if terminal else line, err=True, nl=not terminal)
         yield tale
     click.echo(err=True, nl=terminal)

@@ -20,6 +20,7 @@ from streams.cli.text.values import one_line
 from streams.errors import UsageError
 from streams.kafka import Cluster, create_acls, set_passwords
 from streams.live.parts import Part, parts_of
+from streams.prose import counted
 from streams.settings import Sourced, read_secret
 from streams.topology import Topology
 from streams.wire import Topics
@@ -118,7 +119,9 @@ def acl(
         set_passwords(cluster, {user: known[user] for user in each.users if user in known})
         count = create_acls(cluster, [(each.user(r), g) for r in each.roles for g in r.grants])
         if format_ == "text":
-            click.echo(f"{count} entries for {len(each.roles)} roles at {cluster.bootstrap}")
+            entries = counted(count, "entry", "entries")
+            roles = counted(len(each.roles), "role")
+            click.echo(f"{entries} for {roles} at {cluster.bootstrap}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,8 @@ class _Found:
 
 def _changes(cluster: Cluster, each: _Found, known: Mapping[str, str]) -> Changes:
     grants = sum(len(role.grants) for role in each.roles)
-    roles = step(f"create the ACLs of {grants:,} grants, for roles", [r.name for r in each.roles])
+    acls = f"create the ACLs of {counted(grants, 'grant')}, for roles"
+    roles = step(acls, [role.name for role in each.roles])
     logins = step("set the passwords of users", sorted(each.users & known.keys()))
     return Changes(cluster, (roles, logins))
 

@@ -16,6 +16,7 @@ from streams.cli.options.topology import TopologyArgument
 from streams.kafka import Cluster, durable_config, specs_of
 from streams.live.admin.topics import Comparison, compare_topics
 from streams.live.parts import Part, parts_of
+from streams.prose import counted
 from streams.settings import Replicas, Replication
 from streams.topology import Topology
 from streams.wire import Topics
@@ -110,7 +111,7 @@ def _table(specs: list[TopicSpec], replicas: Replicas | None) -> Iterator[str]:
     yield f"{len(specs)} topics"
     if replicas is not None:
         config = ", ".join(f"{name}={value}" for name, value in durable_config(replicas).items())
-        yield f"each with {replicas.count} replicas, {config}"
+        yield f"each with {counted(replicas.count, 'replica')}, {config}"
 
 
 def _retention(spec: TopicSpec) -> str:
@@ -119,7 +120,7 @@ def _retention(spec: TopicSpec) -> str:
     ms = int(spec.config["retention.ms"])
     if ms < 0:
         return "for ever"
-    return f"{ms // _DAY_MS} days" if ms >= _DAY_MS else f"{ms // _HOUR_MS} h"
+    return counted(ms // _DAY_MS, "day") if ms >= _DAY_MS else f"{ms // _HOUR_MS} h"
 
 
 def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:

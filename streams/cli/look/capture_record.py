@@ -101,9 +101,9 @@ def _former(folder: Path) -> Manifest | None:
 
 def _reporter(recording: Recording) -> Callable[[Progress], None]:
     def report(progress: Progress) -> None:
-        line = f"capture: {progress.records:,} records, {progress.rate:,.0f}/s"
+        line = f"capture: {counted(progress.records, 'record')}, {progress.rate:,.0f}/s"
         if recording.ends is not None:
-            line += f", {progress.left:,} offsets left"
+            line += f", {counted(progress.left, 'offset')} left"
             if progress.rate >= 1:
                 line += f", about {progress.left / progress.rate:,.0f} s"
         _report(line)

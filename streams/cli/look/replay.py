@@ -44,6 +44,7 @@ from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import show
 from streams.errors import InputError
 from streams.kafka import Cluster
+from streams.prose import counted
 from streams.topology import Topology
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
@@ -209,7 +210,8 @@ def replay(
     )
     before, found = work.standing.position, None
     if work.resumed:
-        _report(f"replay: job {work.name} resumes after {before:,} of {rerun.commands:,} records")
+        records = counted(rerun.commands, "record")
+        _report(f"replay: job {work.name} resumes after {before:,} of {records}")
     with interruptible(signal.SIGINT) as stopped:
         outcome = run(
             islice(dues, before, None),
@@ -246,7 +248,7 @@ def _commands(reader: CaptureReader) -> Contents:
     found = contents_of(reader, reader.metadata.prefix)
     if not found.commands:
         raise InputError(
-            f"The capture has {found.skipped} records, but no commands.",
+            f"The capture has {counted(found.skipped, 'record')}, but no commands.",
             file=str(reader.path),
             remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, which hold the "
             "commands.",
@@ -271,7 +273,7 @@ def _closed(
         quiet=quiet,
         stopped=stopped,
         report=lambda arrived, wanted: _report(
-            f"replay: {arrived:,} of {wanted:,} messages have arrived"
+            f"replay: {arrived:,} of {counted(wanted, 'message')} arrived so far"
         ),
     )
 

@@ -46,7 +46,8 @@ def replay_raw(
         return 0
     confirm(
         Changes(
-            cluster, (step(f"restore {plan.records:,} records into topics", sorted(plan.topics)),)
+            cluster,
+            (step(f"restore {counted(plan.records, 'record')} into topics", sorted(plan.topics)),),
         )
     )
     name = job or plan.name.replace(" ", "-")
@@ -78,7 +79,7 @@ def _reporter(total: int) -> Callable[[int], None]:
             return
         rate = (done - before) / (now - reported_at)
         _report(
-            f"replay: {done:,} of {total:,} records, {rate:,.0f}/s, "
+            f"replay: {done:,} of {counted(total, 'record')}, {rate:,.0f}/s, "
             f"about {(total - done) / max(rate, 1):,.0f} s left"
         )
         reported_at, before = now, done

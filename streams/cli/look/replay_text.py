@@ -16,6 +16,7 @@ from streams.cli.options.confirm import step
 from streams.cli.text.refusals import refused_lines
 from streams.errors import text_of
 from streams.errors.refusals import Refusals
+from streams.prose import counted
 
 SHOWN = 10
 """The number of changed dialogs in the text; JSON has more."""
@@ -47,17 +48,17 @@ def forecast_text(
     many = f", {loops:,} times" if loops > 1 else ""
     ids = "new ids" if rerun.naming.new else "original ids"
     lines = [
-        f"Would produce {rerun.commands:,} commands {lasts}: "
-        f"{found.dialogs:,} dialogs{many}, with {ids}",
+        f"Would produce {counted(rerun.commands, 'command')} {lasts}: "
+        f"{counted(found.dialogs, 'dialog')}{many}, with {ids}",
         *(f"  {n * loops:>12,}  {t}" for t, (_, n) in zip(topics, found.topics, strict=True)),
     ]
     if found.skipped:
         lines.append(f"  {found.skipped:>12,}  other records skipped: only commands are replayed")
     if found.large:
-        lines.append(f"  {found.large:>12,}  bodies are larger than Kafka's limit")
+        lines.append(f"  {found.large:>12,}  bodies larger than Kafka's limit")
     if forecast is None:
         return "\n".join([*lines, "Their destinations are unknown: give --topology."])
-    lines.append(f"Destinations of their {forecast.messages:,} messages:")
+    lines.append(f"Destinations of their {counted(forecast.messages, 'message')}:")
     ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"  {n:>12,}  {' or '.join(at) or 'nowhere'}" for at, n in ranked]
     lines += [f"  {n:>12,}  not known: {_STANDINGS[s]}" for s, n in forecast.unjudged.items()]
@@ -71,8 +72,9 @@ def forecast_text(
 def sent(rerun: Rerun, topics: Sequence[str]) -> Iterator[str]:
     """Yield the steps that a replay is about to perform, for the confirmation."""
     ids = "new ids" if rerun.naming.new else "their original ids"
+    commands = counted(rerun.commands, "command")
     dialogs = rerun.found.dialogs * rerun.naming.loops
-    yield step(f"send {rerun.commands:,} commands of {dialogs:,} dialogs with {ids} to", topics)
+    yield step(f"send {commands} of {counted(dialogs, 'dialog')} with {ids} to", topics)
 
 
 def forecast_json(
@@ -108,8 +110,9 @@ def progress_text(rerun: Rerun, before: int, progress: Progress) -> str:
     total, sent = rerun.commands, before + progress.sent
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     return (
-        f"replay: {sent:>{len(f'{total:,}')},} of {total:,} records, {progress.rate:,.0f}/s, "
-        f"{progress.dialogs:,} dialogs{failed}{_left(rerun, progress, total - sent)}, "
+        f"replay: {sent:>{len(f'{total:,}')},} of {counted(total, 'record')}, "
+        f"{progress.rate:,.0f}/s, {counted(progress.dialogs, 'dialog')}{failed}"
+        f"{_left(rerun, progress, total - sent)}, "
         f"job {rerun.naming.job}"
     )
 
@@ -136,8 +139,9 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
     """Yield the lines of a replay's result."""
     skipped = rerun.found.skipped
     yield (
-        f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {rerun.commands:,} "
-        f"commands delivered, {outcome.dialogs:,} dialogs, {outcome.seconds:.1f} s, "
+        f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of "
+        f"{counted(rerun.commands, 'command')} delivered, "
+        f"{counted(outcome.dialogs, 'dialog')}, {outcome.seconds:.1f} s, "
         f"{rate_of(outcome):,.0f}/s{_earlier(work, outcome)}"
     )
     if outcome.failed or outcome.unconfirmed:
@@ -148,11 +152,12 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
             f"up to {outcome.behind:.1f} s behind the capture's times"
         )
     if skipped:
-        yield f"{skipped:,} other records skipped: only commands are replayed"
+        yield f"{counted(skipped, 'other record')} skipped: only commands are replayed"
     if work.standing.position < rerun.commands:
         yield (
-            f"job {work.name}: {work.standing.position:,} of {rerun.commands:,} records are done; "
-            f"resume with the same command and --job {work.name}"
+            f"job {work.name}: {work.standing.position:,} of "
+            f"{counted(rerun.commands, 'record')} done; resume with the same command and "
+            f"--job {work.name}"
         )
 
 
@@ -196,9 +201,8 @@ def compared_text(found: Comparison) -> str:
     """Return the closing report."""
     lines = [_row("messages", f"{found.messages:,}, {found.arrived:,} arrived")]
     if found.original:
-        lines.append(
-            _row("differences", f"{found.differences:,} messages, compared with the captured run")
-        )
+        differing = counted(found.differences, "message")
+        lines.append(_row("differences", f"{differing}, compared with the captured run"))
         lines += _outcomes(found.outcomes)
         lines += [f"  {_differing(one)}" for one in found.dialogs[:SHOWN]]
         if len(found.dialogs) > SHOWN:

@@ -38,8 +38,8 @@ def _chart(survey: Survey) -> Iterator[str]:
     bars = "".join(_BARS[-(-count * 8 // most)] for count in survey.rates)
     yield ""
     yield f"|{bars}|"
-    rate = most * 1000 / survey.width
-    yield f"each column {_duration(survey.width)}, at most {most:,} records ({rate:,.1f}/s)"
+    rate, records = most * 1000 / survey.width, counted(most, "record")
+    yield f"each column {_duration(survey.width)}, at most {records} ({rate:,.1f}/s)"
     if survey.silent_from is not None and survey.silence > survey.width:
         at = instant(survey.silent_from)
         yield f"longest silence {_duration(survey.silence)}, from {at}"

@@ -16,6 +16,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, Message, find_hung, read_begins
 from streams.kafka.follow import Follower, raw_record
 from streams.kafka.listing import topic_names
+from streams.prose import counted
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
@@ -90,7 +91,8 @@ def tail(
             if printed == limit:
                 break
     if asked and not printed:
-        click.echo(f"There is no record of conversation {asked} in {len(chosen)} topics.", err=True)
+        topics = counted(len(chosen), "topic")
+        click.echo(f"There is no record of conversation {asked} in {topics}.", err=True)
         ctx.exit(_BAD_NEWS)
 
 

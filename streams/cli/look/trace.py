@@ -96,7 +96,7 @@ def _summary(probes: list[Probe]) -> str:
         Verdict.LOST: "lost",
     }
     counts = [f"{found[v]} {words[v]}" for v in Verdict if found[v]]
-    return f"{len(probes)} probes, {', '.join(counts)}"
+    return f"{counted(len(probes), 'probe')}, {', '.join(counts)}"
 
 
 def _lines(probes: list[Probe]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
 from streams.live.engines import Engine, LocalEngine
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
+from streams.prose import counted
 from streams.report import Span
 from streams.report.dialog_filter import LIVE, DialogFilter
 from streams.topology import Cluster as Stated
@@ -190,7 +191,7 @@ class _Choice:
             yield LocalEngine()
             return
         if engine == "auto":
-            many = "an unknown number of records" if records is None else f"{records:,} records"
+            many = "an unknown number of records" if records is None else counted(records, "record")
             click.echo(f"Reading {many} with Spark; --engine local avoids that.", err=True)
         from streams.live.engines.spark import spark_engine  # Spark is an extra
 

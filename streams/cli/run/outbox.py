@@ -16,6 +16,7 @@ from streams.errors import UsageError
 from streams.outbox.ddl import ddl
 from streams.outbox.relay import Relay
 from streams.outbox.table import OutboxTable
+from streams.prose import counted
 from streams.signals import call_on_stop
 
 
@@ -80,7 +81,7 @@ def outbox(
     finally:
         relay.close()
         table.close()
-    click.echo(f"{relay.relayed:,} statements were relayed.", err=True)
+    click.echo(f"{counted(relay.relayed, 'statement was', 'statements were')} relayed.", err=True)
     if relay.absent:
         click.echo(
             f"Statements for {', '.join(relay.absent)} wait, because the catalog does not have "

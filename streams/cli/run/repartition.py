@@ -13,7 +13,7 @@ from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
 from streams.live.admin.repartition import Repartitioned
 from streams.live.admin.repartition import repartition as give_more
-from streams.prose import listed
+from streams.prose import counted, listed
 
 
 @click.command()
@@ -65,8 +65,8 @@ def repartition(
         click.echo(json.dumps(asdict(done)))
         return
     for home in done.homes:
-        click.echo(f"{home}: {done.before} > {done.partitions} partitions")
-    click.echo(f"{done.moved:,} dialogs moved, catalog version {done.version}")
+        click.echo(f"{home}: {done.before} > {counted(done.partitions, 'partition')}")
+    click.echo(f"{counted(done.moved, 'dialog')} moved, catalog version {done.version}")
     click.echo(f"Set it in the topology too: partitions: {done.partitions}")
 
 

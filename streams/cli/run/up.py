@@ -39,6 +39,7 @@ from streams.live import (
     worst,
 )
 from streams.live.remote import find_remote_status
+from streams.prose import counted
 from streams.topology import Topology, load
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -123,11 +124,9 @@ def _report_started(
 ) -> None:
     system = started.system
     how = f"ready after {seconds:.1f} s" if started.fresh else "ran already"
-    count = len(system.instances)
+    count = counted(len(system.instances), "instance")
     answering = f", agents {', '.join(system.agents)}" if system.agents else ""
-    click.echo(
-        f"{what}: {count} instances{answering}, {how}; catalog version {started.deployed.version}."
-    )
+    click.echo(f"{what}: {count}{answering}, {how}; catalog version {started.deployed.version}.")
     more = [name for name in system.instances if name not in loaded.instances]
     if more:
         click.echo(

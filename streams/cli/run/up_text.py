@@ -58,11 +58,11 @@ def cluster_lines(status: Status | RemoteStatus) -> Iterator[str]:
     if catalog is None:
         yield row("catalog", "Kafka does not answer")
         return
-    yield row("catalog", f"version {catalog.version}, {len(catalog.instances)} instances")
+    yield row("catalog", f"version {catalog.version}", counted(len(catalog.instances), "instance"))
     if catalog.error:
         yield row("", f"not usable: {catalog.error}")
     behind = sorted((lag for lag in status.lags if lag.records), key=_most_first)
-    yield row("lag", f"{sum(lag.records for lag in behind):,} records")
+    yield row("lag", counted(sum(lag.records for lag in behind), "record"))
     for lag in behind[:_MOST_LAGS]:
         yield row("", f"{lag.records:>9,}  {lag.instance} {lag.role}, {lag.topic}")
     if len(behind) > _MOST_LAGS:

@@ -26,6 +26,7 @@ from streams.kafka import (
     headers_of,
     read_live,
 )
+from streams.prose import counted
 from streams.protocol import Dialog, DialogKey, Request, Seen, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
@@ -139,7 +140,8 @@ class Rekey:
             with self._transaction():
                 for number, key in some:
                     self._move(number, key, places[number])
-            self.report(f"{self.home}: {begin + len(some):,} of {len(misplaced):,} dialogs moved")
+            dialogs = counted(len(misplaced), "dialog")
+            self.report(f"{self.home}: {begin + len(some):,} of {dialogs} moved")
         with self._transaction():
             self._share()
         return len(misplaced)
@@ -198,9 +200,8 @@ class Rekey:
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
                 assert places.keys() >= set(some), "only confirmed records are committed"
-                self.report(
-                    f"{topic}/{number}: {begin + len(some):,} of {len(positions):,} bodies copied"
-                )
+                bodies = counted(len(positions), "body", "bodies")
+                self.report(f"{topic}/{number}: {begin + len(some):,} of {bodies} copied")
 
     def _produce_copy(self, body: Message, to: int, on_delivery: Callable[..., None]) -> None:
         headers: Any = moved_headers(headers_of(body))

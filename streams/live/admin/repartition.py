@@ -35,7 +35,7 @@ from streams.kafka import (
 )
 from streams.live.admin.rekey import Rekey, State
 from streams.live.admin.statements import live_topology
-from streams.prose import clipped
+from streams.prose import clipped, counted
 from streams.topology import Topology, hosts_of, pairs_of
 from streams.wire import MalformedError
 from streams.wire.records import is_moved
@@ -83,7 +83,7 @@ def repartition(
     before = live.instances[hosts[0]].partitions
     if not before <= count <= MOST:
         raise UsageError(
-            f"{name} has {before} partitions and cannot be changed to {count}.",
+            f"{name} has {counted(before, 'partition')} and cannot be changed to {count}.",
             f"Kafka can only add partitions: choose {before} to {MOST}.",
         )
     grown = [name for host in hosts for name in _topics(cluster, host, live)]
@@ -164,8 +164,9 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
     for topic in Inputs.of(cluster.topics, home):
         left = sum(1 for _ in _unapplied(cluster, topic, passed))
         if left:
+            unapplied = counted(left, f"record of {topic} is", f"records of {topic} are")
             raise SurroundingsError(
-                f"{left:,} records of {topic} are not applied yet.",
+                f"{unapplied} not applied yet.",
                 "Stop the senders, let the workers run until their lag is 0, then stop them too.",
             )
 
@@ -217,8 +218,9 @@ def _move(
         moved = Rekey(cluster, home, state, producer, member, report).run()
         wrong = sum(1 for _ in State.read(cluster, cluster.topics.dialog(home), count).misplaced())
     if wrong:
+        misplaced = counted(wrong, f"dialog of {home} is", f"dialogs of {home} are")
         raise SurroundingsError(
-            f"{wrong:,} dialogs of {home} are still in a wrong partition.",
+            f"{misplaced} still in a wrong partition.",
             "Run the command again to continue.",
         )
     return moved

@@ -202,7 +202,7 @@ def _body(body: bytes, size: int) -> str:
     except UnicodeDecodeError:
         text = f"0x{body.hex()}"
     more = "" if len(body) == size else " …"
-    return f"{size:,} bytes" + (f": {text}{more}" if text else "")
+    return f"{size:,} byte{'s' * (size != 1)}" + (f": {text}{more}" if text else "")
 
 
 # --- events --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streams.diagram import Diagram, DiagramRow, folded, participants, seconds
+from streams.prose import counted
 from streams.simulator.diagram.choose import Choice, chosen, dialog_names
 from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
@@ -32,6 +33,7 @@ def _rest(rows: Sequence[DiagramRow]) -> str:
     copies = sum(row.count for row in rows if row.shape.is_copy)
     others = sum(row.count for row in rows if not row.shape.is_copy)
     return (
-        f"... {copies:,} more copies and {others:,} other events from {seconds(rows[0].at)} s on: "
+        f"... {counted(copies, 'more copy', 'more copies')} and "
+        f"{counted(others, 'other event')} from {seconds(rows[0].at)} s on: "
         "--dialog, --since and --until show them"
     )

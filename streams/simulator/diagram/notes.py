@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from streams.diagram import Shape, Sight, event_words
 from streams.errors import EventKind
+from streams.prose import counted
 from streams.protocol import State
 from streams.simulator.clock import SECOND
 from streams.simulator.facts import EmittedEvent
@@ -50,7 +51,8 @@ def fault_sights(step: Step) -> Iterator[Sight]:
         case Skew(instance, by):
             yield _fault(step, f"clock is off by {by / SECOND:+g} s", instance)
         case Abort(instance, count):
-            yield _fault(step, f"the next {count} transactions abort", instance)
+            text = counted(count, "transaction aborts", "transactions abort")
+            yield _fault(step, f"the next {text}", instance)
         case Sql(instance, database, text):
             statement = " ".join(text.split())
             short = (

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from streams.prose import counted
 from streams.simulator.clock import Chance
 from streams.simulator.explore.mirrors import draw_pair
 from streams.simulator.explore.scenarios import draw_scenario
@@ -75,8 +76,9 @@ def _unbalanced(run: Simulation) -> Violation | None:
     """Check the account of messages, because no single event can show that it is wrong."""
     summary = account(run)
     if summary["lost"]:
-        return Violation(2, f"{summary['lost']} messages are lost", run.clock.now)
+        lost = counted(summary["lost"], "message is", "messages are")
+        return Violation(2, f"{lost} lost", run.clock.now)
     if summary["delivered_twice"]:
-        why = f"{summary['delivered_twice']} messages were delivered twice"
-        return Violation(1, why, run.clock.now)
+        twice = counted(summary["delivered_twice"], "message was", "messages were")
+        return Violation(1, f"{twice} delivered twice", run.clock.now)
     return None

@@ -58,7 +58,7 @@ def _understood(report: ImportReport) -> Iterator[str]:
         row = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items()) or "nothing"
         yield from wrapped(f"{name}: {row}", "  ", "    ")
     if len(report.understood) > _INSTANCES:
-        yield f"  and {len(report.understood) - _INSTANCES} more instances; {_MORE}"
+        yield f"  and {counted(len(report.understood) - _INSTANCES, 'more instance')}; {_MORE}"
 
 
 def _skipped(report: ImportReport) -> Iterator[str]:

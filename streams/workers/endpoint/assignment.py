@@ -24,6 +24,7 @@ from streams.kafka import (
     watermarks,
 )
 from streams.node import Dialogs, Endpoint
+from streams.prose import counted
 from streams.wire.partition import partition_of
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
@@ -171,7 +172,7 @@ class Assignment:
         return sum(len(owned.endpoint.dialogs) for owned in list(self.owned.values()))
 
     def _described(self) -> str:
-        return f"{_count(len(self.owned), 'partition')}, {_count(self.dialogs, 'dialog')}"
+        return f"{counted(len(self.owned), 'partition')}, {counted(self.dialogs, 'dialog')}"
 
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
@@ -244,7 +245,3 @@ class Assignment:
             owned = self.owned.pop(number, None)
             if owned is not None:
                 owned.bodies.close()
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

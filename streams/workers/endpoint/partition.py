@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message, size_of
 from streams.node import CatalogView, Endpoint, Transaction, TrimPoint
+from streams.prose import counted
 from streams.protocol import DialogKey
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.inputs import Bodies
@@ -60,8 +61,9 @@ class Work:
 
     def __str__(self) -> str:
         return (
-            f"a batch of {len(self.messages)} records, {len(self.due)} timers, {len(self.probes)} "
-            f"dialogs to re-evaluate and {len(self.room)} with room in the window"
+            f"a batch of {counted(len(self.messages), 'record')}, "
+            f"{counted(len(self.due), 'timer')}, {counted(len(self.probes), 'dialog')} "
+            f"to re-evaluate and {len(self.room)} with room in the window"
         )
 
 

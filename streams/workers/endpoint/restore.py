@@ -25,6 +25,7 @@ from streams.kafka import (
 )
 from streams.node import Endpoint, TrimPoint
 from streams.node.endpoint.route_requests import Requests
+from streams.prose import counted
 from streams.protocol import Dialog, DialogKey
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
@@ -224,6 +225,6 @@ def lost_bodies(
         if count:
             yield (
                 f"{topic}/{partition} begins at {low}, but messages from offset {needed[which]} "
-                f"are needed: {count:,} of {len(endpoint.dialogs):,} dialogs lack messages; the "
+                f"are needed for {count:,} of {counted(len(endpoint.dialogs), 'dialog')}; the "
                 f"first is {first[0][1]}. Restore the topic, or end these dialogs"
             )
