@@ -21,11 +21,23 @@ from streams.errors import SurroundingsError
 from streams.kafka.batches import batches
 from streams.kafka.cluster import Cluster
 from streams.kafka.failure import reason_of, refusal
+from streams.prose import counted
 from streams.wire.acl import Granted, Operation, Resource
 
 _TIMEOUT = 30.0
 _ITERATIONS = 8192
-_NOT_ALLOWED = (KafkaError.SECURITY_DISABLED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_CAUSES = {
+    KafkaError.SECURITY_DISABLED: (
+        "The cluster has no authorizer, so it has no ACLs, and any client may do anything",
+        "Set authorizer.class.name on its brokers and controllers, and run the command again; or "
+        "run Hopline without ACLs.",
+    ),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
+        "The user of this command may not create ACLs",
+        "Run the command as a user with the right Alter on the cluster.",
+    ),
+}
+"""What is wrong with the whole cluster rather than with one entry, and the remedy."""
 _RESOURCES = {
     Resource.TOPIC: ResourceType.TOPIC,
     Resource.GROUP: ResourceType.GROUP,
@@ -59,19 +71,22 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
                 refused.append((binding, error))
         if refused:
             binding, cause = refused[0]
-            raise _not_granted(binding, cause, f"{done:,} of {len(bindings):,}") from cause
+            entries = counted(len(bindings), "entry was", "entries were")
+            raise _not_granted(binding, cause, f"{done:,} of {entries}") from cause
     return done
 
 
 def _not_granted(binding: AclBinding, error: KafkaException, so_far: str) -> SurroundingsError:
     cause = error.args[0]
-    return SurroundingsError(
-        f"Kafka does not grant {binding.name} to {binding.principal}: {reason_of(cause)}. "
-        f"{so_far} entries were created.",
-        "It needs an authorizer (authorizer.class.name) and a user with Alter on the cluster."
-        if cause.code() in _NOT_ALLOWED
-        else "Run the command again when the cause is fixed; it keeps entries that exist.",
+    what, remedy = _CAUSES.get(
+        cause.code(),
+        (
+            f"Kafka does not grant {binding.name} to {binding.principal}",
+            "Run the command again when the cause is fixed; it keeps entries that exist.",
+        ),
     )
+    message = f"{what}: {reason_of(cause)}. {so_far} created."
+    return SurroundingsError(message, remedy)
 
 
 def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
