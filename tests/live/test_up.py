@@ -78,6 +78,7 @@ def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
     left = invoke("status")
     assert left.exit_code == 1
     assert left.stdout.startswith("broken: two_brokers")
+    assert "\n  supervisor gone, process " in left.stdout
     assert json.loads(invoke("down", "--format", "json").stdout) == {
         "workers": True,
         "broker": False,

@@ -33,7 +33,7 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
         pid = f"process {status.broker_pid}" if status.broker_pid else ""
         yield row("broker", status.broker.value, pid, f"data in {folder.kafka}")
     supervisor = f"process {system.keeper}, since {_clock(system.started)}"
-    yield row("keeper", _alive(status.supervisor_alive), supervisor)
+    yield row("supervisor", _alive(status.supervisor_alive), supervisor)
     yield from obstacle_lines(status)
     catalog = status.catalog
     served = len(catalog.instances if catalog else system.instances)
