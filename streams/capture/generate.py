@@ -19,7 +19,7 @@ from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, Time
 from streams.chance import Chance
 from streams.errors import UsageError
 from streams.prose import counted
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.frames import DEFAULT, Command, CommandKind
 from streams.wire import Topics, encode_command
 from streams.wire.evolution import own_schemas
 from streams.wire.records import COMMAND
@@ -37,6 +37,7 @@ _LATEST_BEGIN = 0.9  # of the duration
 class Traffic:
     """What to generate; ``duration`` is in milliseconds.
 
+    The contract DEFAULT allows only the message type DEFAULT, so all messages have this type then.
     Raises UsageError for impossible values.
     """
 
@@ -168,6 +169,6 @@ def _command(
         CommandKind.SEND,
         traffic.database,
         issued_at=at,
-        type=ORDER if first else ORDER_LINE,
+        type=DEFAULT if traffic.contract == DEFAULT else ORDER if first else ORDER_LINE,
         body=order_body(chance, dialog.order) if first else line_body(chance, dialog.order, step),
     )

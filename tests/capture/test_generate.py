@@ -53,6 +53,11 @@ def test_the_shipped_file_is_what_the_generator_writes(tmp_path: Path) -> None:
     assert "zlib-ng" in zlib.ZLIB_RUNTIME_VERSION, "only another zlib may compress otherwise"
 
 
+def test_under_default_every_message_has_the_type_default() -> None:
+    made = [command(r) for r in generate(Traffic(contract="DEFAULT", dialogs=5, messages=20))]
+    assert {c.type for c in made if c.kind is CommandKind.SEND} == {"DEFAULT"}
+
+
 def test_the_shipped_file_is_large_enough_and_small_enough() -> None:
     reader = CaptureReader(SHIPPED)
     assert reader.metadata.kind is CaptureOrigin.GENERATED

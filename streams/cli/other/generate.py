@@ -68,7 +68,8 @@ class MadeUpTrafficOptions:
     "--contract",
     default="//hopline/OrderContract",
     show_default=True,
-    help="Contract of the dialogs; it must let the initiator send the two message types.",
+    help="Contract of the dialogs. It must let the initiator send //hopline/Order and "
+    "//hopline/OrderLine; under DEFAULT, all messages have the type DEFAULT.",
 )
 @click.option(
     "--duration",
