@@ -17,8 +17,10 @@ from email.parser import BytesParser
 from importlib import metadata
 from pathlib import Path
 
+import click
 import pytest
 
+from streams.cli import main
 from streams.cli.commands import COMMANDS, Section
 
 ROOT = Path(__file__).parent.parent
@@ -176,6 +178,31 @@ def test_a_command_of_an_extra_says_which(installed: Installed) -> None:
         done.stderr
         == "hopline: This command needs the extra 'run': in a clone, pip install '.[run]'\n"
     )
+
+
+HELP = """
+import sys
+from click.testing import CliRunner
+from streams.cli import main
+for words in sys.argv[1:]:
+    before = set(sys.modules)
+    result = CliRunner().invoke(main, words.split())
+    print(words, result.exit_code, result.stderr, result.stdout.startswith("Usage: "))
+    for name in set(sys.modules) - before:  # each command is imported as if it were the only one
+        del sys.modules[name]
+"""
+
+
+def test_every_command_shows_its_help_without_its_extra(installed: Installed) -> None:
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in COMMANDS}
+    groups = {name: c.commands for name, c in found.items() if isinstance(c, click.Group)}
+    within = [f"{name} {each}" for name, commands in groups.items() for each in commands]
+    asked = [f"{words} --help" for words in (*COMMANDS, *within)] + ["help capture import"]
+    done = installed.run(installed.python, "-c", HELP, *asked)
+    assert done.stdout.splitlines() == [f"{words} 0  True" for words in asked], done.stderr
+    refused = installed.hopline("begin", "--at", "-h")
+    assert (refused.returncode, refused.stdout) == (2, "")
 
 
 def test_a_capture_of_a_simulation_says_so_too_and_a_diagram_needs_nothing(

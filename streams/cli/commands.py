@@ -114,9 +114,12 @@ EXTRAS = {
     "prometheus_client": "run",
     "pyarrow": "parquet",
     "pyspark": "monitor",
+    "py4j": "monitor",
     "nicegui": "monitor",
     "fastapi": "monitor",
+    "starlette": "monitor",
     "uvicorn": "monitor",
     "jinja2": "monitor",
+    "markupsafe": "monitor",
 }
 """The extra that installs a client library missing from the base install."""

@@ -24,6 +24,8 @@ from streams.errors import HoplineError
 
 INTERRUPTED = 130
 READER_GONE = 141
+_HELP = f"{__name__}.help"
+"""In a context's ``meta``: whether the arguments ask for help."""
 
 
 class LazyGroup(click.Group):
@@ -46,20 +48,30 @@ class LazyGroup(click.Group):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command."""
+        """Import and return one command; without its extra, only to show or complete its options.
+
+        Raises ModuleNotFoundError if the command is to run and a library is missing.
+        """
         entry = self.entries.get(cmd_name)
         if entry is None:
             return None
-        module, _, name = entry.target.partition(":")
-        command = getattr(importlib.import_module(module), name)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.target} is not a click command")
-        return command
+        try:
+            return _imported(entry)
+        except ModuleNotFoundError as missing:
+            if _extra_of(missing) is None or not (ctx.resilient_parsing or ctx.meta.get(_HELP)):
+                raise
+            from streams.cli.stand_ins import only_help, stand_ins  # imported only on failure
+
+            with stand_ins():
+                command = _imported(entry)
+            only_help(command, missing)
+            return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown name, suggest a similar one."""
+        ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -97,6 +109,18 @@ class LazyGroup(click.Group):
             return result
 
 
+def _imported(entry: Entry) -> click.Command:
+    module, _, name = entry.target.partition(":")
+    command = getattr(importlib.import_module(module), name)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{entry.target} is not a click command")
+    return command
+
+
+def _extra_of(missing: ModuleNotFoundError) -> str | None:
+    return EXTRAS.get((missing.name or "").partition(".")[0])
+
+
 def _show_what_there_is() -> None:
     """Print a question mark for characters that the output's encoding lacks (files on Windows)."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
@@ -110,7 +134,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except HoplineError as error:
         _fail(ctx, str(error), error.exit_code)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        extra = _extra_of(error)
         if extra is None:
             raise
         sentence = f"This command needs the extra '{extra}': in a clone, pip install '.[{extra}]'"

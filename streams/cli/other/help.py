@@ -38,6 +38,6 @@ def _found(ctx: click.Context, names: Sequence[str]) -> click.Context:
                 f"`{found.command_path}` has no commands, so there is no '{name}'.",
                 f"See `{found.command_path} --help`.",
             )
-        _, command, _ = group.resolve_command(found, [name])
+        _, command, _ = group.resolve_command(found, [name, "--help"])
         found = click.Context(cast(click.Command, command), found, info_name=name)
     return found
