@@ -77,9 +77,10 @@ class CopiedMessage:
 class Gap:
     """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
 
-    In a stretch of time, from ``first_at`` to ``last_at``, ``count`` messages had numbers from
-    ``first`` to ``last``, so at least ``missing`` are absent. If at least as many are duplicated,
-    ``missing`` is 0; duplicates have a separate alarm, and this row withdraws an earlier one.
+    From ``first_at`` to ``last_at``, ``count`` messages with numbers from ``first`` to ``last``
+    arrived, so at least ``missing`` of these numbers are absent. If at least as many messages
+    arrived twice, ``missing`` is 0, and the row withdraws an earlier alarm with the same key.
+    Duplicates have a separate alarm.
     """
 
     topic: str

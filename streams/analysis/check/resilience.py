@@ -88,9 +88,9 @@ CHECKS = (
         (_W, _I),
         "reference 3.2",
         "All routes with the same broker id are passed to the transport, which tries another "
-        "address when one fails. An info reports how many paths share no instance, or which "
-        "instances all paths share. Flows without a forwarder are not reported. A warning reports "
-        "several routes whose paths all pass through the same instance.",
+        "address when one fails. A finding of severity info reports how many paths share no "
+        "instance, or which instances all paths share. Flows without a forwarder are not reported. "
+        "A warning reports several routes whose paths all pass through the same instance.",
         "Send the routes over different forwarders.",
         degrees,
     ),

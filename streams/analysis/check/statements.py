@@ -7,6 +7,7 @@ from typing import Any
 
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import counted
 from streams.topology import Finding, Severity, Skipped
 
 LISTED = 20
@@ -26,11 +27,10 @@ def refused(estate: Estate) -> Iterable[Finding]:
 def _open(unresolved: dict[str, list[Skipped]]) -> Iterator[Finding]:
     for instance, statements in unresolved.items():
         first, count = statements[0], len(statements)
-        noun = "statement" if count == 1 else "statements"
         which = "" if count == 1 else "the first is "
         yield Finding(
             "TA-20", Severity.INFO,
-            f"{count:,} {noun} that may concern dialogs, with an unknown effect: "
+            f"{counted(count, 'statement')} that may concern dialogs, with an unknown effect: "
             f"{which}{first.kind}, {first.why}",
             "Find out what they do, and add missing effects to topology.yaml; --format json lists "
             "them.",
@@ -53,9 +53,9 @@ CHECKS = (
         "SQL Server checks every CREATE and ALTER ROUTE against fourteen rules, and refuses a "
         "statement that breaks one. A refused statement in a script creates no route; an invalid "
         "route from another source is used as it is. A warning reports a statement without "
-        "effect. An info, one for each instance, counts statements that may concern dialogs but "
-        "whose effect is known only when they run. The topology does not contain their effects, "
-        "so no answer considers them.",
+        "effect. A finding of severity info, one for each instance, counts statements that may "
+        "concern dialogs but whose effect is known only when they run. The topology does not "
+        "contain their effects, so no answer considers them.",
         "Correct the clause that the message names. State in topology.yaml what the open "
         "statements do.",
         refused,

@@ -172,9 +172,10 @@ CHECKS = (
         "Shares of load balancing",
         (_W, _I),
         "reference 3.1",
-        "The dialog's id selects evenly among the broker ids that routes name. An info reports "
-        "the shares. A warning reports that a broker id has the same route several times, as if "
-        "to give it more weight. That has no effect: broker ids are balanced, not routes.",
+        "The dialog's id selects evenly among the broker ids that routes name. A finding of "
+        "severity info reports the shares. A warning reports that a broker id has the same route "
+        "several times, as if to give it more weight. That has no effect: broker ids are balanced, "
+        "not routes.",
         "Drop duplicate routes. For uneven shares, name the broker id in BEGIN DIALOG.",
         balanced,
     ),

@@ -130,14 +130,15 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "contract-refused", Stage.ACCEPTANCE, "The target service does not accept the contract",
         (), "reference 5.3 (8408, TA-31)",
-        "ALTER SERVICE ... (ADD CONTRACT ...) at the target; its name must match exactly.",
+        "ALTER SERVICE ... (ADD CONTRACT ...) at the target; the contract's name must match "
+        "exactly.",
         _contract,
     ),
     Cause(
         "send-denied", Stage.ACCEPTANCE, "SEND permission is missing on the target service",
         (8494,), "reference 4.14 (8494, 11215)",
-        "GRANT SEND ON SERVICE:: at the target: to public if dialogs are not encrypted, else to "
-        "the user that owns the initiator's certificate there.",
+        "In the target database: GRANT SEND ON SERVICE::... TO public if dialogs are not "
+        "encrypted, else TO the user that owns the initiator's certificate in that database.",
         _denied,
     ),
     Cause(
