@@ -258,11 +258,11 @@ def test_an_agent_that_there_is_not_can_be_left_out(one: Rig) -> None:
     """Whoever may write statements may name any application; its group has committed nothing."""
     topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
     one.produce(topic, "x", b"")
-    caused(one, Cause(Source("nobody" * 100, "agent", topic_id(one.cluster, topic), 0), 0))
+    caused(one, Cause(Source("nobody" * 40, "agent", topic_id(one.cluster, topic), 0), 0))
     with pytest.raises(SurroundingsError, match=r"agents of (nobody)+n?o?b?o?d?\.\.\. ") as refused:
         give(one, "A")
     assert "--ignore-application" in refused.value.remedy
-    repartition(one.cluster, "A", COUNT, lambda _: None, ["nobody" * 100])
+    repartition(one.cluster, "A", COUNT, lambda _: None, ["nobody" * 40])
 
 
 @pytest.mark.parametrize("partition", [0, 9])
