@@ -9,6 +9,7 @@ validators copy all namespaces in scope for each element that declares one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from encodings.aliases import aliases
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -40,6 +41,11 @@ BACKTRACKING_NODE = 7_500
 
 Usual patterns, such as that of a mail address, take quadratic time: 4,000 characters 0.1 s. A text
 under other patterns counts no more than this either.
+"""
+ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
+"""Encodings that a document may declare, as Python writes them: in small letters, with underscores.
+
+Python keeps each unknown name that is looked up until the process ends.
 """
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 
@@ -185,6 +191,8 @@ def _demand(body: bytes, shape: _Depth, encoding: str | None = None) -> None:
     parser = expat.ParserCreate(encoding)
     parser.StartDoctypeDeclHandler = _no_document_type
     parser.StartElementHandler, parser.EndElementHandler = shape.begin, shape.end
+    if encoding is None:
+        parser.XmlDeclHandler = _known_encoding
     if isinstance(shape, _Cost):
         parser.CharacterDataHandler = shape.text
     try:
@@ -195,6 +203,12 @@ def _demand(body: bytes, shape: _Depth, encoding: str | None = None) -> None:
         raise XmlError(expat.ErrorString(error.code)) from None
     except (ValueError, LookupError) as error:  # the encoding is unknown
         raise XmlError(str(error)) from None
+
+
+def _known_encoding(_version: str, encoding: str | None, _standalone: int) -> None:
+    """Raise XmlError before the parser looks up an encoding that Python does not have."""
+    if encoding is not None and encoding.lower().replace("-", "_") not in ENCODINGS:
+        raise XmlError("unknown encoding")
 
 
 def _no_document_type(*_: object) -> None:

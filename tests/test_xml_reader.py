@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import encodings
 from math import inf
 
 import pytest
@@ -52,6 +53,21 @@ def test_well_formed(body: bytes, fine: bool) -> None:
     """One document, of any encoding, without a document type of its own."""
     assert is_well_formed(body) is fine
     assert (parse_xml(body) is not None) is fine
+
+
+def test_a_name_of_an_encoding_that_does_not_exist_is_not_kept() -> None:
+    """Python's registry keeps each name that it looks up, of any length, until the process ends."""
+    kept = len(encodings._cache)  # type: ignore[attr-defined]
+    for number in range(10):
+        assert not is_well_formed(b"<?xml version='1.0' encoding='x%d'?><a/>" % number)
+    assert len(encodings._cache) == kept  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name", ["UTF-8", "ISO-8859-15", "windows-1252", "US-ASCII", "KOI8-R", "IBM437", "latin1"]
+)
+def test_usual_encodings_are_known(name: str) -> None:
+    assert is_well_formed(b"<?xml version='1.0' encoding='%s'?><a/>" % name.encode())
 
 
 def test_a_refusal_says_why() -> None:
