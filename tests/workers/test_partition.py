@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from streams.kafka import Message
+from streams.kafka import GoneError, Message
 from streams.node import Endpoint, Moves, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
@@ -112,6 +112,27 @@ def test_a_turn_of_all_partitions_ends_after_a_second(monkeypatch: pytest.Monkey
     assert first is partitions[2]
     assert partitions[3].pending == records
     assert [one.take_work(RETRY, 100).due for one in partitions] == [[], [], [KEY], [KEY]]
+
+
+class WithoutBody(Slow):
+    """Work of partition 1 that needs a body which its log has lost."""
+
+    def apply(self, owned: Partition, work: Work, read_at: float, *given: Any) -> Applied:
+        """Apply nothing, or what is refused."""
+        is_refused = bool(given and given[0])
+        if owned.number == 1 and not is_refused:
+            raise GoneError("cmd.ServerA/1@5 was deleted")
+        return super().apply(owned, work, read_at)
+
+
+def test_a_body_that_is_gone_concerns_its_own_partition_only() -> None:
+    """The others go on, and what needs the body is refused alone."""
+    partitions = [restored(5, number) for number in range(2)]
+    works = [(one, one.take_work(RETRY, 100)) for one in partitions]
+    commits, unused = Commits(), Any
+    committer = WorkCommitter("A", commits, WithoutBody(), unused, Committed())  # type: ignore[arg-type]
+    committer.apply(works, 0.0, None)
+    assert commits.numbers == [[0], [1]]
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ class WorkCommitter:
         for owned, work in waiting:
             try:
                 applied = self._works.apply(owned, work, self._read_at)
+            except GoneError:  # concerns this partition only
+                failed.append((owned, work))
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
