@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterator, Sequence
@@ -173,8 +174,10 @@ RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's own objects."""
 
 
-_SKIP = 2_000
-"""Number of records that can be skipped in about the time of a new fetch."""
+_SKIP, _SKIP_BYTES = 2_000, 16 << 20
+"""Records, and bytes of records, that can be skipped in the time of a few new fetches."""
+_HELD = 16 << 20
+"""Bytes of records that a client may have read ahead while nobody fetches."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
@@ -237,6 +240,7 @@ class Fetcher:
             self.bytes_returned += found[1]
             return found[0]
         consumer = self._at(position)
+        skipped = self.bytes_read + _SKIP_BYTES
         while True:
             message = self._read.popleft() if self._read else self._next_of(consumer)
             error = message.error()
@@ -258,6 +262,9 @@ class Fetcher:
                     f"{self._topic}/{self._partition}@{position} was deleted; the log continues "
                     f"at {offset}",
                 )
+            if self.bytes_read > skipped:
+                consumer = self._at(position, seeks=True)
+                skipped = sys.maxsize  # the next record is the one, or it was deleted
 
     def _next_of(self, consumer: Consumer) -> Message:
         try:
@@ -268,11 +275,16 @@ class Fetcher:
         self._read.extend(consumer.consume(_AT_ONCE, 0))
         return message
 
-    def _at(self, position: int) -> Consumer:
+    def rest(self) -> None:
+        """Close the consumer if it has read much ahead: nothing may be fetched for a long time."""
+        if sum(map(size_of, self._read)) > _HELD:
+            self.close()
+
+    def _at(self, position: int, *, seeks: bool = False) -> Consumer:
         if self._consumer is None:
             self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
             self._next = None
-        if self._next is None or not self._next <= position <= self._next + _SKIP:
+        if seeks or self._next is None or not self._next <= position <= self._next + _SKIP:
             self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
             self._read.clear()
         return self._consumer

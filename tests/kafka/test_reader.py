@@ -19,6 +19,7 @@ from streams.kafka import (
     create,
     read_all,
     read_live,
+    size_of,
 )
 from streams.kafka.reader import RECORD_BYTES
 from streams.node import Dialogs, Endpoint, catalog_of
@@ -134,6 +135,37 @@ def test_large_records_evict_no_others(kafka: str, unique: str, large: str) -> N
     assert len(places) == count, "they were read again"
     assert fetcher.bytes_read // 150_000 == (18 if large == "skipped" else 20), "headers count"
     assert fetcher.bytes_returned // 150_000 == (0 if large == "skipped" else 20)
+    fetcher.close()
+
+
+def test_large_records_between_two_bodies_are_not_all_read(kafka: str, unique: str) -> None:
+    """Their headers may take gigabytes: the reader seeks behind them."""
+    cluster, topic = made(kafka, unique)
+    producer = cluster.producer(queue_buffering_max_messages=10)
+    for number in range(60):
+        headers = [("x", bytes(900_000))] if number % 59 else []
+        producer.produce(topic, key=b"k", value=b"%d" % number, headers=headers)
+        assert producer.flush(30) == 0
+    fetcher = Fetcher(cluster, topic, 0, cache_bytes=1)
+    assert [fetcher.fetch(number).value() for number in (0, 59)] == [b"0", b"59"]
+    assert 16 << 20 < fetcher.bytes_read < 20 << 20
+    fetcher.close()
+
+
+def test_much_that_was_read_ahead_is_not_kept_while_nobody_reads(kafka: str, unique: str) -> None:
+    cluster, topic = made(kafka, unique)
+    producer = cluster.producer()
+    for size in (1, 1, *[900_000] * 30):
+        producer.produce(topic, key=b"k", value=b"x", headers=[("x", bytes(size))])
+        assert producer.flush(30) == 0
+    fetcher = Fetcher(cluster, topic, 0, cache_bytes=1)
+    fetcher.fetch(0)
+    while sum(map(size_of, fetcher._read)) < 17_000_000:  # as the client's queue fills
+        fetcher._next_of(fetcher._at(1))
+    fetcher.rest()
+    assert not fetcher._read and fetcher._consumer is None
+    assert fetcher.fetch(1).value() == b"x"
+    fetcher.rest()
     fetcher.close()
 
 

@@ -22,6 +22,7 @@ from streams.wire.records import (
     read_message,
 )
 from streams.workers.endpoint.allowance import BYTES, READ_BYTES
+from streams.workers.pulse import beat
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
@@ -84,12 +85,16 @@ class Bodies:
     ) -> Iterator[tuple[int, Message]]:
         """Yield records in offset order, in one forward pass over the log."""
         most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
+        left = len(positions)
         for position in sorted(positions):
+            beat()
             record = fetcher.fetch(position)
+            left -= 1
             is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
-            if is_too_much and len(positions) > 1 and not self.unbounded:
+            if is_too_much and left and not self.unbounded:
                 raise TooMuchError(f"{len(positions)} bodies")
             yield position, record
+        fetcher.rest()
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
