@@ -69,7 +69,7 @@ Key = tuple[str, str, str]
 """(instance, database, name)"""
 
 _Names = tuple[str | None, str | None, str | None]
-"""Contract, local and remote service of a priority; ``None``: any."""
+"""Contract, local and remote service of a priority; ``None`` matches any."""
 _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (True, True, True),
     (True, True, False),
@@ -80,7 +80,7 @@ _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""Whether contract, local and remote service are given, from the best match down (4.12)."""
+"""The parts of a priority that are given (contract, local, remote service), best match first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Senders:
     brokers: frozenset[str]
 
     def allow(self, parties: Parties) -> bool:
-        """Tell whether a frame may have this sender."""
+        """Tell whether the other cluster may send a frame with the sender in ``parties``."""
         return parties.from_service in self.services and (
             broker_key(parties.from_broker) in self.brokers
         )
@@ -103,11 +103,12 @@ class CatalogView:
 
     ``addresses`` maps (host in lower case, port) to an instance, which may be one of the
     ``neighbours`` in another cluster; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE,
-    ``partitions`` the number of partitions of its topics; ``mirrors`` maps (instance, database) to
-    its role in a mirrored pair. ``reading_groups`` has the groups up to whose positions a queue may
-    be trimmed. ``hides`` has, for each instance, the next hops that do not get the path so far.
-    ``ingress`` has for each gateway the other clusters that write to it, with their allowed
-    senders; ``cluster`` is the name by which they know this cluster.
+    ``partitions`` the number of partitions of each instance's topics; ``mirrors`` maps (instance,
+    database) to the database's role in a mirrored pair. ``reading_groups`` has the consumer groups
+    whose positions limit the trimming of a queue. ``hides`` has, for each instance, the next hops
+    from which it hides the path so far. ``ingress`` has, for each gateway, the other clusters that
+    write to it, with their allowed senders; ``cluster`` is the name by which those clusters know
+    this cluster.
     """
 
     version: int
@@ -149,7 +150,7 @@ class CatalogView:
 
 
 def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
-    """Return the names that a priority must state to match these."""
+    """Return the names that a priority at each level must state to match these names."""
     contract, local, remote = match
     return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
 
@@ -194,7 +195,7 @@ def catalog_of(topology: Topology, version: int) -> CatalogView:
 
 
 _Databases = Sequence[tuple[str, Database]]
-"""Databases, each with the name of its instance; ``every`` also has the msdb databases."""
+"""Databases with the names of their instances; ``every`` also contains the msdb databases."""
 
 
 def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:

@@ -80,7 +80,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Decode such a text; a foreign text counts as no messages beyond the offset."""
+        """Decode the text of :meth:`encode`; any other text means no messages beyond the offset."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
@@ -153,7 +153,7 @@ class ReadyQueue:
         return tuple(found)
 
     def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock the next group with messages, another one with each call."""
+        """GET CONVERSATION GROUP: lock the next group with messages, another group at each call."""
         group = self._next_group(holder, new=True)
         if group is not None:
             self._locks[group] = holder
@@ -174,8 +174,8 @@ class ReadyQueue:
     def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
         """Roll back a transaction: return its messages to their places.
 
-        The fifth consecutive rollback of a receiving transaction, if it ``counts``, disables the
-        queue (event 143).
+        A rollback is counted if ``counts`` is set. The fifth consecutive rollback of a receiving
+        transaction disables the queue (event 143).
         """
         rows = self._received.pop(holder, [])
         self._unlock(holder)
@@ -267,10 +267,10 @@ class ReadyQueue:
             del self._ready[row.group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
-        """Count messages as received for good.
+        """Mark messages as received for good.
 
-        Runs are merged if no message waits between them, because other offsets are transaction
-        markers. So there are never more runs than waiting messages.
+        Runs are merged if no message waits between them, because offsets without a message are
+        transaction markers. So there are never more runs than waiting messages.
         """
         old, waiting = self.progress, sorted(self._waiting())
         end = max(old.next, waiting[0] if waiting else self._seen)

@@ -28,7 +28,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
-        # Its endpoint may have been removed, so nothing is created and no answer is sent.
+        # The copy's endpoint may have been removed, so nothing is created and no answer is sent.
         if message.is_late:
             return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
@@ -49,7 +49,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
 
 
 def _broken(parties: Parties) -> Number | None:
-    """Return which name of the header is missing or too long (5.3)."""
+    """Return the name in the header that is missing or too long, if any (5.3)."""
     for text, longest, missing, too_long in (
         (parties.from_service, NAME_UNITS, *_FROM_SERVICE),
         (parties.from_broker, BROKER_UNITS, *_FROM_BROKER),
@@ -64,7 +64,7 @@ def _broken(parties: Parties) -> Number | None:
 
 
 def choose_database(tx: Overlay, message: Message) -> str | None:
-    """Return the database for a frame: its endpoint's, or the one that R7.2 and U-13 select."""
+    """Return a frame's database: its endpoint's, or the database that R7.2 and U-13 select."""
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
         for name, database in here.databases.items():
@@ -136,7 +136,7 @@ def _unknown(tx: Overlay, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a message without an endpoint here."""
+    """Return the parties of an answer to a message that has no endpoint in this instance."""
     return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
 
 
@@ -155,7 +155,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` is the one that answered, if any."""
+    """Report why no endpoint accepts the message; ``database`` has answered it, unless ``None``."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

@@ -1,6 +1,6 @@
 """The committed state of an endpoint worker's partition: dialogs and timers.
 
-A transaction only reads it; ``endpoint`` merges what Kafka has committed.
+A transaction only reads this state; ``endpoint`` merges the transactions that Kafka has committed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""How many more sources a transaction may remove than it adds; each takes a record."""
+"""How many more sources a transaction may remove than it adds; each removal takes a record."""
 
 
 def _ignore() -> None:
@@ -36,12 +36,12 @@ class CommittedState:
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until known, which delays
     all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
-    older keys may be removed. ``flight`` is how many messages may be in flight towards one service
-    before others wait for their turn (``flows``). ``gaps`` has the dialogs with out-of-order
-    fragments, by conversation and side. Route ``requests`` are grouped by database; ``fits`` tells
-    whether a conversation belongs to this partition; ``working`` is called before a body is
-    checked, which may take long; ``seen`` has the statements that may be repeated. ``retention``
-    tracks which input records the dialogs still need.
+    older keys may be removed. ``flight`` is the number of messages that may be in flight to one
+    service before further messages wait for their turn (``flows``). ``gaps`` has the dialogs with
+    out-of-order fragments, by conversation and side. Route ``requests`` are grouped by database;
+    ``fits`` tells whether a conversation belongs to this partition; ``working`` is called before a
+    body is checked, which may take long; ``seen`` has applied statements that an application may
+    repeat. ``retention`` tracks which input records the dialogs still need.
     """
 
     instance: str
@@ -87,7 +87,7 @@ class CommittedState:
         return self.catalog.message_types.get((self.instance, database, name))
 
     def error_epoch(self, database: str) -> int:
-        """Return how often the database was set to end its conversations with an error."""
+        """Return how many times the database was set to end its conversations with an error."""
         return self.catalog.error_epochs.get((self.instance, database), 0)
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
@@ -127,12 +127,12 @@ class CommittedState:
 
     @property
     def has_turn(self) -> bool:
-        """Tell whether it is any dialog's turn."""
+        """Tell whether any dialog has its turn to transmit or retry."""
         return self.flows.has_turn(self._now)
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next timer is due (epoch milliseconds), or earlier."""
+        """Return when the next timer is due (epoch milliseconds), or an earlier time."""
         return self._timers.next_due
 
     @property
@@ -150,7 +150,7 @@ class CommittedState:
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
         """Add a committed dialog; a waiting one is re-evaluated.
 
-        After a restart earlier catalog changes are unknown.
+        Earlier catalog changes are unknown after a restart.
         """
         self._look_again(self._put(key, dialog))
 
@@ -172,7 +172,7 @@ class CommittedState:
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: those silent for the longest time."""
+        """Return the sources to remove when these are added: the sources silent for longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
@@ -247,7 +247,7 @@ class CommittedState:
         return self.retention.go_on(self._look)
 
     def _look(self, kept: Kept) -> Dialog | None:
-        is_here = self.dialogs.kept(kept.key) is kept  # its key may have begun again
+        is_here = self.dialogs.kept(kept.key) is kept  # a new dialog may have its key
         return self.dialogs.look(kept.key) if is_here else None
 
     def arm(self, key: DialogKey) -> None:

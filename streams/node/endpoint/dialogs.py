@@ -15,26 +15,26 @@ Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
 AWAKE = 4_000
 """Number of dialogs kept as values, which take ten times as much memory as records.
 
-A transaction changes as many if each has one message.
+A transaction changes this many dialogs if each of them has one message.
 """
 AWAKE_BYTES = 2 << 20
-"""Maximum bytes of the records of these dialogs. A dialog that has a window of fragments out of
-order takes 200 kB as a value, and each of its parties can cause that."""
+"""Maximum bytes of the records of these dialogs. A dialog with a full window of out-of-order
+fragments takes 200 kB as a value, and either party can cause this."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
-"""Records of a dialog's chunks by number. A single one is stored as number and record, because a
-dictionary takes four times as much."""
+"""Records of a dialog's chunks by number. A single chunk is stored as number and record, because a
+dictionary takes four times as much memory."""
 
 
 class Kept:
-    """What a partition keeps of a dialog: its stored parts, and its position in each index.
+    """A dialog as a partition keeps it: its stored parts, and its position in each index.
 
-    This is a single object, because another dictionary takes 50 bytes per dialog. Objects are
-    compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
-    object that represents the key; ``record`` is the state record, if it was written; ``last_copy``
-    is not in the record. ``awake`` belongs to Dialogs: the bytes that count while the dialog is
-    kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and ``position`` to Oldest,
-    ``in_flight`` to Flows.
+    All parts are in a single object, because another dictionary takes 50 bytes per dialog. Objects
+    are compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
+    object that represents the key; ``record`` is the state record, if it was written, which does
+    not contain ``last_copy``. ``awake`` belongs to Dialogs: the bytes that are counted while the
+    dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and ``position``
+    to Oldest, ``in_flight`` to Flows.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """Return the bytes of its records."""
+        """Return the number of bytes of the dialog's records."""
         size = len(self.record or b"")
         return size + sum(map(len, _by_number(self.chunks).values())) if self.chunks else size
 
@@ -64,8 +64,8 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     """Dialogs by key. Idle ones are kept as the bytes of their state records.
 
     A record is decoded on access. Without ``unpack``, or without a written record, a dialog stays a
-    value. ``last_copy`` is the default for dialogs whose last copy is unknown: it is not in the
-    record.
+    value. ``last_copy`` is the default for dialogs whose last copy is unknown, because the record
+    does not contain it.
     """
 
     def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:
@@ -75,7 +75,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         self._awake_bytes = 0
         self._kept: dict[DialogKey, Kept] = {}
         self._early: dict[DialogKey, tuple[int, bytes] | dict[int, bytes]] = {}
-        """Chunks whose dialog was not read yet."""
+        """Chunks whose dialog has not been read yet."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -102,7 +102,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return self[key] if key in self._kept else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog for inspection; one that is kept as a record stays a record."""
+        """Return a dialog for inspection; a dialog that is kept as a record stays a record."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._kept:
             dialog = self._read(self._kept[key])
@@ -181,12 +181,12 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     @property
     def _are_too_many(self) -> bool:
-        """Tell whether a dialog should be kept as a record only; a single one is not too large."""
+        """Tell whether a dialog should be kept as a record only; a single dialog may be large."""
         awake = len(self._awake)
         return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
 
     def _count(self, kept: Kept, size: int) -> None:
-        """Note the bytes of the records of a dialog that is a value, or 0 for another."""
+        """Note the size in bytes of a dialog's records: 0 unless it is kept as a value."""
         self._awake_bytes += size - kept.awake
         kept.awake = size
 

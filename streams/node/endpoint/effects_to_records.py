@@ -42,7 +42,7 @@ def effects_to_records(
 ) -> None:
     """Turn the effects of a dialog into records of the transaction.
 
-    Most are messages, several in a row.
+    Most effects are messages, and several of them follow one another.
     """
     for kind, run in groupby(effects, type):
         if kind is Transmit:
@@ -168,7 +168,7 @@ def _enqueue(tx: Overlay, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
 
 
 def _with_visit(journey: Journey | None, visit: tuple[str, int]) -> Journey:
-    """Return a journey with its last visit; a locally created message has only this visit."""
+    """Return a journey with its last visit; a locally created message has only that visit."""
     if journey is None:
         return Journey(0, visit[1], 0, visit[1], 0, (visit,))
     return journey._replace(path=(*journey.path, visit))

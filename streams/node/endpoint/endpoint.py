@@ -1,6 +1,6 @@
 """All conversation endpoints of a partition: committed state, and transactions on it.
 
-Only :meth:`Endpoint.merge` changes it, with a committed transaction.
+Only :meth:`Endpoint.merge` changes the state, with a committed transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streams.protocol.seen import remember
 
 
 class Taken(NamedTuple):
-    """What was taken from an endpoint for a transaction; ``None``: everything available.
+    """What a transaction has taken from an endpoint; ``None`` means everything available.
 
     ``due``: the result of :meth:`Endpoint.take_due`, to be returned if unused. ``room``: the
     dialogs whose turn it is, from :meth:`Endpoint.take_turns`. ``probes``: the dialogs to
@@ -51,7 +51,7 @@ class Endpoint(CommittedState):
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are due timers, if any.
 
-        ``most`` is as for Transaction, ``opens`` as for Turns.
+        ``most`` has the same meaning as in Transaction, ``opens`` as in Turns.
         """
         due, room, probes = taken
         self.advance(now)
@@ -86,7 +86,7 @@ class Endpoint(CommittedState):
             self.requests.setdefault(database, Requests()).put(request)
         for database, service in tx.notices.forgotten:
             self.requests[database].drop(service)
-        for wanted in tx.notices.again:  # any number at once, as after a change of the catalog
+        for wanted in tx.notices.again:  # any number, for example after a catalog change
             self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:

@@ -12,7 +12,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 MOST_CONVERSATIONS = 1_000
-"""Maximum number of conversations in one SEND: 16 bytes each, but a whole dialog to process."""
+"""Maximum number of conversations in one SEND: 16 bytes each, but a whole dialog's processing."""
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:
@@ -50,16 +50,16 @@ def _begin(tx: Overlay, command: Command) -> Number | None:
 
 
 def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
-    """SEND on several conversations, either on all of them or on none (EX-66)."""
+    """SEND on several conversations; if one rejects the message, none of them sends it (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
     if size * (1 + len(command.also)) > limits.copies:  # one record, and unlimited copies
         return Number.MESSAGE_TOO_LARGE
     if len(command.also) >= MOST_CONVERSATIONS:
         return Number.MESSAGE_TOO_LARGE
     keys = [(command.database, also, command.from_initiator) for also in command.also]
-    if len({command.conversation, *command.also}) <= len(keys):  # each at most once
+    if len({command.conversation, *command.also}) <= len(keys):  # each conversation at most once
         return Number.HANDLE_UNKNOWN
-    if not all(tx.knows(key) for key in keys):  # before any of them is touched
+    if not all(tx.knows(key) for key in keys):  # before any dialog is changed
         return Number.HANDLE_UNKNOWN
     machines = [first]
     for key in keys:

@@ -1,21 +1,21 @@
 """Limit the messages in flight to each destination, and choose the dialogs that transmit next.
 
-A window limits the messages in flight of one dialog. With many dialogs this is not enough: their
-messages wait for minutes in the topics along the path, and every new message waits behind them. A
-flow is everything that the dialogs of a partition send to one destination (a service and a broker
-id), and has its own limit. The limit applies to messages waiting in `cmd`; a message without
-predecessors is transmitted when it is accepted.
+A window limits the messages in flight of one dialog. With many dialogs that window is not enough:
+their messages wait for minutes in the topics along the path, and every new message waits behind
+them. A flow is everything that the dialogs of a partition send to one destination (a service and a
+broker id), and has its own limit. The limit applies to messages waiting in `cmd`; a message that is
+not behind others is transmitted when it is accepted.
 
-The destination includes the broker id because an application can name any, and messages to a
-nonexistent broker must not delay those to the real one. Flows take turns, so that thousands of
-other flows do not delay it either.
+The destination includes the broker id because an application can name any id, and messages to a
+nonexistent broker must not delay messages to the real broker. Flows take turns, so that thousands
+of other flows do not delay a flow either.
 
 A flow is *stalled* when a retry was due and nothing of the flow was acknowledged since the previous
 attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
-acknowledgement ends the stall: the dialogs retried meanwhile retry again at their next turn,
-without waiting for the end of their back-off.
+acknowledgement ends the stall: the dialogs that retried during the stall retry again at their next
+turn, without waiting for the end of their back-off.
 
-None of this is in the state; a restarted worker counts again.
+The state contains no flows; a restarted worker counts the messages in flight again.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MOST = 1_000
 AT_ONCE = 100
 """Maximum number of flows served per transaction, because each reads another part of ``cmd``."""
 SHARE, EVERY = 64, 100
-"""Milliseconds after which a fraction of the limit may be added, however much is in flight.
+"""Milliseconds after which a fraction of the limit may be added, even if the flow is full.
 
 Otherwise, immediately transmitted messages could starve waiting ones.
 """
 
 
 Destination = tuple[str, str]
-"""A service, and the comparable form of a broker id; "" for any."""
+"""A service, and the comparable form of a broker id; "" means any broker."""
 
 
 def destination(dialog: Dialog) -> Destination:
@@ -56,11 +56,11 @@ def destination(dialog: Dialog) -> Destination:
 
 @dataclass(slots=True)
 class Flow:
-    """The dialogs towards one destination.
+    """The dialogs that send to one destination.
 
     ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` has the dialogs
     whose window has room for accepted messages, with the position of the next message in ``cmd``;
-    ``lost`` has those retried while the flow was stalled. Times are epoch milliseconds.
+    ``lost`` has the dialogs that retried while the flow was stalled. Times are epoch milliseconds.
     """
 
     in_flight: int = 0
@@ -71,13 +71,13 @@ class Flow:
     lost: dict[Kept, None] = field(default_factory=dict)
 
     def turns(self, most: int) -> Iterable[Kept]:
-        """Return up to this number of the dialogs that want to transmit, in order."""
+        """Return at most ``most`` of the dialogs that want to transmit, in order."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
 
     @property
     def wanting(self) -> int:
-        """Return how many turns its dialogs want."""
+        """Return how many turns the flow's dialogs want."""
         return len(self.waiting) + (0 if self.stalled else len(self.lost))
 
 
@@ -92,7 +92,7 @@ class Flows:
         self._limits = limits
         self._flows: dict[Destination, Flow] = {}
         self._wanting: dict[Destination, Flow] = {}
-        """The flows that want turns: the one that has waited longest is first."""
+        """The flows that want turns; the flow that has waited longest is first."""
 
     def of(self, dialog: Dialog) -> Flow:
         """Return the flow of a dialog."""
@@ -106,7 +106,7 @@ class Flows:
         return flow
 
     def room(self, flow: Flow, now: int) -> int:
-        """Return how many more messages may be in flight."""
+        """Return how many more messages of the flow may be in flight."""
         limit = min(PROBES, self.limit) if flow.stalled else self.limit
         if flow.in_flight < limit:
             return limit - flow.in_flight
@@ -115,7 +115,7 @@ class Flows:
     def turn(self, most: int, now: int) -> Iterator[Kept]:
         """Yield up to ``most`` dialogs that may transmit now, one of each flow in turn.
 
-        Flows that were left out are first the next time.
+        Flows that got no turn are first at the next call.
         """
         able = (
             (where, flow, min(room, flow.wanting))
@@ -149,11 +149,11 @@ class Flows:
         flow = self.towards(where)
         is_retrying = dialog.is_retrying
         if before is not None:
-            if (former := destination(before)) != where:  # its target's broker id is now known
+            if (former := destination(before)) != where:  # the target's broker id is now known
                 self._judge(self.towards(former), before, dialog, now)
                 self._leave(kept, former)
             self._judge(flow, before, dialog, now)
-        elif is_retrying:  # as found at the start
+        elif is_retrying:  # its state when the worker started
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(kept, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
@@ -209,6 +209,6 @@ class Flows:
 
 
 def _rounds(wanted: Sequence[int], most: int) -> int:
-    """Return in how many rounds of one turn each up to ``most`` turns are taken."""
+    """Return the number of rounds, with one turn per flow, in which ``most`` turns are taken."""
     longest = max(wanted, default=0)
     return bisect_left(range(longest), most, key=lambda n: sum(min(each, n) for each in wanted))

@@ -1,4 +1,4 @@
-"""Which conversations share a conversation group."""
+"""The conversations of each conversation group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.protocol import DialogKey
 class Groups:
     """Open conversations by database and group.
 
-    Nearly every group has only one, for which a single dict entry is enough.
+    Nearly every group has only one conversation, for which a single dict entry is enough.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """Find bodies that pin too much of a log and should be copied to its end (design rule 5).
 
 A log begins with the oldest body that is still needed, however many obsolete records follow it. A
-few such bodies are written again at the end of the log, and the state then has their new positions.
+few of these old bodies are written again at the end of the log, and the state then has their new
+positions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from streams.protocol import DialogKey
 TOO_MUCH = 10_000
 """The minimum number of removable records: some megabytes, or a minute of traffic."""
 SHARE = 10
-"""At most one record in this many may be needed, so that little is written to free much space."""
+"""At most one in this many records may be needed, so that few writes free much space."""
 AT_ONCE = 200
 """Maximum number of bodies moved in one transaction."""
 

@@ -19,10 +19,10 @@ from streams.routing import SYSTEM_SERVICE
 
 @dataclass(slots=True)
 class Notices:
-    """Changes to the requests of a transaction; ``said`` are the commands to write.
+    """Changes to the requests of a transaction; ``said`` has the commands to write.
 
-    Dialogs that wait for one of ``again`` (database, service) are re-evaluated next. The requests
-    ``forgotten`` (likewise) are removed. ``now`` is epoch milliseconds.
+    Dialogs that wait for a (database, service) in ``again`` are re-evaluated next. The requests for
+    each (database, service) in ``forgotten`` are removed. ``now`` is epoch milliseconds.
     """
 
     endpoint: CommittedState
@@ -70,7 +70,8 @@ class Notices:
     def close(self, machines: Iterable[Machine]) -> None:
         """End every request that the application has ended, and re-evaluate the waiting dialogs.
 
-        In the databases with requests in this transaction, those that are too many are forgotten.
+        In the databases with requests in this transaction, the requests above the limit are
+        forgotten.
         """
         for machine in machines:
             dialog = machine.dialog
@@ -99,7 +100,7 @@ class Notices:
 
 
 def _answer(machine: Machine) -> None:
-    """END CONVERSATION if the other side has ended or failed; this needs no command."""
+    """END CONVERSATION if the other side has ended or failed; no command is needed."""
     if machine.dialog.state in (State.DI, State.ER):
         machine.end(-1)
 

@@ -35,9 +35,9 @@ from streams.protocol import (
 from streams.routing import broker_key
 
 _Members = OrderedDict[DialogKey, Machine]
-"""Dialogs of a group; some may have been moved since."""
+"""Dialogs of a group; some may since have been moved to another group."""
 _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
-"""The first committed member of a group that the overlay does not have, and those after it."""
+"""The first committed member of a group that the overlay does not have, and later members."""
 
 
 class Bodies(Protocol):
@@ -74,8 +74,8 @@ class _Frames:
 class Turns:
     """The dialogs whose turn it is (``room``); ``opens`` adds those that the transaction opens.
 
-    ``hurried`` has the dialogs that have retried at their turn, and ``added`` the flows of all that
-    had a turn; both are known at the commit.
+    ``hurried`` has the dialogs that have retried at their turn, and ``added`` the flows of all
+    dialogs that had a turn; both are known at the commit.
     """
 
     room: Sequence[DialogKey] = ()
@@ -88,13 +88,13 @@ class Turns:
 class Overlay:
     """The changes and output of a transaction so far; ``now`` is epoch milliseconds.
 
-    It has no reference cycles, so reference counting frees it at once. ``most`` limits its frames
-    and queue messages, ``planned`` counts them. An input is never split, so one may exceed the
-    limit; waiting dialogs (``turns``) only use the rest. ``own`` has messages for the system
-    service, which the database reads without a queue. ``records`` and ``chunks`` are the state
-    records written for its dialogs; ``None`` marks a deleted chunk. ``probed`` has the re-evaluated
-    dialogs. ``repeated`` counts statements seen before; ``forgotten_sources`` are removed from the
-    state.
+    An overlay has no reference cycles, so reference counting frees it at once. ``most`` limits its
+    frames and queue messages, ``planned`` counts them. An input is never split, so an input may
+    exceed the limit; waiting dialogs (``turns``) only use what remains of the limit. ``own`` has
+    messages for the system service, which the database reads without a queue. ``records`` and
+    ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
+    chunk. ``probed`` has the re-evaluated dialogs. ``repeated`` counts statements seen before;
+    ``forgotten_sources`` are removed from the state.
     """
 
     endpoint: CommittedState
@@ -171,9 +171,10 @@ class Overlay:
         return None if committed is None else self.endpoint.dialogs[committed].service
 
     def _first_committed(self, where: tuple[str, uuid.UUID]) -> DialogKey | None:
-        """Return a member of a group that is still as committed.
+        """Return a member of a group that this transaction has not changed.
 
-        The search continues where it ended, because no dialog ever leaves the overlay.
+        The search continues where the previous one ended, because no dialog ever leaves the
+        overlay.
         """
         key, others = self._committed.get(where) or (None, iter(self.endpoint.members(*where)))
         if key is None or key in self.machines:
@@ -209,7 +210,7 @@ class Overlay:
         return machine
 
     def command_at(self, position: int) -> Command:
-        """Return a command of this run, or a command that :meth:`close` has read again."""
+        """Return a command of this transaction, or a command that :meth:`close` has read again."""
         return self._commands[position]
 
     def dialog(self, key: DialogKey) -> Dialog | None:
@@ -236,7 +237,7 @@ class Overlay:
     # --- statements ------------------------------------------------------------------------------
 
     def seen_of(self, source: Source) -> Seen:
-        """Return the statements seen of a source."""
+        """Return the statements of a source that were applied before."""
         return self.seen.get(source) or self.endpoint.seen.get(source) or Seen()
 
     # --- events ----------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Run the patterns of a schema collection in linear time, with RE2.
 
-Python's ``re`` tries all ways to match: ``([a-z]+ ?)+`` takes minutes for 40 characters. But an
-automaton can run the expressions of XML Schema. RE2 reads one byte for each character: the number
-of a block, which is a set of characters that the pattern does not distinguish. So ``\\w``, with 770
-ranges of characters, is one instruction instead of 1,300, and contains what it contains for ``re``.
+Python's ``re`` tries all ways to match: ``([a-z]+ ?)+`` takes minutes for 40 characters. The
+expressions of XML Schema, however, can be run by an automaton. RE2 reads one byte for each
+character: the number of a block, which is a set of characters that the pattern does not
+distinguish. So ``\\w``, with 770 ranges of characters, is one instruction instead of 1,300, and
+matches the same characters as in ``re``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from xmlschema.validators import XsdPatternFacets
 
 _BEGIN, _END = "^(?:", r")$(?!\n\Z)"
-_SYNTAX = re.compile(  # of what xmlschema makes of a pattern for ``re``
+_SYNTAX = re.compile(  # parses the expression for ``re`` that xmlschema makes of a pattern
     r"\(\?:|[()|?*+]|\{[\d,]+\}"
     r"|(?P<set>\[(?:\^\\r\\n|\^\\w\\W|(?:\\\W|[^\\\]])+)\]|\\[dDsSwWnrt\W]|[^\\\[.^$])",
     re.DOTALL,
@@ -40,9 +41,9 @@ _KEPT_SETS = 64
 def run_linearly(schema: XMLSchema) -> float:
     """Replace the patterns of a schema collection by linear ones.
 
-    Return the steps that its most expensive type takes for a character, at worst: 0 without
-    patterns, infinite if a pattern is left to ``re``. That is so for a pattern with a count above
-    1,000 or of more than 20,000 instructions, and for all patterns if RE2 is not installed.
+    Return the maximum number of steps that the most expensive type takes for a character: 0 without
+    patterns, infinite if a pattern is left to ``re``. A pattern is left to ``re`` if it has a count
+    above 1,000 or more than 20,000 instructions, and every pattern is if RE2 is not installed.
     """
     return max(map(_replace, _facets(schema)), default=0.0)
 
@@ -53,7 +54,7 @@ class LinearPattern:
     __slots__ = ("_blocks", "_regexp", "steps")
 
     def __init__(self, expression: str) -> None:
-        """Take an expression for ``re``; raise ValueError or ImportError if it cannot be run."""
+        """Take an expression for ``re``; raise ValueError or ImportError if RE2 cannot run it."""
         tokens = list(_tokens(expression))
         sets = dict.fromkeys(text for text, is_set in tokens if is_set)
         self._blocks = _Blocks(list(sets))
@@ -74,7 +75,7 @@ class _Blocks(dict[int, int]):
     __slots__ = ("_edges", "_numbers", "classes")
 
     def __init__(self, sets: list[str]) -> None:
-        changes = defaultdict[int, int](int)  # which sets begin or end at a character
+        changes = defaultdict[int, int](int)  # the sets that begin or end at a character
         for n, text in enumerate(sets):
             for edge in _edges(text):
                 changes[edge] ^= 1 << n
@@ -118,7 +119,7 @@ def _facets(schema: XMLSchema) -> set[XsdPatternFacets]:
 
 
 def _tokens(expression: str) -> Iterator[tuple[str, bool]]:
-    """Yield operators and sets of characters, and which of these a token is."""
+    """Yield operators and sets of characters, each with the kind of the token."""
     at, end = len(_BEGIN), len(expression) - len(_END)
     if not (expression.startswith(_BEGIN) and expression.endswith(_END)):
         raise ValueError("not anchored")
@@ -132,10 +133,10 @@ def _tokens(expression: str) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(_KEPT_SETS)
 def _edges(text: str) -> tuple[int, ...]:
-    """Return where a set of characters begins and ends: each code that is in it, unlike the last.
+    """Return the codes at which a set of characters begins or ends, as ``re`` matches the set.
 
-    ``re`` decides. A range begins or ends at a character of the text, or at any for ``\\w``. Where
-    an edge is named twice, one range continues another.
+    A range can begin or end only at a character of the set's text; a class such as ``\\w``, at any.
+    An edge that is found twice is dropped, because one range there continues another.
     """
     if text in _LARGE:
         return tuple(_scan(text))

@@ -2,8 +2,8 @@
 
 Bodies are not stored twice (design rule 5): a dialog's state has the positions in ``cmd`` of
 accepted, unacknowledged messages, and the positions in ``in`` of messages that are out of order,
-incomplete, or for a queue that is off. Records below the lowest of these, and below the read
-position, are never read again.
+incomplete, or for a queue that is off. Records below the lowest of these positions, and below the
+read position, are never read again.
 
 The trim point is computed from committed state, never from an open transaction, because the records
 that a transaction releases are needed again if it is aborted. The lowest needed position only
@@ -21,7 +21,7 @@ from streams.node.endpoint.dialogs import Kept
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
-"""Number of dialogs examined between two turns of a worker, which takes a few milliseconds."""
+"""Number of dialogs examined between two turns of a worker; this takes a few milliseconds."""
 
 
 class TrimPoint(NamedTuple):
@@ -35,8 +35,8 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    Changed dialogs are only noted. A *round* examines the dialogs noted before it, some at a time;
-    dialogs that change meanwhile need no record below the start of the round.
+    A change of a dialog is only noted. A *round* examines the dialogs noted before it, some at a
+    time; dialogs that change during the round need no record below the positions at its start.
     """
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class RetentionFloor:
         return self._floor is not None
 
     def go_on(self, look: Callable[[Kept], Dialog | None], most: int = AT_ONCE) -> TrimPoint | None:
-        """Continue the round; return its result at the end, otherwise ``None``.
+        """Continue the round; return the trim point when the round ends, otherwise ``None``.
 
-        ``look`` returns a committed dialog, unless it was removed since.
+        ``look`` returns a committed dialog, or ``None`` if it has been removed since.
         """
         if self._floor is None:
             return None
@@ -98,9 +98,10 @@ class RetentionFloor:
         )
 
     def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
-        """Return how many dialogs need a record below a position, and which need the oldest ones.
+        """Return the number of dialogs that need a record below a position, and ``most`` of them.
 
-        ``which`` is 0 for ``cmd``, 1 for ``in``. The result is that of the last round.
+        ``which`` is 0 for ``cmd``, 1 for ``in``. The dialogs that need the oldest records come
+        first. The result is as old as the last round.
         """
         lowest = self._lowest[which].items()
         found = [(needed, kept.key) for kept, needed in lowest if needed < position]

@@ -2,10 +2,11 @@
 
 If the routing decision is ASK, the database begins a conversation with the configuration service
 and sends one MissingRoute. Only one request is open, however many conversations wait for the
-service (9770). When its conversation ends, with or without an error, all of them are retried. If
-there is still no route, the next request follows the back-off of a retry (U-27), and only after the
-previous one has ended (C-13): an application that never ends one gets no further request for that
-service. There is no timer: each retry of a waiting conversation requests the route.
+service (9770). When the request's conversation ends, with or without an error, all waiting
+conversations are retried. If there is still no route, the next request follows the back-off of a
+retry (U-27), and only after the previous request has ended (C-13). So an application that never
+ends a request gets no further request for that service. Requests have no timer, because each retry
+of a waiting conversation requests the route.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the
 names of services. An open request is limited like any other dialog."""
 _FORGOTTEN_AT_ONCE = 1_000
-"""How many requests a transaction may remove; each takes a record."""
+"""How many requests a transaction may remove; each removal takes a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class TryAgain:
 
 
 def anywhere(_: uuid.UUID) -> bool:
-    """Accept any conversation id, because there is only one partition."""
+    """Accept any conversation id, because the instance has only one partition."""
     return True
 
 
@@ -82,7 +83,7 @@ class Requests:
         return self._by_service.get(service)
 
     def open(self, conversation: uuid.UUID) -> Request | None:
-        """Return the open request that is this conversation."""
+        """Return the open request with this conversation."""
         service = self._open.get(conversation)
         return None if service is None else self._by_service[service]
 
@@ -103,10 +104,10 @@ class Requests:
             self._ended[request.service] = None
 
     def excess(self, now: int) -> Iterator[str]:
-        """Yield the services of ended requests to be forgotten: those unchanged for longest.
+        """Yield the services of ended requests to be forgotten: the requests unchanged for longest.
 
-        Their back-off is over, so forgetting one delays or advances no other request for its
-        service.
+        The back-off of these requests is over, so forgetting a request does not change when the
+        next request for its service is made.
         """
         count = min(len(self._ended) - MOST_ENDED, _FORGOTTEN_AT_ONCE)
         for service in islice(self._ended, max(0, count)):
@@ -116,7 +117,7 @@ class Requests:
 
 @dataclass(slots=True)
 class Configuration:
-    """The requests of one database: those of committed transactions, and those changed since.
+    """The requests of one database: committed requests, and those changed by the transaction.
 
     ``fits`` tells whether a conversation id belongs to the partition that keeps these requests (see
     :func:`request_owner`).
@@ -155,11 +156,11 @@ class Configuration:
         if known is None:
             known = self.committed.open(conversation)
             if known is not None and self.changed.get(known.service) is not None:
-                return None  # it has ended since
+                return None  # the request has ended since
         return known
 
     def found(self, service: str) -> None:
-        """Note that there is a route, so that the next request after its expiry is made at once."""
+        """Note that there is a route: when the route expires, the next request is made at once."""
         known = self._known(service)
         if known is not None and (known.rounds or known.again_at):
             self.changed.put(replace(known, rounds=0, again_at=0))
@@ -205,7 +206,7 @@ def missing_route(service: str, broker: str | None) -> bytes | None:
 
 
 def parse_missing_route(body: bytes) -> MissingRoute | None:
-    """Parse a received MissingRoute; ``None`` if it is not one."""
+    """Parse a received MissingRoute; return ``None`` for any other text."""
     root = parse_xml(body)
     if root is None or root.tag != f"{{{MISSING_ROUTE}}}MissingRoute":
         return None

@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Timed)
 NEAR = 3_600_000
 """Timers due later than this, in milliseconds, are in a drawer, not in the heap."""
 _DRAWER = 18
-"""A drawer has the timers of the same 2**18 milliseconds, about four minutes."""
+"""A drawer has the timers of one period of 2**18 milliseconds, about four minutes."""
 STALE = 2
 """Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
 AT_ONCE = 1_000
@@ -28,9 +28,9 @@ AT_ONCE = 1_000
 class Timers(Generic[K]):
     """One time (epoch milliseconds) per key.
 
-    A key is either in the heap, which is ordered, or in a drawer, which is cheap, because most
-    dialogs are due at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour
-    before its time. A key has one valid heap entry, no later than the key is due, because each
+    A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
+    due only at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before
+    its time. A key has one valid heap entry, whose time may be earlier than the key's: each
     acknowledgement postpones the retry, and a new entry each time would add up to several per
     dialog. An entry that is reached is added again if its key is due later. Other outdated entries
     are dropped when they are reached, or when they make up most of the heap.
@@ -49,7 +49,7 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next key is due, or an earlier time; ``None``: never."""
+        """Return when the next key is due, or an earlier time; ``None`` means never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:
@@ -57,7 +57,7 @@ class Timers(Generic[K]):
         self._far = now + NEAR + (1 << _DRAWER)
 
     def arm(self, key: K, due: int | None) -> None:
-        """Set or replace the time of a key; ``None``: never."""
+        """Set or replace the time of a key; ``None`` means never."""
         before = key.due
         if before == due:
             return

@@ -1,6 +1,6 @@
 """One transaction of an endpoint worker: inputs in, records out, without changing the state.
 
-Everything that it changes is a copy (the *overlay*). After Kafka's commit, the worker merges the
+A transaction changes only copies (the *overlay*). After Kafka's commit, the worker merges the
 overlay into the :class:`~streams.node.Endpoint`; after an abort, the overlay is dropped and the
 same inputs are read again.
 """
@@ -38,10 +38,10 @@ class Transaction(Overlay):
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> bool:
-        """Apply a statement; return whether it was executed, so that its body may be needed again.
+        """Apply a statement; return whether it was executed, as its body may then be needed again.
 
-        A rejection yields an event, and a result. A statement seen before does nothing, and gets
-        the same result again.
+        A rejected statement yields an event and a result. A statement that was seen before has no
+        effect, and gets the same result again.
         """
         if command.cause is not None and self._pass_over(command, command.cause):
             return False
@@ -103,9 +103,9 @@ class Transaction(Overlay):
             )
 
     def foresee(self, messages: Iterable[Message]) -> None:
-        """Read the buffered fragments behind these messages together.
+        """Read together the buffered fragments that follow these messages.
 
-        This is optional: without it, :meth:`message` reads each fragment individually.
+        The call is optional: without it, :meth:`message` reads each fragment individually.
         """
         gaps = self.endpoint.gaps
         if not gaps:
@@ -187,9 +187,10 @@ class Transaction(Overlay):
     def wake(self, keys: Iterable[DialogKey]) -> None:
         """Re-evaluate dialogs after a catalog change, with retries spread over a second (U-14).
 
-        Also those with buffered messages that a transaction has not delivered. Frames are read for
-        all of them together; dialogs that do not fit, or for which too many bodies were validated
-        already, are re-evaluated in the next transaction.
+        This includes dialogs with buffered messages that an earlier transaction has not delivered.
+        The frames of all these dialogs are read together. Dialogs that do not fit into the
+        transaction are re-evaluated in the next one, and so are all that remain after too many
+        bodies were validated.
         """
         woken: list[DialogKey] = []
         needed: list[int] = []
@@ -213,7 +214,7 @@ class Transaction(Overlay):
         self.probed = tuple(woken)
 
     def close(self) -> None:
-        """Finish: turn every effect into records.
+        """Finish the transaction: turn every effect into records.
 
         A dialog whose window had room has already transmitted, and takes no turn.
         """

@@ -1,4 +1,4 @@
-"""At the end of a transaction, dialogs transmit waiting messages in turn.
+"""Let dialogs transmit waiting messages in turn, at the end of a transaction.
 
 Messages accepted while the window was full wait in ``cmd``, and only this module transmits them
 (docs/decisions/0025).
@@ -17,13 +17,14 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Up to this number of records between two bodies, reading them all is as fast as a seek."""
+"""Maximum number of records between two bodies that are read as fast as a seek skips them."""
 WORTH = 16
 """Maximum number of records read per body; this takes as long as writing body and dialog."""
 FREE = 32_000
 """Number of records that a transaction may read, however few bodies they contain.
 
-Its flows share them evenly, so that no flow waits because the bodies of another are far apart.
+The transaction's flows share these records evenly, so that no flow waits because the bodies of
+another flow are far apart.
 """
 DIALOG = 36
 """Number of records that can be read in the time that each dialog of a transaction takes."""
@@ -32,9 +33,9 @@ DIALOG = 36
 def take_turns(tx: Overlay) -> None:
     """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    They get at least a quarter of the transaction, however many of its messages are new. Flows
-    take turns, and in each the oldest message is next. A dialog whose bodies are too far ahead of
-    the others' keeps its turn.
+    Waiting messages get at least a quarter of the transaction, however many of its messages are
+    new. Flows take turns, and in each flow the oldest message is next. A dialog whose bodies are
+    too far ahead of those of the others keeps its turn for the next transaction.
     """
     planned = _plan(tx)
     found: dict[Destination, list[int]] = defaultdict(list)
@@ -56,7 +57,7 @@ Planned = dict[DialogKey, tuple[Destination, list[int]]]
 
 
 def _plan(tx: Overlay) -> Planned:
-    """Return what dialogs may transmit. Dialogs to be retried do so at once."""
+    """Return what dialogs may transmit. Dialogs that are due for a retry retry at once."""
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     keys: dict[Destination, deque[DialogKey]] = defaultdict(deque)
     for key, where in _waiting(tx).items():
@@ -77,10 +78,11 @@ class _Turns:
 
     The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
     dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
-    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D. All
-    messages of one window would be read 20 times, if a thousand dialogs wait.
+    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D. If a
+    thousand dialogs wait and each planned its whole window, each message would be read 20 times.
 
-    In total, each dialog plans a window; or an equal share of the flow's room, if that is more.
+    In total, each dialog plans a window of messages, or an equal share of the flow's room if that
+    share is larger.
     """
 
     def __init__(
@@ -100,10 +102,10 @@ class _Turns:
         self._share = max(tx.endpoint.limits.window, self._room // count)
         self._few = max(1, isqrt(DIALOG * fair // count))
         self._started: list[tuple[int, DialogKey, Iterator[int]]] = []
-        """A heap of the dialogs that have more: the next position, and the positions after it."""
+        """A heap of dialogs with more messages: the next position, and the later positions."""
 
     def next(self, most: int) -> int | None:
-        """Plan the next messages, up to ``most``, and return how many; ``None`` after the last."""
+        """Plan up to ``most`` messages and return their number; ``None`` after the last message."""
         if self._room <= 0:
             return None
         used = 0
@@ -158,8 +160,8 @@ def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
 def _retry(tx: Overlay, key: DialogKey) -> int:
     """Retry a dialog unless its timer was due; return the number of messages.
 
-    The changes of the transaction are considered: a dialog that was acknowledged or ended has lost
-    nothing, and a dialog whose timer was due has already retried.
+    A dialog that the transaction has acknowledged or ended has lost nothing, and a dialog whose
+    timer was due has already retried; neither retries here.
     """
     committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
     if not machine.dialog.is_retrying:

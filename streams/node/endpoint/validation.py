@@ -1,4 +1,4 @@
-"""Whether a message's type and body may be delivered to a service (reference 1.1, 4.8, 5.3)."""
+"""Decide whether a message's type and body may be delivered to a service (1.1, 4.8, 5.3)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TA
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""No SEND accepts a larger body, so an application that forwards it would be rejected."""
+"""Rejects a body that is larger than any SEND accepts, as no application could forward it."""
 _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
 _MOST_VERDICTS = 1_024
 _verdicts: dict[tuple[str, bytes], bool] = {}
-"""Results by the text of a schema and the hash of a body, 200 bytes each without the text."""
+"""Results by the text of a schema and the hash of a body. Each takes 200 bytes without the text."""
 _MOST_TEXT = 2 << 20
-"""Characters of the schemas that are kept compiled; these take up to 70 bytes for each."""
+"""Characters of the schemas that are kept compiled; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
 """Bytes of bodies that need a check, after which a transaction continues no run of messages.
 
-Up to about a second; a complex schema may take four times as long.
+Checking these bytes takes up to about a second; with a complex schema, four times as long.
 """
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 
@@ -73,10 +73,11 @@ def judge(
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Cache whether any body is valid for a (database, contract, type, by the initiator).
+    """Cache whether any body is valid, by (database, contract, type, sent by the initiator).
 
-    Bodies of nearly all types need no check. A cache serves one transaction, because it depends on
-    one version of the catalog. ``checked`` is the number of bytes that needed a check so far.
+    Bodies of nearly all types need no check. Each transaction has its own cache, because the
+    entries depend on the version of the catalog. ``checked`` is the number of bytes that needed a
+    check so far.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
@@ -114,7 +115,7 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
 
 
 def _verdict(schema: str, body: bytes) -> bool:
-    """Return the result of :func:`_fits`, cached because a SEND on many dialogs has one body."""
+    """Return the result of :func:`_fits`, cached because a SEND on many dialogs repeats one."""
     key = schema, blake2b(body, digest_size=16).digest()
     known = _verdicts.get(key)
     if known is None:
@@ -126,7 +127,7 @@ def _verdict(schema: str, body: bytes) -> bool:
 
 
 def _fits(schema: str, body: bytes) -> bool:
-    """Return whether a body is valid by a schema collection, and cheap enough to check."""
+    """Return whether a body is valid for a schema collection, and cheap enough to check."""
     compiled = _compiled(schema)
     if compiled is None or not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
         return False
@@ -138,19 +139,19 @@ def _fits(schema: str, body: bytes) -> bool:
 
 def _compiled(schema: str) -> _Compiled | None:
     """Return the result of :func:`_compile`, cached."""
-    with suppress(KeyError):  # other threads may clear it
+    with suppress(KeyError):  # other threads may clear the cache
         return _schemas[schema]
     compiled = _compile(schema)
     if sum(map(len, _schemas)) + len(schema) > _MOST_TEXT:
         _schemas.clear()
-        _verdicts.clear()  # its keys contain the schemas
+        _verdicts.clear()  # the keys of the results contain the schemas
     _schemas[schema] = compiled
     return compiled
 
 
 def _compile(text: str) -> _Compiled | None:
     """Compile a schema collection: one or more schema documents in one text."""
-    import xmlschema  # takes a quarter of a second, and few workers need it
+    import xmlschema  # the import takes a quarter of a second, and few workers need it
 
     documents = [
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()

@@ -11,7 +11,7 @@ class Waiting:
     """Dialogs in the order in which they began to wait, and by database and far service.
 
     Applications choose the names of services, and each service may have its own request, so finding
-    the dialogs that wait for one must not search all dialogs.
+    the dialogs that wait for a service must not search all dialogs.
     """
 
     def __init__(self) -> None:

@@ -80,7 +80,7 @@ class Forwarder:
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
         if verdict is Verdict.DELIVER:
-            # A closed endpoint's key is kept only for as long as copies of its dialog may arrive.
+            # A closed endpoint's key is kept only as long as copies of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
@@ -93,9 +93,10 @@ class Forwarder:
         return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
-        """Return the decision that all first copies with a record's route share, if there is one.
+        """Return the decision that all first copies with a record's route share, or ``None``.
 
-        :meth:`handle` would have the same outcome for each; this also raises MalformedError.
+        :meth:`handle` would have the same outcome for each of these copies; like it, this method
+        raises MalformedError.
         """
         cached = self._plan(record, now)
         if cached.forged or cached.only is None:
@@ -128,7 +129,7 @@ class Forwarder:
     def _owner(
         self, cached: CachedPlan, prepared: Prepared, key: bytes | None, *, inside: bool
     ) -> str | None:
-        """Return the mirrored database that a delivered frame is for, if any."""
+        """Return the mirrored database for which a delivered frame is intended, if any."""
         if not self._mirrored:
             return None
         conversation = _ANY if key is None else self._codec.conversation(key)
@@ -149,7 +150,7 @@ class Forwarder:
     def reject(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
-        """Return the report of a dropped copy, addressed to its sender if that is here."""
+        """Return the report of a dropped copy, addressed to its sender if the sender is here."""
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
@@ -161,7 +162,7 @@ class Forwarder:
         Copies from another cluster have separate keys, because that cluster may know any dialog's
         id.
         """
-        self._codec.conversation(record.key)  # raise now, not on release
+        self._codec.conversation(record.key)  # raise MalformedError now, not on release
         if record.message is None:
             return (record.source, record.key, record.hop)
         header = self._codec.header(record.message)
@@ -218,7 +219,7 @@ class Forwarder:
     def _to_principal(
         self, cached: CachedPlan, record: Record, prepared: Prepared, hop: HopView, now: int
     ) -> Outcome:
-        """Send only to the principal of a mirrored pair; 9794 while it is unknown."""
+        """Send only to the principal of a mirrored pair; 9794 while the principal is unknown."""
         known = None
         if self._roles is not None:
             decision = prepared.decision
@@ -238,7 +239,7 @@ class Forwarder:
         return self._forward(record, only, hop, now)
 
     def _failover(self, prepared: Prepared, start: int) -> list[int]:
-        """Return the first reachable address, starting with the one that has its turn."""
+        """Return the first reachable address, starting with the address whose turn it is."""
         count = len(prepared.targets)
         for step in range(count):
             at = (start + step) % count

@@ -15,18 +15,19 @@ from streams.errors import Number
 Item = TypeVar("Item")
 HoldKey = tuple[object, ...]
 LEAST = 256
-"""Minimum size that counts for a body; with its record, a copy takes 1 to 2 KB."""
+"""Minimum number of bytes counted per body; a copy, with its record, takes 1 to 2 KB."""
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that do not count, and the overhead of each header besides name and value."""
+"""Bytes of headers that are not counted, and the overhead per header besides name and value."""
 
 
 def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
     """Return the number of bytes of a copy that count towards MESSAGE_FORWARD_SIZE.
 
-    Only bodies count, with a minimum, because an EndDialog has no body, and many of them must not
-    fill the memory. Headers, which any client may add, count as far as they exceed an envelope.
+    A body counts with a minimum size, because an EndDialog has no body, and many EndDialogs must
+    not fill the memory. Headers, which any client may add, count only where they exceed the size of
+    an envelope.
     """
     envelope = sum(HEADER + len(name) + len(value or b"") for name, value in headers)
     return max(body, LEAST) + max(0, envelope - ENVELOPE)
@@ -44,7 +45,7 @@ class Holding(Generic[Item]):
         return len(self._items)
 
     def add(self, key: HoldKey, item: Item, size: int) -> Number | None:
-        """Buffer a copy; return why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy, or return the reason why it is dropped instead: 11288 or 11289."""
         if key in self._items:
             return Number.ALREADY_FORWARDING
         if self.size + size > self.limit:

@@ -13,8 +13,8 @@ class Lane:
 
     Only the copy's ``sb-hop`` remains to be checked: it must be a first transmission with time and
     hops left. ``begun``: the copy was sent from this instance, and must prefer the first address;
-    ``spend``: it uses a hop; ``inside`` and ``database``: as in :class:`streams.node.Copy`;
-    ``hide``: the path so far is omitted.
+    ``spend``: forwarding uses up a hop; ``inside`` and ``database``: as in
+    :class:`streams.node.Copy`; ``hide``: the path so far is omitted.
     """
 
     place: Place

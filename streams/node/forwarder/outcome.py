@@ -22,7 +22,7 @@ class Place(Enum):
 class Record:
     """A record of ``out`` (inside), or of ``txq`` or ``ingress`` (outside).
 
-    ``is_ack``: the record has no sb-message. ``size`` is that of the body in bytes, because
+    ``is_ack``: the record has no sb-message. ``size`` is the body's size in bytes, because
     MESSAGE_FORWARD_SIZE does not count headers (EX-47). ``writer`` is the other cluster that wrote
     the record, if any.
     """
@@ -46,8 +46,8 @@ class Record:
 class Copy:
     """Write the record to this place, with these two headers replaced.
 
-    ``inside`` matters only in ``in``: the message counts as sent from here. ``database`` is the
-    mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is written.
+    ``inside`` matters only in ``in``: the message counts as sent from this instance. ``database``
+    is the mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is written.
     """
 
     place: Place
@@ -62,7 +62,7 @@ class Copy:
 class Outcome:
     """The outcome of one record. An empty outcome means that the record is buffered in memory.
 
-    ``ask`` is also a Status: it requests a route (R11), and has its own key.
+    ``ask`` is also a Status, which requests a route (R11) and has its own key.
     """
 
     copies: tuple[Copy, ...] = ()

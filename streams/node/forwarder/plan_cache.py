@@ -20,14 +20,14 @@ CACHE_BYTES = 64 << 20
 PLAN_BYTES = 3_072
 """The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
 DECISION_BYTES = 512
-"""Bytes of each further prepared decision of a plan: one per broker id of a balanced service."""
+"""Bytes per further prepared decision of a plan; a balanced service has one per broker id."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A decision with its instance (``None`` if the address belongs to none) and its header.
+    """A decision with its instance (``None`` if no instance has the address) and its header.
 
     ``returning``: the copy is sent towards the initiator.
     """
@@ -42,9 +42,9 @@ class Prepared:
 class CachedPlan:
     """A plan with its prepared decisions; ``only`` is set if all dialogs have the same decision.
 
-    It is valid from ``since`` until just before ``until``. If a clock goes back, an expired route
-    exists again, as for a restarted forwarder (5.1-4). ``forged``: another cluster wrote the record
-    with a sender that is not allowed.
+    The plan is valid from ``since`` until just before ``until``. If a clock goes back, an expired
+    route exists again, as it would for a restarted forwarder (5.1-4). ``forged``: another cluster
+    wrote the record with a sender that is not allowed.
     """
 
     since: int
@@ -116,7 +116,7 @@ class PlanCache:
             self._size -= _size(oldest, self.plans.pop(oldest))
 
     def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
-        """Return the decision for a record's conversation, if dialogs have different ones."""
+        """Return the decision for a record's conversation, if the decisions of dialogs differ."""
         decision = cached.plan.decision(self._codec.conversation(record.key))
         return self._prepare(cached, decision, record.route)
 

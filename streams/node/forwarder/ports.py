@@ -19,7 +19,7 @@ class HopView(Protocol):
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still forward the copy."""
+        """Return the number of forwarders that may still forward the copy."""
 
     @property
     def attempt(self) -> int:

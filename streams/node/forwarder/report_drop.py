@@ -1,7 +1,7 @@
 """Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), otherwise 141.
 
 A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). If a
-route is missing that an application could provide, its database requests it (R11).
+route is missing that an application could provide, the sender's database requests it (R11).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def report_drop(
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A copy that is not forwarded."""
+    """The report of a copy that is not forwarded."""
 
     record: Record
     number: Number
@@ -103,7 +103,7 @@ class _Refusal:
         )
 
     def event(self) -> Event:
-        """Return the event: delayed, dropped, or undeliverable."""
+        """Return the event about the copy: delayed, dropped, or undeliverable."""
         record, message = self.record, self.record.message
         kind, subclass = EventKind.MESSAGE_CLASSIFY, 3
         if self.number in _DROPPED:

@@ -3,9 +3,9 @@
 A retry tries the next address, in both directions. If only the attempt's number decided, all
 choices on a round trip would change together, and some paths would never be tried. For example,
 with two addresses at each end, attempts 1, 3, 5 and so on would use the second address, and their
-answers would always return over the same address. So each place on the path counts its rounds
-differently, and every combination has its turn (as soon as possible, if the numbers of addresses
-are equal).
+answers would always return over the same address. So each instance on the path counts its rounds
+differently, and every combination of addresses has its turn (as soon as possible, if all have the
+same number of addresses).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
 def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
     """Return which of ``count`` addresses a copy from outside tries first (0 in attempt 0).
 
-    The n-th instance on the path (``visits``) adds a step with every round, with every round of
-    rounds, and so on. With equal counts, every combination has its turn exactly once, otherwise
-    soon.
+    The n-th instance on the path (``visits``) moves one address further after every ``count``
+    attempts, after every ``count``² attempts, and so on up to the n-th power. If all counts are
+    equal, every combination has its turn exactly once; otherwise, it has its turn soon.
     """
     rounds = turn = attempt
     if count < 2 or not attempt:

@@ -2,9 +2,9 @@
 
 The predicate is that of :mod:`streams.node.liveness.presence`: five seconds of silence by the
 reader's own clock, which advances only with its own presence. The reader's presence is in its own
-cluster, so the other cluster's topic does not show how far it was read. Instead, every name there
-gets five more seconds whenever the reader may have been suspended or disconnected from its own
-cluster. An unreachable cluster is silent, too.
+cluster, so the other cluster's topic does not show how far the reader has read it. Instead, every
+name in that topic gets five more seconds whenever the reader may have been suspended or
+disconnected from its own cluster. The names of an unreachable cluster are silent, too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Kafka's clock as a process knows it. Messages have timestamps, but machines' clocks differ.
+"""Kafka's clock as a process knows it: messages have timestamps, but machines' clocks differ.
 
 The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
-broker's clock relative to its own monotonic clock, late by the transfer time. That is a fraction of
-a second, and the best record of ten seconds counts. All workers of a cluster use this clock. A
-machine's own clock may be wrong or may be changed, so it is used only until Kafka's clock is known.
+broker's clock relative to its own monotonic clock, late by the transfer time. The transfer takes a
+fraction of a second, and the clock uses the fastest record of ten seconds. All workers of a cluster
+use this clock. A machine's own clock may be wrong or may be changed, so it is used only until
+Kafka's clock is known.
 
-The clock is not set back if the best record is old and later records took longer, because a message
-could then be in its queue before it was sent. Instead, the clock runs slower until it is right.
+The clock is not set back when the fastest record becomes too old and later records took longer,
+because a message could then be in its queue before it was sent. Instead, the clock runs slower
+until it is right.
 """
 
 from __future__ import annotations
@@ -16,27 +18,28 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""Number of seconds of which the best record counts."""
+"""Number of seconds from which the fastest record is used."""
 FRESH = 2.0
 """Maximum seconds since the topic's end was last read for which a record counts as new."""
 STEP = 1.0
-"""Seconds by which a clock must be ahead to be set back at once."""
+"""Seconds that this clock must be ahead to be set back at once."""
 SLEW = 0.5
-"""The fraction by which the clock runs slower while it is ahead by less."""
+"""The fraction by which the clock runs slower while it is ahead by fewer seconds."""
 
 
 class KafkaClock:
     """The broker's clock; ``at`` is always the process's monotonic clock in seconds.
 
-    ``own``: how many seconds the machine's clock is ahead of the monotonic clock at the start. One
+    ``own``: seconds by which the machine's clock is ahead of the monotonic clock at the start. One
     thread updates the clock; any thread may read it.
     """
 
     def __init__(self, own: float = 0.0) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
-        # By how much Kafka's clock is ahead of the monotonic clock, by how much this machine's
-        # clock was ahead at that time, and when. In one tuple, because other threads read it.
+        # The seconds by which Kafka's clock is ahead of the monotonic clock, the seconds by which
+        # this machine's clock was ahead at that time, and that time. One tuple, as other threads
+        # read it.
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
@@ -62,7 +65,7 @@ class KafkaClock:
     def ahead_of(self, other: KafkaClock) -> int:
         """Return the milliseconds by which this clock is ahead of another; 0 if either is unknown.
 
-        Both are relative to the same monotonic clock.
+        Both clocks are relative to the same monotonic clock.
         """
         if not self._samples or not other._samples:
             return 0

@@ -3,13 +3,13 @@
 Each instance is a consumer group, and with one partition the range assignor gives it to the first
 of its members by name. With the same order everywhere, the first worker would get every instance.
 So the members of a slot have a different name at each instance, by a rule that all processes follow
-without communication: every slot knows its number (1 for ``b``, ``hopline-1`` or ``1``) and the
-instances of the catalog in order.
+without communication. A process needs only the slot's number (1 for ``b``, ``hopline-1`` or ``1``)
+and the instances of the catalog in order.
 
-Slot by slot and instance by instance, the new slot is ordered before the slot that would have one
-partition more. Slots 0 to n - 1 then share all partitions evenly for every n, and the partitions of
-a missing slot are distributed among all others. Other slots keep their partitions when a slot
-returns.
+Slots are added one by one: at each instance in turn, the new slot is ordered before a slot that
+would otherwise have one partition more. Slots 0 to n - 1 then share all partitions evenly for every
+n, and the partitions of a missing slot are distributed among all others. Other slots keep their
+partitions when a slot returns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALL = 1 << 64
 
 
 def number_of_slot(slot: str) -> int | None:
-    """Return a slot's number from the end of its name; letters count from ``a`` on."""
+    """Return the number at the end of a slot's name; letters count from ``a``, which is 0."""
     number, letter = _NUMBER.match(slot), _LETTER.match(slot.lower())
     if number is not None:
         return int(number[1])
@@ -38,8 +38,8 @@ def number_of_slot(slot: str) -> int | None:
 def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
     """Return the member name of a slot in the group of one of these homes.
 
-    ``partitions`` has the number for every instance of the catalog. A slot without a number has a
-    random place at each home, and so has every slot at a pair.
+    ``partitions`` has the number of partitions of every instance in the catalog. A slot without a
+    number has a random place at each home, and at a pair every slot has a random place.
     """
     number = number_of_slot(slot)
     if number is None or number >= _MOST or home not in partitions:
@@ -53,14 +53,14 @@ def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
 def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
     """Return the prefix of a slot's member name, by home.
 
-    Keys of earlier slots do not depend on later slots, because a new key is between its neighbours'
-    keys.
+    Keys of earlier slots do not depend on later slots, because a new slot gets a key between those
+    of its neighbours.
     """
     orders = [[(_ALL // 2, 0)] for _ in partitions]
     keys = [_ALL // 2] * len(partitions)
     for newcomer in range(1, slot + 1):
         extras: Counter[int] = Counter()  # partitions that exceed an even share
-        seconds: Counter[tuple[int, int]] = Counter()  # the second instance by the first
+        seconds: Counter[tuple[int, int]] = Counter()  # by first and second slot
         for at, (_, count) in enumerate(partitions):
             order = orders[at]
             many = count % (newcomer + 1) or 1

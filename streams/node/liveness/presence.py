@@ -3,15 +3,16 @@
 A durable topic never rejects a record, so "unreachable" is defined by heartbeats: a forwarder
 writes its ``presence`` once a second, and an instance is unreachable when its presence has not
 changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
-its own presence advance, because the others' records are between its own in the topic. It advances
-by little more than a second at a time, however long the reader was suspended. No instance is judged
-while the reader may have been suspended or disconnected. For a judgement, its own presence must
-have advanced within five seconds, and the topic must have been read to its end since then.
+its own presence advance, because the records of other names are between its own in the topic. The
+clock advances by little more than a second at a time, however long the reader was suspended. No
+instance is judged while the reader may have been suspended or disconnected. For a judgement, the
+reader's presence must have advanced within five seconds, and the topic must have been read to its
+end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
-often (:func:`period_of`): every process reads all of them, so their cost would grow with the square
-of the number of processes. A heartbeat states the time to the next one, and all limits are
-multiples of that period.
+often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with
+the square of the number of processes. A heartbeat states the time to the next one, and all limits
+are multiples of that period.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ EACH_SECOND = 200
 
 
 def period_of(names: int) -> float:
-    """Return the seconds between two heartbeats of a name, for this number of names."""
+    """Return the seconds between two heartbeats of a name if there are ``names`` names."""
     return float(min(max(1, math.ceil(names / EACH_SECOND)), LONGEST_PERIOD))
 
 
@@ -71,10 +72,10 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Note a heartbeat and tell whether it is the reader's; the next is due in ``period`` s.
+        """Note a heartbeat, followed by the next in ``period`` seconds; tell if it is the reader's.
 
         A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
-        heartbeat was read, if it is noted later.
+        heartbeat was read, if it is noted only later.
         """
         if self._count.get(instance) == (replica, count):
             return False
@@ -84,7 +85,7 @@ class Presence:
         if instance == self.own:
             gap = at - (self.since if self._own_at is None else self._own_at)
             if self._own_at is None or gap >= SILENCE * self._own_period:
-                self._awake = at  # the others' records from this time have not been read yet
+                self._awake = at  # other names' records from this time have not been read yet
             self._clock += min(gap, STEP * self._own_period)
             self._own_period = period
             self._own_at = at
@@ -122,7 +123,7 @@ class Presence:
     def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
         """Tell whether an instance is reachable; true if unknown.
 
-        ``silence``: the limit in seconds without a change, for one heartbeat per second.
+        ``silence``: the maximum number of seconds without a change, at one heartbeat per second.
         """
         if instance == self.own or not self.may_judge(at):
             return True

@@ -1,8 +1,9 @@
 """The owners of slots, as their heartbeats show.
 
 A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
-first checks here that its slot is free. It must not wait for a killed predecessor longer than
-needed to detect that, and must not fence a living one, which would restart and fence it in turn.
+first checks here that its slot is free. It must not wait for a killed predecessor longer than the
+detection takes, and must not fence a living predecessor, which would restart and fence the new
+worker in turn.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Heartbeat(NamedTuple):
     number: int
     appended: int
     came: bool  # since the end of the topic was read for the first time
-    fresh: float  # milliseconds for which it may show a living owner
+    fresh: float  # milliseconds for which the heartbeat may show a living owner
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class SlotOwners:
     ) -> None:
         """Note a heartbeat; the next one is due in ``period`` seconds.
 
-        ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is noted
+        ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is noted only
         later.
         """
         self.time(appended)
@@ -80,7 +81,7 @@ class SlotOwners:
             self._forget()
 
     def _forget(self) -> None:
-        """Remove silent names; an unknown slot counts as free, like theirs."""
+        """Remove silent names; their slots remain free, because an unknown slot counts as free."""
         for slot, heartbeat in list(self._last.items()):
             if slot not in self._mine and self._newest - heartbeat.appended >= heartbeat.fresh:
                 del self._last[slot]
@@ -124,7 +125,7 @@ class SlotOwners:
     def state(self, slot: str) -> SlotState:
         """Tell whether another process uses the slot.
 
-        To be called after the topic was read to its end.
+        Call this after the topic was read to its end.
         """
         last = self._last.get(slot)
         if last is None or last.replica == self.own or last.number == LEFT:

@@ -1,4 +1,4 @@
-"""Partners' claims in their heartbeats, and the resulting answers (reference 2.4).
+"""The claims in partners' heartbeats, and the answers that follow from them (reference 2.4).
 
 A heartbeat has a claim for each mirrored database of its instance, based on its writer's catalog.
 The user of a mirrored route evaluates the last claims of both partners.
@@ -16,7 +16,7 @@ from streams.topology import Mirror, Role
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
-    """Return an instance's claims by a version of the catalog, or none without a catalog."""
+    """Return an instance's claims by a version of the catalog; no claims without a catalog."""
     here = catalog.instances.get(instance) if catalog is not None else None
     if catalog is None or here is None:
         return ()

@@ -3,10 +3,10 @@
 An instance that uses a mirrored route asks **both** partners which one is the principal and sends
 to neither before one claims to be. It stays with that principal until a failure (U-15): the
 principal is unreachable, reports that it is no longer the principal, or does not answer although
-copies to it remain unacknowledged. Then both are asked again, at once and then with the back-off of
-a retry (U-27); the other partner is used only if **it claims the role**. Otherwise messages stay
-where they are (9794), because if this instance cannot reach the principal, the partners may still
-be able to reach each other.
+copies to it remain unacknowledged. Then both partners are asked again, at once and later with the
+back-off of a retry (U-27); the other partner is used only if **it claims the role**. Otherwise
+messages stay where they are (9794), because the partners may still reach each other when this
+instance cannot reach the principal.
 
 *Epochs* prevent trust in a deposed principal. Every failover creates a higher epoch, and every
 answer states the newest epoch that the partner knows. A claim counts only for the newest epoch
@@ -85,7 +85,7 @@ class MirroredRoute:
     """The view that one instance has of a mirrored route. Times are epoch milliseconds.
 
     ``principal`` is the only partner to which messages may be sent, ``epoch`` the newest known
-    epoch, ``holder`` the partner that claimed it. All of this may be lost; then both partners are
+    epoch, ``holder`` the partner that claimed that epoch. If this state is lost, both partners are
     asked as on first use.
     """
 
@@ -120,10 +120,10 @@ class MirroredRoute:
         return self._round(now)
 
     def answer(self, said: RoleAnswer, now: int) -> Step:
-        """Process a partner's answer, unless it is older than another of the same partner."""
+        """Process a partner's answer, unless the same partner has given a newer answer."""
         partner = self._partners[said.partner]
-        # A partner's epoch only grows, so an answer with a higher epoch is later, whenever it was
-        # requested. Of two answers to one question, the one without a claim counts.
+        # A partner's epoch only grows, so an answer with a higher epoch is later, even if it was
+        # requested earlier. Of two answers to one question, the answer without a claim counts.
         heard = (said.epoch, said.as_of, said.role is Role.MIRROR)
         if self._asked_at is None or said.as_of < self._since or heard < partner.heard:
             return Step()
@@ -144,7 +144,7 @@ class MirroredRoute:
 
     @property
     def next_due(self) -> int | None:
-        """Return when :meth:`tick` is next needed."""
+        """Return the time at which :meth:`tick` is next needed."""
         owed = self.principal is None or any(p.owes for p in self._partners)
         if self._asked_at is None or not owed:
             return None
@@ -177,7 +177,7 @@ class MirroredRoute:
         return Step(ask, self._change(), self._asked_at)
 
     def _change(self) -> RouteState | None:
-        """Return the route's state if it has changed."""
+        """Return the route's state if the state has changed."""
         before = self.state
         if self.principal is not None:
             alone = self._partners[1 - self.principal].silent

@@ -2,7 +2,8 @@
 
 A mirrored database has its own ``cmd``, ``out``, ``in``, ``ack`` and ``dialog``, named after the
 pair. Only the principal's worker consumes them, so a failover changes the consumer and copies
-nothing. Such a worker sees only the pair's databases; the instance's other worker sees all others.
+nothing. A pair's worker sees only the pair's databases; the instance's other worker sees all
+remaining databases.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def receiving_database(
 def owner_of(
     catalog: CatalogView, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the mirrored database whose topics a delivered frame is for, if any."""
+    """Return the mirrored database to whose topics a delivered frame belongs, if any."""
     name = receiving_database(catalog.instances[instance], parties, conversation, inside=inside)
     return name if name is not None and (instance, name) in catalog.mirrors else None
 

@@ -1,9 +1,9 @@
 """The principal of each mirrored pair, as the claims in the partners' heartbeats show.
 
 A forwarder that uses a mirrored route asks both partners (``mirror``). No question is sent, because
-the answer is a partner's last claim, as long as the partner is reachable. A silent partner, or one
-without a claim, has not answered. All state is in memory, so after a restart both partners are
-asked again.
+the answer is a partner's last claim, as long as the partner is reachable. A partner that is silent
+or has no claim has not answered. All state is in memory, so after a restart both partners are asked
+again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""Maximum number of routes; then the oldest is removed, because messages may name any broker id."""
+"""Maximum number of routes, because messages may name any broker id. The oldest is evicted."""
 
 _ROUNDS = 3
-"""Maximum number of consecutive answers, because an answer may lead to another question."""
+"""Maximum number of rounds of answers, because an answer may lead to another question."""
 
 
 class Peers(Protocol):
@@ -67,7 +67,7 @@ class Principals:
     ) -> int | None:
         """Return the partner for a copy (0 or 1), or ``None`` if there is none at present.
 
-        ``attempt`` above 0: the previous copy was not acknowledged.
+        If ``attempt`` is above 0, the previous copy was not acknowledged.
         """
         route = self._routes.get(pair) or self._begun(pair)
         if attempt and route.principal is not None:
@@ -112,9 +112,9 @@ class Principals:
         return route
 
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
-        """Answer open questions for which there are claims.
+        """Answer the open questions for which claims are known.
 
-        A copy answers only those of its own pair, because there may be thousands of others.
+        A copy answers only the questions to its own pair, because there may be thousands of others.
         """
         for _ in range(_ROUNDS):
             for pair, partner in questions:
@@ -135,7 +135,7 @@ class Principals:
         if not self._peers.reachable(instance):
             return False
         said = answer_in(claims or (), self._peers.catalog, instance, pair)
-        if said is None:  # evaluated again, because the catalog may not have been read that far
+        if said is None:  # evaluate again: the catalog may not have been read that far
             self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
