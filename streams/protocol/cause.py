@@ -36,7 +36,7 @@ class Cause:
 
     @property
     def id(self) -> uuid.UUID:
-        """Return the id of the command, the same every time."""
+        """Return the id of the command, which is the same for every repetition."""
         where = self.source
         parts = (where.application, where.agent, where.topic.hex, where.partition, *self.at)
         return uuid.uuid5(_NAMESPACE, repr(parts))
@@ -47,5 +47,5 @@ class Cause:
         return replace(self, n=self.n + 1)
 
     def conversation(self, number: int = 0) -> uuid.UUID:
-        """Return the id of the dialog that the command begins; ``number`` counts further ones."""
+        """Return the id of a dialog that the command begins; ``number`` counts further dialogs."""
         return uuid.uuid5(self.id, f"conversation{number or ''}")

@@ -33,20 +33,20 @@ class Dialog:
     Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
     accepted from the application. Copies of fragments before ``suspect`` were sent before the
-    latest retry or refusal and may be lost with the retried ones. ``chunks`` lists the positions in
-    `cmd` of all accepted messages that are not completely acknowledged, in order. ``last_copy`` is
-    a position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first
-    number that was discarded before it was acknowledged.
+    latest retry or refusal and may be lost, like the retried fragments. ``chunks`` lists the
+    positions in `cmd` of all accepted messages that are not completely acknowledged, in order.
+    ``last_copy`` is a position in `out` at or behind this dialog's latest copy. ``discarded_from``
+    is the first message number that was discarded before its acknowledgement.
 
     ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
-    lost; after each, the next one is sent to other addresses.
+    lost; after each of them, the next acknowledgement is sent to other addresses.
 
     Receiving: fragments before ``received`` are stored. ``partial`` has the positions in `in` of
-    the stored fragments of an incomplete message, and ``held`` those of out-of-order fragments.
-    ``parked`` has (number, position) of each message for a queue that is off; a negative number
-    there is an Error, or -1 for the dialog's own timer. Messages of the other side with numbers
-    from ``deaf_from`` on are not enqueued, because the application has ended the dialog, or because
-    this side has rejected one of them for the reason ``refusal``.
+    the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
+    fragments. ``parked`` has (number, position) of each message for a queue that is off; a negative
+    number represents an Error, or, if it is -1, the dialog's own timer. Messages of the other side
+    with numbers from ``deaf_from`` on are not enqueued, because the application has ended the
+    dialog, or because this side has rejected a message for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -90,7 +90,7 @@ class Dialog:
     chunks: dict[int, Chunk] = field(default_factory=dict)
     last_copy: int = -1
     in_flight: int = field(default=-1, compare=False)
-    """Fragments between ``acknowledged`` and ``transmitted``; -1: to be counted."""
+    """Number of fragments between ``acknowledged`` and ``transmitted``; -1 if not counted yet."""
 
     @property
     def parties(self) -> Parties:
@@ -123,7 +123,7 @@ class Dialog:
     def needed_commands(self) -> Iterator[int]:
         """Yield the positions in ``cmd`` of accepted, unacknowledged messages.
 
-        They are not always in order: bodies may have been moved.
+        The positions are not always in order, because bodies may have been moved.
         """
         if not self.all_acknowledged:
             first, at = divmod(self.acknowledged[0], CHUNK)
@@ -132,11 +132,11 @@ class Dialog:
 
     @property
     def continues(self) -> bool:
-        """Tell whether the next fragment is buffered: an event has delivered only some of them."""
+        """Tell whether the next fragment is buffered because the last event reached its limit."""
         return self.received in self.held and self.state not in (State.ER, State.CD)
 
     def next_frames(self, most: int) -> Iterator[int]:
-        """Yield the positions in ``in`` of what a queue that is on gets next: parked, buffered."""
+        """Yield the positions in ``in`` of parked and buffered fragments for an enabled queue."""
         yield from (position for number, position in self.parked if number >= 0)
         yield from self.follow({}, most)
 
@@ -160,9 +160,10 @@ class Dialog:
         return touched
 
     def window(self, limits: Limits) -> int:
-        """Return how many fragments may be in flight at the dialog's turn.
+        """Return the number of fragments that may be in flight at the dialog's turn.
 
-        This exceeds a window only if the other side has an endpoint and the last copy has arrived.
+        The number exceeds a window only if the other side has an endpoint and no retry is under
+        way.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -170,7 +171,7 @@ class Dialog:
     def has_room(self, limits: Limits) -> bool:
         """Tell whether accepted messages wait although the window has room.
 
-        Until fragments are counted, this counts messages instead, so the answer may be wrong.
+        Until fragments are counted, messages are counted instead, so the result may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -193,7 +194,7 @@ class Dialog:
 
     def waiting(self, limits: Limits, most: int) -> Iterator[tuple[Fragment, int]]:
         """Yield up to ``most`` fragments that fit into the window, with positions in ``cmd``."""
-        if self.status:  # only the first fragment probes, or none
+        if self.status:  # only the first fragment is sent as a probe, if any
             return
         at = self.transmitted
         for _ in range(min(most, self.window(limits) - self.count_in_flight())):
@@ -207,13 +208,13 @@ class Dialog:
     def is_retrying(self) -> bool:
         """Tell whether the oldest message was retried and is not acknowledged yet.
 
-        A closed endpoint asks whether its peer is closed; it sends no message.
+        This excludes a closed endpoint, which only asks whether its peer is closed.
         """
         return self.attempt > 0 and self.retry_at is not None and self.state is not State.CD
 
     @property
     def due_at(self) -> int | None:
-        """Return when the endpoint is due next, if ever."""
+        """Return the time at which the endpoint is next due, or ``None``."""
         times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]
         if self.state not in (State.ER, State.CD):
             times.append(self.expires_at)
@@ -236,10 +237,10 @@ class Dialog:
     # --- what is stored out of order -------------------------------------------------------------
 
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
-        """Yield the positions of stored fragments that are now complete, or next.
+        """Yield the positions of stored fragments that are next in order, or now complete.
 
-        ``arrived`` has the fragment counts of their messages; ``most`` is how many out-of-order
-        fragments are delivered at once.
+        ``arrived`` has the fragment counts of newly arrived messages; ``most`` is the number of
+        out-of-order fragments that are delivered at once.
         """
         at = self.received
         while at in arrived or at in self.held:
@@ -257,7 +258,7 @@ class Dialog:
     # --- what was accepted -----------------------------------------------------------------------
 
     def stored(self, sequence: int) -> Stored:
-        """Return the position of an accepted, unacknowledged message, and its fragments."""
+        """Return the position and the fragment count of an accepted, unacknowledged message."""
         return self.chunks[sequence // CHUNK][sequence % CHUNK]
 
     def after(self, at: Fragment) -> Fragment:
@@ -276,7 +277,7 @@ class Dialog:
         """Store the position of the next accepted message; return its chunk's number."""
         number, at = divmod(self.send_sequence, CHUNK)
         chunk = self.chunks.setdefault(number, Chunk())
-        # after END WITH ERROR it may begin in the middle of a chunk
+        # after END WITH ERROR, the first number may be in the middle of a chunk
         for _ in range(at - len(chunk)):
             chunk.append(-1, 1)
         chunk.append(position, fragments)
@@ -284,7 +285,7 @@ class Dialog:
         return number
 
     def forget_acknowledged(self) -> list[int]:
-        """Drop the chunks wholly before ``acknowledged``; return their numbers."""
+        """Drop the chunks that are wholly before ``acknowledged``; return their numbers."""
         before = self.acknowledged[0] // CHUNK
         done = list(takewhile(lambda number: number < before, self.chunks))
         if self.all_acknowledged:

@@ -30,7 +30,7 @@ class Enqueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueError:
-    """Put an Error created by the broker itself into the service's queue (Code = -number)."""
+    """Put an Error that this broker has created into the service's queue (Code = -number)."""
 
     number: Number
 

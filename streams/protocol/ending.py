@@ -23,7 +23,7 @@ from streams.protocol.states import Input, State, move_state
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a received message is not delivered: the event's number, and the Error's (5.3)."""
+    """The numbers of the event and the Error for a message that is not delivered (5.3)."""
 
     number: Number
     error: Number
@@ -44,7 +44,7 @@ class Ending:
     # --- by the application ----------------------------------------------------------------------
 
     def stop_listening(self) -> None:
-        """Deliver nothing more, because the application has ended, and drop parked messages."""
+        """Deliver nothing more and drop parked messages: the application has ended the dialog."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
         # If a message was rejected, earlier ones may still wait for their queue.
@@ -54,7 +54,7 @@ class Ending:
         dialog.timer_at = None
 
     def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
-        """Send the EndDialog or Error as the next message; if nothing was sent, just close."""
+        """Send the EndDialog or Error as the next message; if nothing was sent before, close."""
         self.stop_listening()
         if unsent:
             self.sender.discard()
@@ -92,7 +92,7 @@ class Ending:
     # --- by an error of our own ------------------------------------------------------------------
 
     def fail(self, number: Number) -> None:
-        """Tell the application why its dialog has failed, unless it has ended."""
+        """Tell the application why its dialog has failed, unless it has ended the dialog."""
         if self._ends_in_error():
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)
@@ -108,7 +108,7 @@ class Ending:
         self.fail(refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
-        """Repeat the Error for a peer that may have missed it; there is no other retry."""
+        """Repeat the Error for a peer that may have missed it, because Errors are not retried."""
         if self.dialog.state is State.ER and self.dialog.refusal:
             self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 
@@ -150,7 +150,7 @@ class Ending:
     # --- what is kept ----------------------------------------------------------------------------
 
     def close(self, *, tell: bool = True) -> None:
-        """Start to close; if ``tell`` is set, an initiator reports that it is closed."""
+        """Start to close; an initiator reports that it is closed if ``tell`` is set."""
         dialog, limits = self.dialog, self.limits
         dialog.closed_at, dialog.timer_at = self.now, None
         self.receiver.forget_incomplete()
@@ -166,7 +166,7 @@ class Ending:
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:
-        """Note that the other side is closed, so only copies in flight can still arrive."""
+        """Note that the other side is closed; only copies in flight can still arrive."""
         dialog = self.dialog
         if not dialog.peer_closed:
             dialog.peer_closed = True
@@ -176,8 +176,8 @@ class Ending:
     def ask(self) -> None:
         """Repeat the last acknowledgement, by which a closed initiator answers that it is closed.
 
-        The initiator sends this report only once unasked. If that is lost and never repeated, the
-        key here is kept for the whole lifetime.
+        The initiator sends this report only once without being asked. If the report is lost and
+        never repeated, the target keeps its key for the whole lifetime.
         """
         dialog = self.dialog
         dialog.attempt += 1

@@ -25,7 +25,7 @@ DIALOG_TIMER = PREFIX + "DialogTimer"
 Fragment = tuple[int, int]
 """(sequence, fragment): a fragment's place in one direction of a dialog; sorts in that order."""
 Run = tuple[Fragment, Fragment]
-"""The first and last of consecutive fragments."""
+"""The first and the last of a run of consecutive fragments."""
 
 
 class Flag(IntFlag):
@@ -35,7 +35,7 @@ class Flag(IntFlag):
     END = 1
     ERROR = 2
     UNSEQUENCED = 4
-    SKIPS = 8  # numbers below are missing on purpose (U-47)
+    SKIPS = 8  # the numbers before this one are missing on purpose (U-47)
 
 
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
@@ -45,7 +45,7 @@ _SHORT_PATH, _SHORT_NAMES = 32, 1_024
 
 
 class Parties(NamedTuple):
-    """The two sides; ``locked``: ``to_broker`` came from a frame of the target."""
+    """The two sides of a dialog; ``locked``: ``to_broker`` came from a frame of the target."""
 
     to_service: str
     to_broker: str | None
@@ -100,7 +100,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Tell whether the journey may be cached: one from outside may take megabytes of memory."""
+        """Tell whether the journey may be cached: from outside, it may take megabytes of memory."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES
@@ -128,7 +128,7 @@ class Message(NamedTuple):
 
 
 def following(at: Fragment, fragments: int) -> Fragment:
-    """Return the next fragment of a message with ``fragments``, or the next message."""
+    """Return the place that follows ``at`` if its message has this number of fragments."""
     sequence, fragment = at
     return (sequence + 1, 0) if fragment + 1 >= fragments else (sequence, fragment + 1)
 
@@ -143,11 +143,11 @@ def joined(fragments: Sequence[Message]) -> Message:
 
 
 UNPROVOKED = -1
-"""The attempt of an unprovoked acknowledgement: it reports that the receiver has room again."""
+"""The attempt of an unprovoked acknowledgement, which reports that the receiver has room again."""
 
 
 class Ack(NamedTuple):
-    """An acknowledgement: everything before ``next`` is stored (cumulative).
+    """A cumulative acknowledgement: everything before ``next`` is stored.
 
     ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is the attempt
     of the copy that provoked the acknowledgement, or :data:`UNPROVOKED`.
@@ -213,8 +213,9 @@ class Command(NamedTuple):
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
     whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists further
-    conversations of the same side on which SEND sends the same message, either on all of them or on
-    none. A statement with a ``cause`` is applied once, however often it is issued.
+    conversations of the same side on which SEND sends the same message; if one conversation rejects
+    it, no conversation sends it. A statement with a ``cause`` is applied once, however often it is
+    issued.
     """
 
     conversation: uuid.UUID

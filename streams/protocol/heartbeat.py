@@ -1,4 +1,4 @@
-"""The content of a heartbeat besides its sender."""
+"""The content of a heartbeat, apart from its sender."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_PERIOD = 60
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One mirrored database of an instance: its broker id, and its role in the pair."""
+    """The claim for one mirrored database of an instance: its broker id, its role in the pair."""
 
     broker: str
     principal: bool

@@ -12,15 +12,16 @@ class Limits:
     """Limits; durations are in milliseconds.
 
     Up to ``window`` unacknowledged fragments of a dialog are transmitted as soon as they are
-    accepted. The rest wait in `cmd` for the dialog's turn, which allows ``wider`` times as many in
-    flight. The receiver buffers this larger number of out-of-order fragments, but only ``window``
-    for a queue that is off. One event delivers at most ``run`` buffered fragments. ``fragment`` and
-    ``body`` are the largest sizes, in bytes; ``copies`` limits all copies of one SEND together.
+    accepted. The other fragments wait in `cmd` for the dialog's turn, which allows ``wider`` times
+    as many in flight. The receiver buffers this larger number of out-of-order fragments, but only
+    ``window`` fragments for a queue that is off. One event delivers at most ``run`` buffered
+    fragments. ``fragment`` and ``body`` are the largest sizes, in bytes; ``copies`` limits all
+    copies of one SEND together.
     """
 
     window: int = 64
     wider: int = 16
-    run: int = 32  # each may be the whole body of a message that must be validated
+    run: int = 32  # each fragment may be the whole body of a message that must be validated
     hops: int = 16  # U-34
     time_to_live: int = 60_000  # U-35
     retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27
@@ -29,11 +30,11 @@ class Limits:
     max_lifetime: int = 2_147_483_647  # seconds
     fragment: int = 65_536  # U-23
     body: int = 100_000_000  # U-24
-    copies: int = 10_000_000  # one SEND is one transaction
+    copies: int = 10_000_000  # the copies of one SEND are in one transaction
 
     @property
     def widest(self) -> int:
-        """Return the window of a dialog at its turn, while it makes progress."""
+        """Return the window at its turn of a dialog that makes progress."""
         return self.window * self.wider
 
     @property
@@ -43,19 +44,19 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return how long after the other side's last frame a copy of that frame may be appended.
+        """Return the time after the other side's last frame in which a copy of it may be appended.
 
-        This is the time to live by two clocks, the sender's and the broker's, each of which may be
-        off by a quarter of it. A later copy creates no endpoint (``Message.is_late``).
+        This is the time to live plus a half: the sender's and the broker's clocks may each be off
+        by a quarter of the time to live. A later copy creates no endpoint (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 
     def retry_after(self, attempt: int) -> int:
-        """Return how long to wait for an acknowledgement of this attempt."""
+        """Return the time to wait for an acknowledgement of an attempt."""
         return self.retries[min(attempt, len(self.retries) - 1)]
 
     def ask_after(self, attempt: int) -> int:
-        """Return how long a closed target waits before it asks whether the initiator is closed."""
+        """Return the time after which a closed target asks whether the initiator is closed."""
         return min(self.retries[-1] << min(attempt, 30), _DAY)
 
     def fragments(self, size: int) -> int:

@@ -1,4 +1,4 @@
-"""The lock: the first frame's broker becomes the other side; others are rejected (3.3, 3.4)."""
+"""The lock: the first frame's broker becomes the other side; reject other brokers (3.3, 3.4)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ class Lock:
     effects: list[Effect]
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Tell whether a frame is from the other side; lock on the first one.
+        """Tell whether a frame is from the other side; lock on the sender of the first frame.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
-        (8495), unless the frame names another service than the dialog, because such a frame is
-        forged.
+        (8495), unless the frame is forged, because it names another service than the dialog does.
         """
         dialog, broker = self.dialog, parties.from_broker
         if parties.from_service != dialog.far_service:

@@ -2,8 +2,8 @@
 
 A :class:`Machine` processes events of one dialog, in the order in which they were read, changes the
 given dialog and collects effects. It uses neither Kafka nor a clock: ``now`` is an argument, and
-positions in topics are plain numbers. This module handles the statements, frames and timers; the
-parts decide:
+positions in topics are plain numbers. This module handles statements, frames and timers. The other
+modules decide:
 
     lock        whose frames are accepted
     sending     what is in flight, and retried
@@ -43,10 +43,10 @@ class Machine:
     ``read_frame`` returns the message at a position in ``in``; ``left_out`` is the local
     forwarder's position in ``out``, which delays retries; ``broker_key`` returns the comparable
     form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
-    ``queue_on`` whether the service's queue accepts messages; ``at_once`` whether a message is
-    transmitted when it is accepted; ``heeded`` whether the catalog's changes of its database were
-    applied; ``applied_until`` the time up to which everything appended to ``in`` has been applied;
-    ``rests`` whether further buffered messages are left to the next transaction.
+    ``queue_on``: whether the service's queue accepts messages; ``at_once`` whether a message is
+    transmitted when it is accepted; ``heeded`` whether the catalog's changes of the dialog's
+    database were applied; ``applied_until`` the time up to which everything appended to ``in`` was
+    applied; ``rests`` whether further buffered messages are left to the next transaction.
     """
 
     dialog: Dialog
@@ -79,7 +79,7 @@ class Machine:
 
     @property
     def ending(self) -> Ending:
-        """Return the part that ends the dialog, created on demand: most runs do not need it."""
+        """Return the object that ends the dialog, created on demand: most runs need none."""
         if self._ending is None:
             parts = self._sender, self._receiver, self._parking
             self._ending = Ending(self.dialog, self.now, self.limits, *parts, self.effects)
@@ -180,8 +180,8 @@ class Machine:
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Process an acknowledgement frame: lock on its sender, and advance the window.
 
-        An unprovoked one without new confirmations reports that the receiver has room again for the
-        message that it rejected. No copy provokes one, so a retry cannot trigger itself.
+        An unprovoked acknowledgement without news reports that the receiver has room again for the
+        message that it rejected. No copy provokes such a report, so a retry cannot trigger itself.
         """
         ack, dialog = frame.ack, self.dialog
         attempt = max(0, ack.attempt)
@@ -203,7 +203,7 @@ class Machine:
             self._receiver.owe(attempt, ack.first_hop)  # the other side asks whether it is closed
 
     def status(self, status: Status) -> None:
-        """Store why the local forwarder could not send a copy."""
+        """Store the reason why the local forwarder could not send a copy."""
         self._sender.refused(status)
 
     # --- what time and the catalog say -----------------------------------------------------------
@@ -226,8 +226,8 @@ class Machine:
         """Re-evaluate after a catalog change, because the queue may be on or a route may exist.
 
         Messages that wait for a route are retried in ``probe_after`` milliseconds. A sender whose
-        messages did not fit while the queue was off is notified that there is room: its next retry
-        could be a minute away.
+        messages did not fit while the queue was off is notified that there is room again, because
+        its next retry could be a minute away.
         """
         dialog = self.dialog
         if dialog.status and dialog.retry_at is not None:
@@ -244,7 +244,7 @@ class Machine:
 
     @property
     def shows_stored(self) -> bool:
-        """Tell whether :meth:`wake` would deliver stored messages, parked or next in order."""
+        """Tell whether :meth:`wake` would deliver messages that are parked or next in order."""
         return self.queue_on and (bool(self.dialog.parked) or self.dialog.continues)
 
     def fill_window(self, most: int) -> None:
@@ -252,14 +252,14 @@ class Machine:
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; return how many messages the retry covers: all that were transmitted."""
+        """Retry now; return the number of messages covered: all transmitted messages."""
         dialog = self.dialog
         self._sender.retry()
         return max(1, dialog.transmitted[0] - dialog.acknowledged[0])
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether the key may be removed: it is due, and ``in`` is applied up to its time."""
+        """Tell whether to remove the key: it is due, and ``in`` was applied up to that time."""
         forget_at = self.dialog.forget_at
         return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 

@@ -11,12 +11,12 @@ from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
 from streams.protocol.frames import Message, joined
 
 TIMER = -1
-"""Represents a DialogTimer among parked messages; other negative numbers are Errors."""
+"""The number of a DialogTimer among parked messages; other negative numbers are Errors."""
 
 
 @dataclass(slots=True)
 class Parking:
-    """Put messages into the queue, or keep their positions until it accepts them.
+    """Put messages into the queue, or keep their positions until the queue accepts messages.
 
     ``read`` returns the frame at a position of ``in``; ``queue_on``: whether the queue accepts
     messages now.
@@ -29,23 +29,23 @@ class Parking:
 
     @property
     def parks(self) -> bool:
-        """Tell whether the next message must wait: the queue is off, or others wait already."""
+        """Tell whether the next message must wait: the queue is off, or a message waits already."""
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Tell whether another message may be parked if necessary; the first one always may."""
+        """Tell whether another message may be parked if necessary; the first always may be."""
         parked = self.dialog.parked
         return not self.parks or not parked or len(parked) + fragments <= window
 
     def show(self, message: Message, sequence: int, positions: tuple[int, ...]) -> None:
-        """Enqueue a message now, or once the queue is on again."""
+        """Enqueue a message now, or park it until the queue is on again."""
         if self.parks:
             self.dialog.parked += [(sequence, position) for position in positions]
         else:
             self._enqueue(message)
 
     def show_own(self, what: int) -> None:
-        """Enqueue a message of this side: ``code`` is the negative number of an Error, or TIMER."""
+        """Enqueue a message of this side; ``what`` is the negative number of an Error, or TIMER."""
         if not self.parks:
             self._enqueue_own(what)
         elif (what, 0) not in self.dialog.parked:

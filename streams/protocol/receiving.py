@@ -31,7 +31,8 @@ class Complete(NamedTuple):
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``owed`` is the attempt and the first hop that the run's single acknowledgement answers.
+    ``owed`` has the attempt and the first hop of the copy that the run's only acknowledgement
+    answers.
     """
 
     dialog: Dialog
@@ -49,12 +50,12 @@ class Receiver:
         return at < self.dialog.received or at in self.dialog.held
 
     def takes(self, message: Message) -> bool:
-        """Return whether a frame is no larger than a sender may make it, an Error included."""
+        """Return whether a frame, including an Error, is no larger than a sender may send."""
         most = self.limits.fragments(self.limits.body)
         return message.header.fragments <= most and len(message.body) <= self.limits.frame
 
     def follows(self, message: Message) -> bool:
-        """Tell whether a whole message without flags is the next one and no fragment waits."""
+        """Tell whether this is the next message, whole and without flags, and no fragment waits."""
         header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received
@@ -73,7 +74,7 @@ class Receiver:
     def store(self, message: Message, position: int) -> Iterator[Complete] | None:
         """Store a fragment that is not a duplicate; ``None`` if there is no room.
 
-        Yields the messages that it completes, in order; the caller may stop early.
+        Yields the messages that the fragment completes, in order; the caller may stop early.
         """
         dialog, header = self.dialog, message.header
         if header.at == dialog.received:
@@ -132,9 +133,9 @@ class Receiver:
     # --- storing ---------------------------------------------------------------------------------
 
     def _advance(self, message: Message, position: int) -> Iterator[Complete]:
-        """Accept the expected fragment, and a limited number of buffered ones that follow it.
+        """Accept the expected fragment, and a limited number of buffered fragments that follow it.
 
-        The others stay buffered until :meth:`resume` continues (``Dialog.continues``).
+        The remaining fragments stay buffered until :meth:`resume` continues (``Dialog.continues``).
         """
         dialog = self.dialog
         for room in reversed(range(self.limits.run)):
@@ -159,7 +160,7 @@ class Receiver:
             position = held[0]
             message = self.read(position)
             if self._completes(message) and not self._has_room(message.header.fragments):
-                return  # it stays buffered; the sender's next retry may find room
+                return  # the fragment stays buffered; the sender's next retry may find room
             del dialog.held[dialog.received]
 
     def _completes(self, message: Message) -> bool:

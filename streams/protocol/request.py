@@ -11,7 +11,7 @@ class Request:
     """The request for one service, in one state record. Times are epoch milliseconds.
 
     ``conversation`` is the open request; after its end, no route is requested before ``again_at``.
-    ``rounds`` counts the requests since the last route was found, ``total`` counts all.
+    ``rounds`` counts the requests since the last route was found, ``total`` all requests.
     """
 
     service: str

@@ -17,9 +17,9 @@ from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command
 
 KEPT = 16
-"""How many statements of a source are stored individually."""
+"""Maximum number of statements of a source that are stored individually."""
 MOST_SOURCES = 10_000
-"""How many sources are stored in a partition: the most recent ones."""
+"""Maximum number of sources stored in a partition; the most recent sources are kept."""
 
 
 class SeenStatement(NamedTuple):
@@ -43,11 +43,11 @@ class Seen:
     said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
-        """Tell whether a statement was seen before, or may have been."""
+        """Tell whether a statement was seen before, or may have been seen."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:
-        """Return the stored statement, if it is still stored."""
+        """Return the stored statement, or ``None`` if it is no longer stored."""
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:

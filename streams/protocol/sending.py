@@ -14,7 +14,7 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""After these, nothing is transmitted; messages stay until the application ends the dialog."""
+"""States without transmission: messages stay until the application ends the dialog."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Sender:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit the message just accepted, if filling the window would transmit nothing else."""
+        """Transmit the newly accepted message if filling the window would transmit no other."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
@@ -62,7 +62,7 @@ class Sender:
         return True
 
     def fill_window(self, most: int) -> None:
-        """Transmit up to ``most`` fragments for the first time, as far as the window allows."""
+        """Transmit up to ``most`` new fragments, as far as the window allows."""
         dialog = self.dialog
         places = list(dialog.waiting(self.limits, most))
         for at, _ in places:
@@ -110,10 +110,10 @@ class Sender:
         Waiting fragments are transmitted at the dialog's turn.
         """
         dialog = self.dialog
-        # Only a retry that was needed shows that the copies before it were lost too. If the first
-        # copy is acknowledged after all, the path is slow, and sending again would make it slower.
-        # Copies first sent after the retry took the same path as the retry and are not suspect, nor
-        # are copies that the other side has buffered.
+        # Only a necessary retry shows that the copies before it were lost, too. If the first copy
+        # is acknowledged after all, the path is slow, and sending again would make it slower.
+        # Copies first sent after the retry took the same path as the retry and are not suspect.
+        # Copies that the other side has buffered are not suspect, either.
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
         in_flight = dialog.count_in_flight()
@@ -134,7 +134,7 @@ class Sender:
             self._watch()
 
     def refused(self, status: Status) -> None:
-        """Store why the local forwarder could not send a copy; older attempts do not count."""
+        """Store the reason why the local forwarder could not send a copy; ignore older attempts."""
         dialog = self.dialog
         if status.attempt < dialog.attempt or dialog.retry_at is None:
             return
@@ -142,7 +142,7 @@ class Sender:
         dialog.suspect = dialog.transmitted
 
     def stop(self) -> None:
-        """Transmit nothing more: the other side has ended the dialog, or it failed (9779, 9784)."""
+        """Transmit nothing more: the dialog failed, or the other side ended it (9779, 9784)."""
         dialog = self.dialog
         dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
         if not dialog.all_acknowledged:

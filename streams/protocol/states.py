@@ -1,4 +1,4 @@
-"""The states of an endpoint and the only table that moves them (reference 4.7).
+"""The states of an endpoint, and the only table of their transitions (reference 4.7).
 
 ::
 
@@ -66,7 +66,7 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SO, _I.END_WITH_ERROR): _S.CD,
     (_S.CO, _I.END): _S.DO,
     (_S.CO, _I.END_WITH_ERROR): _S.DO,
-    # The peer has ended: nothing is sent.
+    # The peer has ended the dialog: nothing is sent.
     (_S.DI, _I.END): _S.CD,
     (_S.DI, _I.END_WITH_ERROR): _S.CD,
     (_S.ER, _I.END): _S.CD,
@@ -79,14 +79,14 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SI, _I.PEER_ERROR): _S.ER,
     (_S.CO, _I.PEER_ERROR): _S.ER,
     (_S.DI, _I.PEER_ERROR): _S.ER,
-    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: no notification
+    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended the dialog: no notification
     (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
     **{(state, _I.EXPIRED): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.EXPIRED): _S.CD,
     (_S.CO, _I.REFUSED): _S.ER,
     **{(state, _I.BROKER_ERROR): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.BROKER_ERROR): _S.CD,
-    # These do not change the state; an application that has ended issues no statements.
+    # These inputs do not change the state; an application that has ended issues no statements.
     **{(state, _I.TIMER): state for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     **{(state, _I.MOVE): state for state in (_S.SO, _S.SI, _S.CO, _S.DI, _S.ER)},
 }
@@ -103,7 +103,7 @@ REFUSALS: dict[Input, Number] = {
 
 
 class HasState(Protocol):
-    """The part of an endpoint that the table needs."""
+    """The attributes of an endpoint that the table needs."""
 
     state: State
 

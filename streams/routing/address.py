@@ -34,7 +34,7 @@ class Address:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Return the key shared by all spellings of one address."""
+        """Return the key that all spellings of an address share."""
         return (self.kind.value, self.host.casefold(), self.port)
 
     def __str__(self) -> str:

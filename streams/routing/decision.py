@@ -31,8 +31,8 @@ class Decision:
 
     ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
     the names of the chosen tier's routes; ``broker`` the broker id on the wire (U-07);
-    ``addresses`` the next hops, ``candidates`` the databases that can accept the message. A message
-    that ``looped_back`` was decided as if it had arrived from outside (R9).
+    ``addresses`` the next hops, ``candidates`` the databases that can accept the message. If
+    ``looped_back`` is set, the message was decided as if it had arrived from outside (R9).
     """
 
     verdict: Verdict
@@ -47,11 +47,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All decisions for one query, for any conversation id, which a forwarder caches.
+    """All decisions for one query and any conversation id, as a forwarder caches them.
 
     If several broker ids are equal (M3), ``alternatives`` lists them, and ``decisions`` has one
     decision for each in the same order (a nested plan if the message loops back). The plan must be
-    made again at ``valid_until``, when one of its routes expires (epoch seconds).
+    made again at ``valid_until`` (epoch seconds), when one of its routes expires.
     """
 
     decisions: tuple[Decision | Plan, ...]
@@ -64,7 +64,7 @@ class Plan:
         return sum(1 if isinstance(each, Decision) else each.count for each in self.decisions)
 
     def decision(self, conversation: uuid.UUID | None) -> Decision:
-        """Return the decision for one dialog, or without an id, the first alternative."""
+        """Return the decision for one dialog; without an id, the first alternative."""
         at = 0
         if conversation is not None and len(self.decisions) > 1:
             at = pick_broker(len(self.decisions), conversation)
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One rule that was tried: the remaining routes, and the reason."""
+    """One rule that was tried: the routes that remained, and the reason."""
 
     rule: str
     kept: tuple[str, ...]
@@ -83,7 +83,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A decision with every rule that led to it."""
+    """A decision, with every rule that was tried for it."""
 
     decision: Decision
     alternatives: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The two choices that a dialog's id makes: uniform, but deterministic (3.1, U-13)."""
+"""The two choices that depend on a dialog's id: uniform, but deterministic (3.1, U-13)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 
 def pick_broker(count: int, conversation: uuid.UUID) -> int:
-    """Return the index of a dialog's broker id among ``count`` sorted ones (U-18).
+    """Return the index of a dialog's broker id among ``count`` sorted broker ids (U-18).
 
-    This is plain ``mod``, not rendezvous hashing: as documented, a dialog keeps its broker only
-    while the table is unchanged, and a changing table can cause the several-targets problem.
+    The index is computed by plain ``mod``, not rendezvous hashing: as SQL Server documents, a
+    dialog keeps its broker only while the table is unchanged, and a changed table can give a dialog
+    several targets.
     """
     digest = hashlib.blake2b(conversation.bytes, digest_size=8).digest()
     return int.from_bytes(digest, "big") % count

@@ -2,7 +2,7 @@
 
 All values are immutable, so that a worker can switch to a new catalog by replacing one reference.
 Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs if both are GUIDs,
-otherwise as written (U-02); only :func:`broker_key` implements this.
+otherwise as written (U-02); only :func:`broker_key` implements this comparison.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _guid_key(broker: str) -> str:
 
 
 def broker_order(broker: str) -> tuple[int, bytes]:
-    """Sort broker ids: GUIDs by their bytes, others after them by UTF-16LE (U-18)."""
+    """Sort broker ids: GUIDs by their bytes, then all other ids by UTF-16LE (U-18)."""
     if _GUID.fullmatch(broker):
         return (0, uuid.UUID(broker).bytes)
     return (1, broker.encode("utf-16-le", "surrogatepass"))
@@ -51,7 +51,7 @@ def broker_order(broker: str) -> tuple[int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A row of ``sys.routes``. ``None`` means "any" and "never expires"."""
+    """A row of ``sys.routes``. ``None`` means "any", or for an expiry, "never"."""
 
     name: str
     service: str | None
@@ -124,7 +124,8 @@ class RoutingTable:
 class Database:
     """A broker: its id, services and routes, and whether delivery is on.
 
-    ``is_mirror``: it is the mirror of a pair and accepts no messages; delivery is off.
+    ``is_mirror``: the broker is the mirror of a pair, so delivery is off and it accepts no
+    messages.
     """
 
     name: str
@@ -139,8 +140,8 @@ class Database:
 class Instance:
     """A SQL Server process, as the routing decision sees it.
 
-    ``hosts`` has further names and addresses of this instance, which are case-insensitive; with the
-    port of ``address``, they determine a loop-back (U-45). ``msdb`` has the routes for messages
+    ``hosts`` has further names and addresses of this instance, which are case-insensitive. Any of
+    them with the port of ``address`` is a loop-back (U-45). ``msdb`` has the routes for messages
     from outside.
     """
 
@@ -186,7 +187,7 @@ class Query:
     ``database`` is the home of a message sent from here (its routes decide), or ``None`` for a
     message from outside (msdb decides). ``broker`` is the far broker id of the conversation or of
     the message. ``conversation`` matters only if several broker ids or databases are equally
-    suitable. ``looped_back``: it was sent from here, to this instance's own address (R9).
+    suitable. ``looped_back``: the message was sent from this instance to its own address (R9).
     """
 
     service: str

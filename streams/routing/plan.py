@@ -35,7 +35,7 @@ def plan(
 
     ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises an
     exception for any combination of routes and names: a message without a destination gets a
-    verdict with its number.
+    verdict with an error number.
     """
     context = _context(instance, query, now, strict_local_tier)
     matched = _match(context, rules)
@@ -106,7 +106,7 @@ def _match(context: Context, rules: Rules) -> Found:
 
 
 def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
-    """Choose the tier, then locate or send; ``None`` if the message loops back (R9)."""
+    """Choose the tier, then locate or send; return ``None`` if the message loops back (R9)."""
     chosen = _walk(rules.choose, context, matched)
     if isinstance(chosen, Decision):
         return chosen

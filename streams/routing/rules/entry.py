@@ -1,4 +1,4 @@
-"""ENTRY: whether the message can be classified, and whether it is a reply (R1.1, R2.1)."""
+"""ENTRY: decide whether the message can be classified, and whether it is a reply (R1.1, R2.1)."""
 
 from __future__ import annotations
 

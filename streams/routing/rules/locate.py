@@ -1,4 +1,4 @@
-"""LOCATE: which database of this instance a LOCAL route selects (R7)."""
+"""LOCATE: find the database of this instance that a LOCAL route selects (R7)."""
 
 from __future__ import annotations
 

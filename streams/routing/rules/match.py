@@ -1,4 +1,4 @@
-"""MATCH: which routes match (M1 to M7, reference 2.2 step 3 and 4)."""
+"""MATCH: find the routes that match (M1 to M7, reference 2.2, steps 3 and 4)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _with_any_broker(c: Context, _: Routes) -> Routes:
 
 
 def _configuration(c: Context, _: Routes) -> Decision | None:
-    # A pending request keeps the conversation delayed too (C-07, U-09), so it needs no test here.
+    # A pending request also keeps the conversation delayed (C-07, U-09), so no test is needed here.
     asked = c.live(c.table.named(CONFIGURATION_SERVICE))
-    # Neither service may wait for an answer: one sends the request, the other receives its end.
+    # Neither service may wait for an answer: one sends the request, one receives its end.
     if not asked or c.query.service in (CONFIGURATION_SERVICE, SYSTEM_SERVICE):
         return None
     return c.decide(Verdict.ASK, asked, error=Number.WAITING_FOR_CONFIGURATION)

@@ -18,7 +18,7 @@ Found = Routes | Decision
 class Context:
     """The input of the rules.
 
-    ``broker`` is the conversation's broker id, later the chosen route's.
+    ``broker`` is the conversation's broker id; after the choice of a route, the route's broker id.
     """
 
     instance: Instance
@@ -47,13 +47,13 @@ class Context:
         return kept
 
     def unusable(self, otherwise: Number) -> Number:
-        """Return why a copy from outside is dropped: 28018 if its broker id is that of a mirror."""
+        """Return why a copy from outside is dropped: 28018 if its broker id belongs to a mirror."""
         database = None if self.broker is None else self.instance.with_broker_id(self.broker)
         here = database is not None and database.is_mirror
         return Number.TARGET_IS_MIRROR if here else otherwise
 
     def refuse(self, routes: Routes, inside: Number, outside: Number) -> Decision:
-        """Delay a local message, or drop one from outside (outcome table of 2.2)."""
+        """Delay a local message, or drop a message from outside (outcome table of 2.2)."""
         verdict, number = (Verdict.DELAY, inside) if self.inside else (Verdict.DROP, outside)
         return self.decide(verdict, routes, error=number)
 
@@ -82,9 +82,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: its name in the reference, its effect, and its description.
+    """A rule: its name in the reference, its effect, and its description.
 
-    ``miss`` returns why the rule did not answer, or nothing if it does not concern the message.
+    ``miss`` returns the reason why the rule did not answer, or nothing if the rule does not concern
+    the message.
     """
 
     name: str
