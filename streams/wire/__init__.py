@@ -1,4 +1,4 @@
-"""Hopline's format on Kafka: topic names, the three headers, Avro codecs. No Kafka client."""
+"""Hopline's format on Kafka: topic names, the three headers, Avro codecs. Uses no Kafka client."""
 
 from streams.wire.acknowledgements import decode_ack_value, encode_ack, encode_status
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object

@@ -1,9 +1,9 @@
 """Check the limits of a record from outside, because Avro's reader accepts more than its writer.
 
-A number of more than 32 bits in an ``int`` is read without an error, and a string may fill a
-record. Either would later be written into an event or to another instance, where it does not fit,
-so both are rejected on reading. An expiry (a field ``...expires_at``) that would overflow when a
-time to live is added is also rejected.
+Avro's reader accepts a number of more than 32 bits in an ``int``, and a string that fills a record.
+Both would later be written into an event or to another instance, where they do not fit, so they are
+rejected when they are read. An expiry (a field ``...expires_at``) that would overflow when a time
+to live is added is also rejected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from streams.times import LATEST
 
 LONGEST = 16_384
-"""Maximum characters of a name, id or error text; SQL Server's longest has 3,000."""
+"""Maximum characters of a name, id or error text; SQL Server's longest text has 3,000."""
 
 LARGEST = 65_536
 """Maximum bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
@@ -26,7 +26,7 @@ LARGEST_HOP = 16_384
 """Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 MOST_VISITS = 64
-"""Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, and 70 in memory."""
+"""Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, or 70 in memory."""
 
 LARGEST_STATEMENT = 131_072
 """Maximum bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
@@ -40,9 +40,9 @@ Excess = Callable[[dict[str, Any]], str | None]
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:
-    """Return a function that checks a record's fields; ``longest``: limit of its strings.
+    """Return a function that checks a record's fields; ``longest``: maximum characters of a string.
 
-    With ``None``, the record is from a worker or operator, so strings and expiries are not limited.
+    ``None`` is for records from workers or operators: strings and expiries are not limited.
     """
     fields = _fields(schema, longest)
 
@@ -75,7 +75,7 @@ def _fits(kind: Any, longest: int | None) -> Fits | None:
         return lambda value: -(2**31) <= value < 2**31
     if kind == "string" and longest is not None:
         return lambda value: len(value) <= longest
-    if isinstance(kind, list):  # null and one more type, as everywhere in our schemas
+    if isinstance(kind, list):  # null and one other type, as everywhere in our schemas
         return _optional(_fits(kind[1], longest))
     if not isinstance(kind, dict):
         return None

@@ -20,8 +20,8 @@ from streams.wire.single_object import Codec, MalformedError
 _LONGEST_SOURCE = 1_024
 """Maximum characters of a source's names."""
 _LONGEST_KEPT = 256
-"""Maximum bytes of a source's name that is kept; Kafka's topics, and so Faust's applications, have
-at most 249. An endpoint worker stores thousands of sources."""
+"""Maximum bytes of a source's name that is stored; names of Kafka topics, and so of Faust
+applications, have at most 249. An endpoint worker stores thousands of sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
 CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
@@ -30,7 +30,7 @@ _REMEMBERED, _SHORT = 4096, 1024
 """Maximum number of cached recurring values, and maximum bytes of each."""
 _NEWER_STATEMENT = "UNKNOWN"
 
-# Fields of a statement that are cached together; the fields between them change each time.
+# Fields of a statement that are cached together; the fields in between change each time.
 _Fields = Callable[[Command], tuple[Any, ...]]
 _field = Command._fields.index
 _kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
@@ -43,7 +43,7 @@ _pack_said = COMMAND.packer(_ISSUED + 1)
 
 
 def encode_command(command: Command) -> bytes:
-    """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
+    """Encode ``sb-command``; the record's value is the body, its key the conversation id."""
     kind, database, from_initiator = _kind(command)
     return b"%b%b%b%b%b" % (
         COMMAND.prefix,
@@ -108,7 +108,8 @@ def decode_command(
 ) -> Command:
     """Decode ``sb-command``; raise MalformedError.
 
-    Statements of one application mostly differ only in id and time, so the rest is decoded once.
+    Statements of one application mostly differ only in id and time, so the other fields are decoded
+    once.
     """
     split = _split(raw) if raw is not None else None
     if raw is None or split is None:
@@ -116,7 +117,7 @@ def decode_command(
     issued_at, head, tail = split
     before, middle, after = _repeated(head, tail)
     said = conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after
-    return Command(*said)  # its cause is a separate header
+    return Command(*said)  # the cause is in a separate header
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
@@ -134,7 +135,7 @@ def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
 
 @lru_cache(_REMEMBERED)
 def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Return a statement's fields, apart from those that change each time."""
+    """Return a statement's fields, except the fields that change each time."""
     raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
     command = _command(raw, uuid.UUID(int=0), None, 0)
     return _kind(command), _said(command), _rest(command)

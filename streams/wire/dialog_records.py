@@ -53,7 +53,7 @@ class KafkaRecord(Protocol):
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """Return the headers in order; of several with one name, the last counts."""
+        """Return the headers in order; if several have the same name, the last one is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class FrameRecord(DialogRecord):
         return decode_journey(self.header_bytes(HOP))
 
     def ack(self, conversation: uuid.UUID) -> Ack:
-        """Return the acknowledgement; a status of the forwarder may only be in ``ack``."""
+        """Return the acknowledgement; a forwarder's status can only be in ``ack``."""
         read = decode_ack_value(self.record.value, conversation)
         if isinstance(read, Status):
             raise MalformedError("a status instead of an acknowledgement")
@@ -150,7 +150,7 @@ class QueuedRecord(FrameRecord):
 
 
 class EventRecord(DialogRecord):
-    """An event of the broker."""
+    """A record of ``event``: a trace event of the broker."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class StateRecord(DialogRecord):
 
     @property
     def endpoint(self) -> StateKey | None:
-        """Return the endpoint of a state; None for other state such as positions and chunks."""
+        """Return the endpoint of a state record; None for records such as positions and chunks."""
         return endpoint_of(self.record.key or b"")
 
     def dialog(self, conversation: uuid.UUID) -> Dialog | None:
@@ -202,6 +202,6 @@ _BY_KIND: Mapping[str, type[DialogRecord]] = {
 
 
 def dialog_record(kind: str, record: KafkaRecord) -> DialogRecord | None:
-    """Return the class for a kind of topic; None if its records have no dialog."""
+    """Return the class for a kind of topic; None if the topic's records belong to no dialog."""
     reader = _BY_KIND.get(kind)
     return None if reader is None else reader(record)

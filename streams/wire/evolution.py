@@ -2,11 +2,11 @@
 
 A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds the schemas
 of its own version and removes none, because topics contain records in old schemas. Every reader of
-the catalog learns all of them. So an upgrade begins with the new version's ``apply``, after which
-the old workers can read what the new ones write.
+the catalog learns all these schemas. So an upgrade begins with the new version's ``apply``; then
+the old workers can read the records of the new workers.
 
-A process that writes into another cluster cannot read the catalog there. It uses the heartbeats
-that it reads, which have in a header the envelope schemas of that cluster's catalog.
+A process that writes into another cluster cannot read the catalog there. Instead it uses a header
+of that cluster's heartbeats, which has the envelope schemas of that cluster's catalog.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CODECS: dict[str, Codec] = {
         reading.READING,
     )
 }
-"""The schemas in the catalog, except that of the catalog, which could not be read from it."""
+"""The schemas in the catalog, except the catalog's own, which could not be read from there."""
 
 
 def schema_key(schema: Any) -> str:
@@ -74,7 +74,7 @@ def is_schema(key: str) -> bool:
 
 
 def learn(key: str, schema: Any) -> None:
-    """Enable reading records in a schema, if any record uses it.
+    """Learn a schema, so that records in it can be read; skip a schema that no record uses.
 
     Raises MalformedError for an invalid schema.
     """
@@ -100,9 +100,9 @@ def learned_schemas() -> tuple[str, ...]:
 
 
 def learn_schemas(texts: Iterable[str]) -> None:
-    """Enable reading in schemas that these two functions once returned, here or elsewhere.
+    """Learn schemas that the two functions above have returned in this or another process.
 
-    Unused schemas are skipped. Raises MalformedError if one is invalid.
+    Unused schemas are skipped. Raises MalformedError if a schema is invalid.
     """
     for text in texts:
         try:
@@ -120,13 +120,13 @@ def learn_schemas(texts: Iterable[str]) -> None:
 ANNOUNCED = "sb-schemas"
 """The header of a heartbeat: concatenated fingerprints of eight bytes.
 
-This is not a field, because readers that do not know the newest ``Presence`` need it.
+This is a header, not a field, because readers without the newest ``Presence`` schema need it.
 """
 ADMITS = "sb-ingress"
-"""The header of a gateway's heartbeat: the other clusters that have a separate topic there.
+"""The header of a gateway's heartbeat: the other clusters with a separate topic at it.
 
-A JSON list of their names. A gateway of an older version does not send this header, and reads only
-``txq``.
+Its value is a JSON list of the clusters' names. A gateway of an older version does not send this
+header, and reads only ``txq``.
 """
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
@@ -179,9 +179,9 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
 def unannounced(
     headers: Headers, value: bytes | str | None, announced: Collection[bytes]
 ) -> str | None:
-    """Return the first part of a frame, if any, whose schema is not among these.
+    """Return the first part of a frame, if any, whose schema is not among ``announced``.
 
-    The text includes the schema's fingerprint.
+    The result is a text that includes the schema's fingerprint.
     """
     is_message = False
     for name, raw in headers:

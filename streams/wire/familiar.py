@@ -22,7 +22,7 @@ _TEXT = b"\x48"
 _IDS = 2 * (1 + 36)
 """The bytes of two GUIDs as text."""
 _LONGEST = 9
-"""Maximum bytes of a number that this decoder reads in the same way as Avro's: 63 bits."""
+"""Maximum bytes of a number that this decoder reads in the same way as Avro does: 63 bits."""
 
 
 class Familiar:
@@ -34,7 +34,7 @@ class Familiar:
         self._patterns: dict[tuple[bytes, bytes], Dialog] = {}
 
     def read(self, raw: bytes, conversation: uuid.UUID) -> Dialog:
-        """Return the dialog in a record; raise what ``decode`` raises."""
+        """Return the dialog in a record; raise the errors of ``decode``."""
         for at in self._lengths:
             if raw[at : at + 1] == _TEXT == raw[at + 37 : at + 38]:
                 try:
@@ -51,7 +51,7 @@ class Familiar:
         return dialog
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
-        """Return a dialog by the pattern of a record that has its ids at an offset."""
+        """Return a dialog that fits the pattern of a record, with the ids at an offset."""
         created_at, end = read_long(raw, at + _IDS, _LONGEST)
         expires_at, end = read_long(raw, end, _LONGEST)
         pattern = self._patterns.get((raw[:at], raw[end:]))
@@ -69,7 +69,7 @@ class Familiar:
         ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(b"".join(_TEXT + text for text in ids))
         if at < 0:
-            return  # for example in upper case
+            return  # for example, GUIDs in upper case
         if len(self._patterns) >= PATTERNS:
             self._patterns.clear()
             self._lengths.clear()

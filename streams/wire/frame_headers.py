@@ -45,7 +45,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Tell whether parties may be cached, because received parties may have names of any length."""
+    """Tell whether parties are short enough to cache; received names may have any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
@@ -81,10 +81,10 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A decoded header, which is encoded as the bytes from which it was read."""
+    """A decoded header, which is encoded to the same bytes from which it was decoded."""
 
     raw: bytes | None = None
-    """The bytes of the header; a copy by ``_replace`` has none."""
+    """The bytes of the header; a copy made by ``_replace`` has no bytes."""
 
 
 def encode_header(header: Header) -> bytes:
@@ -248,7 +248,7 @@ def _any_journey(raw: bytes | None) -> Journey:
     if raw is not None and raw.startswith(HOP_CODEC.prefix):
         demand_few(count_visits(raw))
     record = HOP_CODEC.decode(raw)
-    demand_few(len(record["path"]))  # in another version of the schema
+    demand_few(len(record["path"]))  # the header is in another version of the schema
     return Journey(
         record["hops_remaining"],
         int.from_bytes(record["expires_at"], "big"),

@@ -1,8 +1,8 @@
 """Fast decoding of numbers, names and ids in their most common form.
 
 Values read for every message repeat often and are cached. For any other form, these functions
-return ``None``, and a decoder for untrusted input reads it field by field;
-``tests/wire/test_glance.py`` compares the two.
+return ``None``, and a decoder for untrusted input reads the value field by field;
+``tests/wire/test_glance.py`` compares the two results.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 _REMEMBERED = 4096
 _new = object.__new__
 _set_int, _set_is_safe = (vars(uuid.UUID)[n].__set__ for n in ("int", "is_safe"))
-"""Setters of the slots, which ``UUID``'s constructor also uses: assignment is forbidden."""
+"""Setters of the slots, as in ``UUID``'s constructor, because assignment is forbidden."""
 _UNKNOWN = uuid.SafeUUID.unknown
 
 
@@ -29,7 +29,7 @@ def guid(raw: bytes) -> uuid.UUID:
 def number(raw: bytes) -> int | None:
     """Return the non-negative integer that Avro encodes as exactly these bytes.
 
-    There must be few bytes; the caller checks the length.
+    The caller must limit the number of bytes.
     """
     value, last = 0, len(raw) - 1
     if not 0 <= last < 9:  # a million bytes would take 30 seconds
@@ -46,7 +46,7 @@ def number(raw: bytes) -> int | None:
 def instant(raw: bytes) -> int | None:
     """Return the epoch milliseconds, from 1971 to 2039, that Avro encodes as exactly these bytes.
 
-    Nearly all times differ, so they are not cached like the values of :func:`number`.
+    Nearly all times differ, so times are not cached like the values of :func:`number`.
     """
     if len(raw) != 6 or not raw[5]:
         return None

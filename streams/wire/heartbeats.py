@@ -18,7 +18,7 @@ _AT_BYTES = 6
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 """Continuation bits of variable-length numbers: mask and expected value for count and instant."""
 _REMEMBERED, _SHORT = 1 << 14, 2_000
-"""Maximum number of cached heartbeats (one per key), and maximum bytes of one with its key."""
+"""Maximum number of cached heartbeats (one per key), and maximum bytes of each with its key."""
 _LENGTHS = (1, 2, 3, 4)
 """Possible lengths of a count in bytes, enough for more than a hundred million."""
 
@@ -31,9 +31,9 @@ def encode_presence(
     claims: Iterable[Claim] = (),
     period: float = 1.0,
 ) -> bytes:
-    """Encode a heartbeat; ``claims`` has those of the instance's mirrored databases.
+    """Encode a heartbeat; ``claims`` has the claims for the instance's mirrored databases.
 
-    ``period``: seconds until the next one is due.
+    ``period``: seconds until the next heartbeat is due.
     """
     roles = [(claim.broker, claim.principal, claim.epoch) for claim in claims]
     return PRESENCE.pack((instance, replica, count, at, roles, round(1000 * period)))
@@ -50,7 +50,7 @@ def claims_in(presence: Record) -> tuple[Claim, ...]:
 
 
 def period_in(presence: Record) -> float:
-    """Return in how many seconds (1 to 60) the next heartbeat is due."""
+    """Return the seconds (1 to 60) until the next heartbeat is due."""
     return float(min(max(presence["period"] / 1000, 1), LONGEST_PERIOD))
 
 
@@ -68,10 +68,10 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats; one that is similar to the last of its key takes a tenth of the time.
+    """Decode heartbeats, in a tenth of the time if similar to the last heartbeat of their key.
 
-    A writer's next heartbeat has the same bytes up to the replica, and after the time. Any other
-    form is decoded field by field.
+    A writer's next heartbeat has the same bytes up to the replica, and after the time. A heartbeat
+    in any other form is decoded field by field.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class HeartbeatReader:
         if len(self._known) >= _REMEMBERED:  # any client may write under any key
             self._known.clear()
         start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
-        if value is not None and value.startswith(start):  # otherwise in an older schema
+        if value is not None and value.startswith(start):  # otherwise its schema is older
             end = len(start) + len(pack_long(found.number)) + _AT_BYTES
             self._known[key] = start, value[end:], found
         return found

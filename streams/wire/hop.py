@@ -50,9 +50,9 @@ def instant(now: int) -> bytes:
 
 
 def limited(raw: bytes, hops: int, until: int) -> bytes:
-    """Return the header with at most so many hops remaining, and an expiry of at most ``until``.
+    """Return the header with at most ``hops`` hops remaining, and an expiry of at most ``until``.
 
-    Raises MalformedError if it is invalid.
+    Raises MalformedError if the header is invalid.
     """
     if in_place(raw):
         few, early = min(raw[_HOPS], hops << 1), min(raw[EXPIRES:EXPIRES_END], instant(until))
@@ -69,11 +69,10 @@ def limited(raw: bytes, hops: int, until: int) -> bytes:
 def first_copy(
     raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool, hide: bool = False
 ) -> bytes | None:
-    """Edit the header of a first transmission for the next instance, if simple.
+    """Edit the header of a first transmission for the next instance; return ``None`` if not simple.
 
     ``begun``: sent from this instance, so the first of its next hops must be the preferred one;
-    ``hide``: the path so far is omitted. This does in one step what :class:`Hop` does for any copy
-    in several.
+    ``hide``: the path so far is omitted. For any other copy, :class:`Hop` takes several steps.
     """
     if (
         not in_place(raw)
@@ -103,12 +102,12 @@ class Hop:
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still forward the copy."""
+        """Return the number of forwarders that may still forward the copy."""
         return self._journey.hops_remaining if self._journey else self.raw[_HOPS] >> 1
 
     @property
     def attempt(self) -> int:
-        """Return 0 for a first transmission, n for the n-th retry."""
+        """Return the number of the retry, or 0 for the first transmission."""
         return self._journey.attempt if self._journey else self.raw[_ATTEMPT] >> 1
 
     @property
@@ -146,7 +145,7 @@ class Hop:
     ) -> bytes:
         """Return the header for the next instance: visit added, one hop fewer, first hop set.
 
-        ``hide``: the visit replaces the path.
+        ``hide``: the visit replaces the path so far.
         """
         if self._journey is not None or (first_hop is not None and first_hop > 63):
             return self._encoded((instance, at), spend, first_hop, hide)

@@ -1,4 +1,4 @@
-"""The replay to which a statement or dialog belongs, which separates it from live traffic.
+"""The replay of a statement or dialog, which separates replayed from live traffic.
 
 Every command of a replay has the header ``sb-job``, the job's name. If a dialog gets a new id, that
 id contains the job, and so does every record and metric of the dialog, whichever process writes it.

@@ -2,7 +2,7 @@
 
 A schema becomes a tuple of functions, one per field, that return a value's bytes. Most values
 repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
-is several times as fast as a general encoder, which takes records apart by field name and tries the
+encoder is several times as fast as a general one, which looks up fields by name and tries the
 branches of unions.
 """
 
@@ -18,7 +18,7 @@ Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
 """Numbers of cached values: positions of messages in flight, names and ids, other values."""
 _SHORT = 256
-"""Maximum characters of a cached text; no name is longer."""
+"""Maximum characters of a cached text; names are not longer."""
 
 
 def base128(left: int) -> bytes:
@@ -48,7 +48,7 @@ def pack_int(value: int) -> bytes:
 
 
 def pack_string(value: str) -> bytes:
-    """Return a string with its length in bytes."""
+    """Return a string in Avro's encoding, which begins with its length in bytes."""
     return (_name if len(value) <= _SHORT else _text)(value)
 
 
@@ -72,9 +72,9 @@ _PRIMITIVES: dict[str, Pack] = {
 def packer(schema: Any, part: slice = slice(None)) -> Callable[[Iterable[Any]], bytes]:
     """Return a function that encodes a record's values, or ``part`` of them, in field order.
 
-    A record in an array is also a tuple of its values. This supports the types that ``schemas/``
-    uses: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError for
-    a value that does not fit.
+    A record in an array is also a tuple of its values. Only the types in ``schemas/`` are
+    supported: a union has ``null`` and one other type. Raises ValueError, TypeError or
+    AttributeError for a value that does not fit.
     """
     return _record(schema, {}, part)
 
@@ -103,7 +103,7 @@ def _optional(pack: Pack) -> Pack:
     def write(value: Any) -> bytes:
         return b"\x00" if value is None else b"\x02" + pack(value)
 
-    # A short string is cached by its encoder.
+    # The encoder of strings caches short strings itself.
     return write if pack is pack_string else lru_cache(_OPTIONAL)(write)
 
 

@@ -29,7 +29,7 @@ class TopicPlace:
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
     """Parse a topic name; ``None`` if it is not a Hopline name with this prefix.
 
-    If the name was too long for Kafka, the last part is its remainder.
+    If the full name was too long for Kafka, the last part is shortened to its start.
     """
     if not topic.startswith(topics.prefix):
         return None
@@ -48,6 +48,6 @@ def _unescaped(part: str) -> str:
     try:
         name = unescape(part)
         name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
-    except UnicodeError:  # or truncated within a character, or not a Hopline name
+    except UnicodeError:  # or the name is truncated within a character, or foreign
         return part
     return name

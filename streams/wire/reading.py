@@ -1,6 +1,6 @@
 """Records of ``reading``: the positions of consumer groups in queue partitions.
 
-The key is group and partition, so that compaction keeps the latest record of each.
+The key has group and partition, so compaction keeps the latest record of each partition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ READING = Codec("Reading")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A group had committed everything before ``position`` at ``at`` (epoch milliseconds)."""
+    """A group's committed ``position``, the next offset to read, at ``at`` (epoch milliseconds)."""
 
     group: str
     topic: str
@@ -44,7 +44,7 @@ def reading_record(reading: Reading) -> tuple[bytes, bytes]:
 
 
 def decode_reading(raw: bytes | None) -> Reading:
-    """Decode a value; raise MalformedError, also for an invalid position or time."""
+    """Decode a value; raise MalformedError, including for an invalid position or time."""
     record = READING.decode(raw)
     if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
         raise MalformedError("Reading: a negative position, or an invalid time")

@@ -1,8 +1,8 @@
 """Convert whole Kafka records (key, value and headers) of every topic to values and back.
 
 The headers of a frame have a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then headers
-that only some topics have), so that a forwarder finds them by position; other readers look them up
-by name. Missing or malformed headers raise MalformedError.
+that only some topics have), so that a forwarder finds the headers by position; other readers look
+up headers by name. Missing or malformed headers raise MalformedError.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LARGEST_WITH_BODY = LARGEST_BODY + 90_000
 """Maximum bytes of ``sb-command`` and body that a client with defaults can write again."""
 
 REMEMBERED_IDS = 1 << 13
-"""Number of conversation ids cached with their keys (300 bytes each): those of a transaction."""
+"""Number of conversation ids cached with their keys (300 bytes each), enough for a transaction."""
 
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
@@ -61,10 +61,10 @@ Wire = tuple[bytes, bytes | None, Headers]
 
 @lru_cache(REMEMBERED_IDS)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
-    """Read a conversation id from a record's key (11271 if the key is no id).
+    """Read a conversation id from a record's key (11271 if the key is not an id).
 
-    Only the form with 36 lower-case characters is valid, because any other form would be in another
-    partition.
+    Only the form with 36 lower-case characters is valid, because a key in any other form would be
+    in another partition.
     """
     if key is not None and len(key) == _KEY_BYTES:
         raw = key if isinstance(key, bytes) else key.encode("ascii", "replace")
@@ -92,16 +92,16 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 
 
 def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
-    """Tell whether a record is only a copy of a body, moved to the end of its topic."""
+    """Tell whether a record is only a copy of a body that was moved to the end of its topic."""
     return bool(headers) and headers[-1][0] == MOVED
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers of a body's copy: those that Hopline reads, and :data:`MOVED`.
+    """Return the headers for a body's copy: the headers that Hopline reads, and :data:`MOVED`.
 
     With all foreign headers, a copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # of several with one name the last, as for every reader
+    read = dict(headers)  # the last of several with one name, as for every reader
     return [*((name, raw) for name, raw in read.items() if name in _READ), (MOVED, None)]
 
 
@@ -170,7 +170,7 @@ def queue_record(
 ) -> Wire:
     """Return the record of a queue topic.
 
-    The key is the group, so that a partition is a group lock.
+    The key is the group, so the consumer of a partition has the lock of its groups.
 
     ``sb-priority`` (1 to 10, as text) is the endpoint's priority, for receivers.
     """
@@ -200,7 +200,7 @@ def read_message(
 def _message(
     conversation: uuid.UUID, value: bytes | None, headers: Headers | None, appended_at: int = 0
 ) -> Message:
-    found = dict(headers or ()).get  # of several with one name, the last
+    found = dict(headers or ()).get  # the last of several with one name
     return Message(
         conversation,
         decode_parties(found(ROUTE)),
@@ -216,7 +216,7 @@ _DIGITS, _HIGHEST = 2, 10
 
 
 def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """Return the priority of a queue message (1 to 10), or the default if missing or invalid.
+    """Return the priority of a queue message (1 to 10); the default if missing or invalid.
 
     Any client with write access may write any text, and ``int`` raises on 5,000 digits.
     """

@@ -1,12 +1,12 @@
 """Convert the expiries of a copy to the clock of another Kafka cluster.
 
-Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so expiries
-must be converted for another cluster: the end of a copy's time to live, and the end of its dialog's
-lifetime. Past times (enqueued and sent times, the path) stay unchanged.
+Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so two
+expiries must be converted for another cluster: the end of a copy's time to live, and the end of its
+dialog's lifetime. Past times (enqueued and sent times, the path) stay unchanged.
 
-Both are at a known place: one is a fixed field, the other is the last number of its header. Any
-other form is decoded and encoded, and invalid headers are passed on, because their reader reports
-them.
+Both expiries are at a known place: the first is a fixed field, the second is the last number of its
+header. A header in any other form is decoded and encoded. Invalid headers are passed on, because
+their reader reports them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
         if name == HOP:
             return (_short_hop if len(raw) <= _SHORT else _hop)(raw, by)
         return _message(raw, by)
-    except (MalformedError, ValueError):  # limited to the largest value
+    except (MalformedError, ValueError):  # the largest value is the limit
         return raw
 
 

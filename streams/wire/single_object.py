@@ -27,7 +27,7 @@ PREFIX_LENGTH = 10
 
 
 class MalformedError(Exception):
-    """The bytes are invalid; the text has the reason, event 161 ``number``."""
+    """The bytes are invalid; the text has the reason, ``number`` is for event 161."""
 
     def __init__(self, text: str, number: Number = Number.CORRUPTED_HEADER) -> None:
         super().__init__(text)
@@ -41,7 +41,7 @@ class UnknownSchemaError(MalformedError):
 def read_long(raw: bytes, at: int, longest: int = 10) -> tuple[int, int]:
     """Read an Avro integer of at most ``longest`` bytes; return it and the offset after it.
 
-    Raises ValueError if the integer is unterminated or longer.
+    Raises ValueError if the integer is longer or its end is missing.
     """
     value = shift = 0
     for end in range(at, min(len(raw), at + longest)):
@@ -65,10 +65,10 @@ def prefix_of(schema: Any) -> bytes:
 
 
 class Codec:
-    """Encode records in one schema; decode records in this schema and all its announced versions.
+    """Encode records in one schema; decode records in all its announced versions, too.
 
-    ``prefix`` begins all records of the current schema, ``names`` are its fields in order. Decoded
-    strings are limited to ``longest`` characters, records to ``largest`` bytes.
+    ``prefix`` begins all records in the current schema, ``names`` has the schema's fields in order.
+    Decoded strings are limited to ``longest`` characters, records to ``largest`` bytes.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Codec:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Return the known schemas, this version's first, as :func:`canonical_form`."""
+        """Return the known schemas in :func:`canonical_form`, the schema of this version first."""
         return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
@@ -134,7 +134,7 @@ class Codec:
             record = fastavro.schemaless_reader(
                 buffer, writer, None if writer is self._schema else self._schema
             )
-        except Exception as error:  # on hostile bytes the decoder may raise any exception
+        except Exception as error:  # the decoder may raise any exception for hostile bytes
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
             raise MalformedError(f"{self.name}: trailing bytes")

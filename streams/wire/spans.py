@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 LONGEST = 4_000
 _END = 2**63 - 1
-"""No log reaches this offset."""
+"""Offsets are below this value in any log."""
 
 
 def spans_of(offsets: Iterable[int]) -> str:
-    """Return the positions as text; positions that do not fit are left out."""
+    """Return the positions as text; omit positions that do not fit."""
     parts: list[str] = []
     length = 0
     for first, last in _runs(sorted(offsets)):
@@ -27,9 +27,9 @@ def spans_of(offsets: Iterable[int]) -> str:
 
 
 def spans_in(text: str | None) -> tuple[range, ...]:
-    """Return the positions in a text, or none if the text is foreign.
+    """Return the positions in a text; no positions if Hopline has not written the text.
 
-    A valid text has offsets of a log in rising order, and no offset in two spans.
+    A valid text has offsets in rising order, and no offset in two spans.
     """
     parts = [part.partition("-") for part in (text or "").split()]
     try:

@@ -14,7 +14,7 @@ _SOON = {
     "max.compaction.lag.ms": "60000",
     "min.cleanable.dirty.ratio": "0.1",
 }
-"""Makes Kafka compact a small topic within minutes; the default is a week."""
+"""Settings that make Kafka compact a small topic within minutes; the default is a week."""
 _SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
 _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
@@ -22,9 +22,9 @@ _COMPRESSION = "compression.type"
 _READABLE = {_COMPRESSION: "lz4"}
 """The codec that Hopline's producers use.
 
-Kafka's client cannot read a zstd batch that inflates far, and never gets past it, so 3 kB could
-stop a partition forever. Therefore the broker stores batches of other codecs as lz4, and rejects
-those that are still too large. lz4 inflates at most 255 times.
+Kafka's client cannot read, and never skips, a zstd batch that becomes too large when it is
+decompressed, so 3 kB could stop a partition forever. Therefore the broker stores batches of other
+codecs as lz4, which becomes at most 255 times larger, and rejects batches that are still too large.
 """
 
 KINDS: Mapping[str, Mapping[str, str]] = {
@@ -32,13 +32,13 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "out": _FOREVER,
     "txq": _FOREVER,
     "ingress": _FOREVER,
-    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # lateness is determined by it
+    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # decides if a copy is late
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": _COMPACTED,
-    "catalog": {**_COMPACTED, **_SOON},  # a reader processes each version that it finds
+    "catalog": {**_COMPACTED, **_SOON},  # readers process each version in the log
     "presence": {
         **_COMPACTED,
         **_SOON,
@@ -62,7 +62,7 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return only the settings that prevent loss, without those for space and protection."""
+        """Return the settings that prevent loss, without the settings for space and protection."""
         other = {*_SOON, _COMPRESSION}
         config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)
@@ -97,9 +97,9 @@ def instance_specs(
 ) -> tuple[TopicSpec, ...]:
     """Return an instance's topics.
 
-    ``partitions``: the number of partitions of topics keyed by conversation id. It is the same for
-    all, because all records of one dialog must have the same partition number. ``clusters``: the
-    other clusters that write to the instance, each into its own topic.
+    ``partitions``: the number of partitions of topics keyed by conversation id. All these topics
+    have the same number, because all records of one dialog must have the same partition number.
+    ``clusters``: the other clusters that write to the instance, each to its own topic.
     """
     cmd, out, *rest = home_specs(topics, instance, queues, partitions)
     return (

@@ -56,7 +56,7 @@ _PLACES = {
     "suspect": ("suspect", "suspect_fragment"),
     "received": ("receive_sequence", "receive_sequence_frag"),
 }
-"""Attributes that are places in a direction, with two fields each: sequence and fragment."""
+"""Attributes that are places in a direction; each has two fields, sequence and fragment."""
 
 # In schema order: the dialog's identity, its current state, and the fields between them.
 _CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1
@@ -70,7 +70,7 @@ _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 @lru_cache(4096)
 def _pack_who(who: tuple[Any, ...]) -> bytes:
-    """Return the bytes of a dialog's identity, which stay the same while its state exists."""
+    """Return the bytes of a dialog's identity, which never change while its state exists."""
     values = list(who)
     values[_STATE] = values[_STATE].name
     values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])
@@ -79,7 +79,7 @@ def _pack_who(who: tuple[Any, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The next offsets to read of one partition's inputs."""
+    """The next offsets to read in the inputs of one partition."""
 
     cmd: int = 0
     inbox: int = 0

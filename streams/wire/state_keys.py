@@ -38,7 +38,7 @@ def dialog_key(about: DialogKey) -> bytes:
 
 
 def chunk_key(dialog: bytes, number: int) -> bytes:
-    """Return the key of a chunk's record, from that of its dialog."""
+    """Return the key of a chunk's record, from the key of its dialog's record."""
     return b"%b/%d" % (dialog, number)
 
 

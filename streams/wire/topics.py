@@ -2,8 +2,8 @@
 
 Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and rejects a topic whose name differs from that
 of another topic only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
-becomes ``-`` and two hex digits. Parts are joined by ``.``, which never occurs inside a part, and
-``_`` never occurs at all.
+becomes ``-`` and two hex digits. Parts are joined by ``.``, which never occurs inside a part; ``_``
+does not occur in any name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Topics:
     def home(self, kind: str, topic: str) -> str:
         """Return the instance or pair in a topic name of a kind.
 
-        If the name was too long, this is the remainder.
+        If the full name was too long, the result is the shortened part.
         """
         part = topic.removeprefix(f"{self.prefix}{kind}.")
         return part if "--" in part else unescape(part)
@@ -61,7 +61,7 @@ class Topics:
         return self.name("txq", instance)
 
     def ingress(self, instance: str, cluster: str) -> str:
-        """Return the transmission queue that another cluster writes at an instance."""
+        """Return the transmission queue to which another cluster writes at an instance."""
         return self.name("ingress", instance, cluster)
 
     def inbox(self, instance: str) -> str:

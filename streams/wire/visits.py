@@ -1,4 +1,4 @@
-"""Count the visits in ``sb-hop`` before it is decoded: few bytes may encode thousands of them."""
+"""Count the visits in ``sb-hop`` before decoding: few bytes may encode thousands of visits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def demand_few(visits: int) -> None:
 
 
 def count_visits(raw: bytes) -> int:
-    """Return the number of visits, or of the first ones that exceed MOST_VISITS.
+    """Return the number of visits; counting stops when it exceeds MOST_VISITS.
 
     The layout is that of :mod:`streams.wire.hop`, with numbers of any length. Raises MalformedError
     if the header ends too early.

@@ -1,4 +1,4 @@
-"""Fill in the table of roles with the names of a role's resources at a place."""
+"""Fill the names of the resources at a place into a role's rows of the table."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The kind of a role, and its place. ``name`` is ``None`` if it works for the whole cluster.
+    """The kind of a role, and its place. ``name`` is ``None`` if the role is for the whole cluster.
 
-    ``own``: the prefix of its groups and transactional ids. ``ingress``: the topics through which
-    other clusters enter there, or through which the role itself enters. ``extra`` rows are added to
-    the rows of its kind; ``of`` replaces the kind.
+    ``own``: the prefix of the role's groups and transactional ids. ``ingress``: the topics to which
+    other clusters write at this place, or to which the role itself writes. ``extra`` rows are added
+    to the rows of its kind; ``of`` replaces the kind.
     """
 
     kind: str
@@ -76,7 +76,7 @@ def role_at(topics: Topics, place: Place) -> Role:
 
 
 def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[str, bool]]:
-    """Yield the names of a row's resources at a place, and whether each is only a prefix."""
+    """Yield the names of a row's resources at a place, and whether each name is only a prefix."""
     if row.resource is Resource.TOPIC:
         yield from _topics(topics, row, place)
         return
@@ -104,7 +104,7 @@ def _resources(topics: Topics, row: RoleGrant, place: Place) -> Iterator[tuple[s
 
 
 def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
-    """Yield a name, and the prefix of all names in which a dot follows it."""
+    """Yield a name, and the prefix of all names that continue with a dot."""
     yield name, False
     yield f"{name}.", True
 

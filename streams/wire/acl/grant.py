@@ -1,4 +1,4 @@
-"""A grant: the operations on a resource that a role needs, and why."""
+"""A grant: the operations on a resource that a role needs, with the reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class On(Enum):
 class RoleGrant:
     """A role's operations on a resource; ``name`` is a kind of topic or a name prefix.
 
-    For a topic with ``On.OWN``, it is the part after the role's own name.
+    For a topic with ``On.OWN``, ``name`` is the part after the role's own name.
     """
 
     resource: Resource

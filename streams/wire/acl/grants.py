@@ -1,8 +1,8 @@
 """The table of roles and their rights in Kafka; no other code decides about grants.
 
-A row states what one role needs of one resource, and why. Each operation was verified by removing
-it; ``tests/security/test_least.py`` contains the resulting failure. Workers check the topics of
-their rows before the first use, so they check exactly what they may describe.
+A row states which operations on one resource a role needs, and why. Each operation was verified by
+removing it; ``tests/security/test_least.py`` contains the resulting failure. Workers check the
+topics of their rows before the first use, so they check exactly the topics that they may describe.
 
 Read, Write, Delete and Alter imply Describe; AlterConfigs implies DescribeConfigs. An idempotent
 producer does not need IdempotentWrite on the cluster, because since Kafka 2.8 Write on any topic is
@@ -45,7 +45,7 @@ _WORKS = (
 _NAMED = _group("reader", On.CLUSTER, "Describe", "the name under which topics are read")
 _BROKERS = RoleGrant(
     Resource.CLUSTER,
-    "kafka-cluster",  # Kafka's name for it
+    "kafka-cluster",  # Kafka's name for the cluster resource
     On.CLUSTER,
     (Operation.DESCRIBE_CONFIGS,),
     "for how long brokers leave a transaction open",
@@ -244,7 +244,7 @@ FOR_ONE: Mapping[str, RoleKind] = {
     "outbox": _for_one("outbox", "sends messages to the services of one instance"),
     "trace": _for_one("trace", "sends probes from one instance, and back to others"),
 }
-"""The same kinds, restricted to writing for one instance: ``outbox.ServerA``."""
+"""Kinds of roles, restricted to writing for one instance: ``outbox.ServerA``."""
 
 EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
     "data-dependent-routing": (

@@ -1,7 +1,7 @@
 """A queue's reading group (``group:``) must not be a group of another role.
 
-Kafka allows the queue's application to join the group that the queue names, and a member of a group
-can stop its other members.
+The queue's application may join the group that the queue names, and any member of a group can stop
+the other members.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORKERS = sorted(
         if row.on in (On.HOME, On.EVERY)
     }
 )
-"""Prefixes of workers' group names after the topic prefix, for every home, known or not."""
+"""Prefixes of workers' group names after the topic prefix, for known and unknown homes."""
 
 
 def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:
@@ -65,6 +65,6 @@ def _owner(group: str, queue: str, topics: Topics, own: Mapping[str, Sequence[Pl
 
 
 def _names_above(group: str) -> Iterator[str]:
-    """Yield a group and those of its prefixes that end before a dot."""
+    """Yield a group name, and its prefixes that end before a dot."""
     parts = group.split(".")
     yield from (name for name in accumulate(parts, "{}.{}".format) if name)

@@ -1,8 +1,9 @@
 """The roles of a topology with their grants: :mod:`streams.wire.acl.grants` applied to names.
 
 A resource is given by its name or by a prefix (``prefixed``): for example, an instance's endpoint
-worker may write to any queue of that instance, including later ones. Such a prefix ends in a dot,
-which escaped parts of names never contain, because ``Order`` must not cover ``OrderAudit``.
+worker may write to any queue of that instance, including queues created later. Such a prefix ends
+in a dot, which escaped parts of names never contain, because ``Order`` must not cover
+``OrderAudit``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "tra
 
 
 def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
-    """Yield the roles of a topology, or of one cluster's share of it.
+    """Yield the roles of a topology, or of one cluster's part of the topology.
 
     Raises the errors of :func:`refuse_conflicts`.
     """
@@ -105,7 +106,7 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
-    """Yield every database with its home; for a mirrored database, one partner's definition."""
+    """Yield every database with its home; a mirrored database only as one partner defines it."""
     found: dict[tuple[str, str], Database] = {}
     for instance in topology.instances.values():
         for database in instance.databases.values():
@@ -159,7 +160,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
-    """Return the grants of the agent's kind; an agent that only redirects keeps no table."""
+    """Return the grants of the agent's kind; an agent that only redirects needs no table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 
@@ -174,7 +175,7 @@ def _foreign(topology: Topology, topics: Topics) -> Iterator[Place]:
 
 
 def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
-    """Return the consumer group of an agent that comes with Hopline."""
+    """Return the consumer group of an agent that is included in Hopline."""
     if agent.kind is ShippedService.CONFIGURATION_NOTICE:
         return topics.name("configuration", instance, database)
     named = agent.service or ""

@@ -76,7 +76,7 @@ class DescriptionBuilder:
         return conversation
 
     def finish(self) -> Description:
-        """Return the description, with foreign headers."""
+        """Return the description, including headers that Hopline does not know."""
         others = {n: text_of_bytes(v) for n, v in self.record.headers if n not in _OURS}
         if others:
             self.out["headers"] = others

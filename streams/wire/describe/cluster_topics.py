@@ -19,7 +19,7 @@ from streams.wire.single_object import MalformedError
 
 
 def describe_event(found: DescriptionBuilder) -> None:
-    """Describe an event; its key has the conversation if the event does not."""
+    """Describe an event; its key has the conversation if its value does not."""
     event = found.take("event", lambda: EventRecord(found.record).event)
     if event is None:
         return
@@ -37,7 +37,7 @@ def describe_event(found: DescriptionBuilder) -> None:
             described["subclass_name"] = subclass
     if event["error"]:
         described["text"] = text_of(event["error"])
-    # A record that could not be read may still be identified by its key.
+    # If a record could not be read, its key may still identify the conversation.
     found.out["conversation"] = event["conversation"] or _guid(found.record.key)
 
 

@@ -47,8 +47,8 @@ def describe(record: RawRecord, topics: Topics) -> Description:
     """Return the content of a record as JSON-able data.
 
     ``at`` is the time of the event that the record represents, in epoch milliseconds. A frame keeps
-    its Kafka timestamp when forwarded, so the time of a forwarded frame is that of its latest
-    visit; in ``in`` it is the append time. ``conversation`` is the dialog's id.
+    its Kafka timestamp when it is forwarded, so the time of a forwarded frame is the time of its
+    latest visit; in ``in``, it is the append time. ``conversation`` is the dialog's id.
     """
     found = DescriptionBuilder(record)
     place = place_of(record.topic, topics)
