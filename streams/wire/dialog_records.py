@@ -79,7 +79,7 @@ class StatementRecord(DialogRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Tell whether the record is only a copy of a body, moved to the end of its topic."""
+        """Tell whether the record is only a copy of a body at the end of the body's topic."""
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:

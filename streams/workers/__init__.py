@@ -2,12 +2,13 @@
 
 On a message's path: ``relay`` writes it from an outbox into ``cmd``, if the application has an
 outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwards it at each hop;
-``endpoint`` of the other side delivers it into a queue. These two are packages, and neither imports
-the other.
+``endpoint`` of the other side delivers it into a queue. ``endpoint`` and ``forwarder`` are
+packages, and neither imports the other.
 
-Shared by both: ``control`` has the catalog and Kafka's time, and reads and writes heartbeats.
-``slot`` is a worker's name across restarts, ``ownership`` its right to work for a mirrored pair.
-``room`` passes records to Kafka's client, and ``event_counts`` has a worker's counters.
+Both packages share these modules: ``control`` has the catalog and Kafka's time, and reads and
+writes heartbeats. ``slot`` is a worker's name across restarts, ``ownership`` a worker's right to
+work for a mirrored pair. ``room`` passes records to Kafka's client, and ``event_counts`` has a
+worker's counters.
 
 The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
 the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hanging threads.

@@ -1,7 +1,7 @@
 """Counters of workers, updated per transaction and statistics report, not per record.
 
-One thread writes and another reads. Each figure is replaced as a whole, and the figures need not be
-consistent with each other.
+One thread writes the figures and another reads them. Each figure is replaced as a whole, and the
+figures need not be consistent with each other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EventCounts:
 
 @dataclass(slots=True)
 class Committed:
-    """What an endpoint worker has committed; ``rolled_back`` counts aborted transactions.
+    """Counts of an endpoint worker's committed work; ``rolled_back`` counts aborted transactions.
 
     ``longest``: seconds of the longest transaction, from its first input to its commit.
     """
@@ -68,8 +68,8 @@ class Committed:
 class Traffic:
     """Statistics of one worker's Kafka clients, received while they are polled.
 
-    The producer's report is only read if ``wanted``, because it takes about 0.1 ms of this process;
-    the consumer's is always read. ``lag``: the number of unread offsets by topic.
+    The producer's report is only read if ``wanted``, because reading it takes this process about
+    0.1 ms; the consumer's report is always read. ``lag``: the number of unread offsets by topic.
     """
 
     wanted: bool = False

@@ -16,7 +16,7 @@ from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import Process, Worker
 
 LABELS = ("worker", "server")
-"""Labels that precede a worker metric's own."""
+"""Labels that precede the other labels of a worker's metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ FIGURES = (
 
 
 def figures_of(process: Process) -> Iterator[Series]:
-    """Yield the metrics of a process, one sample for each worker that has it."""
+    """Yield the metrics of a process, with one sample for each worker that has the metric."""
     yield Series(
         "hopline_catalog_version",
         "The version of the catalog that the workers use.",

@@ -1,7 +1,7 @@
-"""When a worker is active: always for its instance, but for a mirrored pair only as principal.
+"""When a worker is active: for its instance always, for a mirrored pair only as principal.
 
 The catalog has the principal of a pair (its role, with an epoch). A worker for a pair waits until
-its instance is the principal, and stops when it no longer is.
+its instance is the principal, and stops when the instance loses the role.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streams.workers.control import Control
 _LOOK = 0.1
 """Seconds between checks whether the instance has the role."""
 _SLEPT = 1.0
-"""Seconds without running after which the catalog is checked before anything else."""
+"""Seconds of suspension after which the catalog is checked before anything else."""
 
 
 class PairOwnership:
@@ -43,7 +43,7 @@ class PairOwnership:
 
     @property
     def home(self) -> str:
-        """Return the instance or pair that its topics are named after."""
+        """Return the instance or pair after which the topics are named."""
         return self.instance if self._pair is None else self._pair
 
     def __str__(self) -> str:
@@ -56,14 +56,14 @@ class PairOwnership:
 
     @property
     def may_go(self) -> bool:
-        """Return whether the right may be lost at any moment, which is so for a pair."""
+        """Return whether the right may be lost at any moment, as it may for a pair."""
         return self._pair is not None
 
     @property
     def suffix(self) -> str:
-        """Return the suffix of an ownership's group name, so that no earlier session delays it.
+        """Return the suffix of the group name, so that no earlier session delays this ownership.
 
-        Empty for an instance.
+        The suffix is empty for an instance.
         """
         return "" if self._pair is None else f".{self._epoch}"
 
@@ -74,7 +74,7 @@ class PairOwnership:
 
     @property
     def lasts(self) -> bool:
-        """Return whether it still has its initial role, as far as the catalog is read."""
+        """Return whether the worker still has its initial role, as far as the catalog is read."""
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:
@@ -88,18 +88,18 @@ class PairOwnership:
         return False
 
     def confirm(self) -> bool:
-        """Return whether it has the role according to the current end of the catalog."""
+        """Return whether the worker has the role according to the current end of the catalog."""
         if self._pair is not None:
             self._control.catch_up(self._clock())
         return self.lasts
 
     def confirm_awake(self) -> bool:
-        """Return whether it has the role; after a suspension of a second read the catalog first."""
+        """Return whether the worker has the role; after a suspension, read the catalog first."""
         before, self._awake_at = self._awake_at, self._clock()
         return self.lasts if self._awake_at - before < _SLEPT else self.confirm()
 
     def catalog(self) -> CatalogView:
-        """Return its part of the catalog: the databases of its home."""
+        """Return the worker's part of the catalog: the databases of its home."""
         catalog = self._control.catalog
         if catalog is not self._catalog or self._seen is None:
             self._seen = narrowed(catalog, self.instance, self._pair)

@@ -17,7 +17,7 @@ _beats: dict[int, int] = {}
 
 
 def beat() -> None:
-    """Count a turn of this thread, which must call this repeatedly from now on."""
+    """Count a turn of the calling thread, which must repeat the call from now on."""
     here = threading.get_ident()
     _beats[here] = _beats.get(here, 0) + 1
 

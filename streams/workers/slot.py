@@ -5,8 +5,8 @@ member id (``group.instance.id``) and does not wait for a session timeout. The p
 fenced in the group (an endpoint worker by its transactional id as well), and ends its process.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
-a session while the worker waited for Kafka. If no other process sends heartbeats in the slot, the
-worker restarts its loop.
+a session while the worker waited for Kafka. If no other process then sends heartbeats in the slot,
+the worker restarts its loop.
 
 Two processes started with one slot by mistake would fence each other forever. So a process does not
 take a slot that has heartbeats, and takes either all of its slots or none.
@@ -33,9 +33,9 @@ UNNAMED = "0"
 """Slot of an endpoint worker without a named slot, because its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""Own heartbeats to read back after a fence; by then a rival has written some."""
+"""Number of own heartbeats to read back after a fence; by then, a rival has written some."""
 _RETURNED_WITHIN = 30.0
-"""Seconds allowed for reading them back."""
+"""Seconds allowed for reading back the heartbeats."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have run before it may restart its loop after a fence."""
 
@@ -50,7 +50,7 @@ class Slot:
 
     @property
     def heartbeat_name(self) -> str:
-        """Return the name of its worker's heartbeats, a name that no instance has."""
+        """Return the name of the slot's heartbeats, a name that no instance has."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class Slot:
     ) -> None:
         """Work in the slot and send heartbeats; report leaving when the work is done.
 
-        Raises FencedError if another process has taken the slot, or if none has but ``anew`` is
-        false.
+        Raises FencedError if another process has taken the slot, or if ``anew`` is false and no
+        process has.
         """
         control.add_heartbeat(self.heartbeat_name)
         while True:
@@ -91,7 +91,7 @@ class Slot:
                 log.warning("%s No other process uses the slot; restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
-        """Return whether only our own heartbeats arrive in the slot, and they do arrive."""
+        """Return whether our own heartbeats, and no others, arrive in the slot."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
         until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.last_heartbeat(name) + _RETURNED
@@ -111,7 +111,7 @@ class Slot:
             raise
 
     def lost(self, cause: KafkaError) -> FencedError:
-        """Return the error for a slot that another process owns, or owns according to Kafka."""
+        """Return the error for a slot that another process owns, at least according to Kafka."""
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",

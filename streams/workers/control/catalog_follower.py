@@ -14,8 +14,9 @@ log = logging.getLogger("hopline.control")
 class CatalogFollower:
     """Follow the catalog; an invalid version leaves the last valid one in place.
 
-    One thread reads; any thread may ask. ``view`` is replaced as a whole when a new version is
-    complete. ``announced`` are the headers of heartbeats that list the readable schemas.
+    One thread reads the catalog; any thread may call the queries. ``view`` is replaced as a whole
+    when a new version is complete. ``announced`` are the headers of heartbeats that list the
+    readable schemas.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class CatalogFollower:
         try:
             self.view = catalog_of(state.topology, state.version)
             self.announced = {ANNOUNCED: announcement(state.objects)}
-        except Exception as error:  # for objects that are inconsistent with each other
+        except Exception as error:  # the objects contradict each other
             state.error = f"version {state.version}: {error!r}"
             return False
         return True

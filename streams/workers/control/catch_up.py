@@ -11,10 +11,11 @@ from streams.kafka import Cluster, Consumer, watermarks
 
 
 class CatchUp:
-    """One thread reads and reports its position; others wait for it, at most ``timeout`` seconds.
+    """One thread reads and reports its position; other threads wait for a position.
 
-    ``awaited`` is set while a thread waits, so that the reader does not pause. ``wake`` is called
-    once after each wait starts, to interrupt a pause of the reader.
+    A thread waits at most ``timeout`` seconds. ``awaited`` is set while a thread waits, so that the
+    reader does not pause. ``wake`` is called once after each wait starts, to interrupt a pause of
+    the reader.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class CatchUp:
     def wait(self, since: float) -> None:
         """Return when the topic has been read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. Raises SurroundingsError otherwise.
+        ``since`` is monotonic time. Raises SurroundingsError on a timeout or if reading has ended.
         """
         with self._asking:
             if self._through >= since:

@@ -1,8 +1,9 @@
 """The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
 
 A few heartbeats are read as soon as they are written. With many heartbeats, ``control`` pauses
-between reads, and the consumer polls the broker less often. In a cluster of 1,000 names a process
-then needs a quarter of the CPU. Kafka's client cannot be reconfigured, so it is replaced.
+between reads, and the consumer polls the broker less often. In a cluster of 1,000 names, a process
+then needs a quarter of the CPU time. Kafka's client cannot be reconfigured, so ``consumer``
+replaces the client.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ log = logging.getLogger("hopline.control")
 
 _BEGINNING = -2
 _RECENT = 10.0
-"""Reading heartbeats starts this many periods before the newest one.
+"""Reading starts this many heartbeat periods before the newest heartbeat.
 
-A process that has only older heartbeats is silent.
+A process whose heartbeats are all older is silent.
 """
 
 
 class ControlConsumer:
-    """Read the catalog from its start, and heartbeats from ten periods before the newest one.
+    """Read the catalog from its start, and heartbeats from ten periods before the newest heartbeat.
 
     ``positions`` are the next offsets of ``catalog`` and of ``presence``.
     """
@@ -61,7 +62,7 @@ class ControlConsumer:
         return is_at_end(self.client, self._topics.presence, self.presence)
 
     def suit(self, *, pausing: bool) -> None:
-        """Replace the client if it is not the one for a reader with, or without, pauses."""
+        """Replace the client if its settings do not suit a reader with, or without, pauses."""
         if pausing == self._pausing:
             return
         log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
@@ -90,7 +91,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return how many seconds a live name's last heartbeat may be older than the newest one."""
+    """Return the seconds by which a live name's last heartbeat may be older than the newest one."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

@@ -29,7 +29,7 @@ class Control:
 
     ``catalog`` is replaced as a whole when a new version is complete; workers compare it by
     identity once per batch. Heartbeats are written for ``forwarders``, and under the names of
-    ``others``. ``remote`` are the other clusters that the forwarders write into.
+    ``others``. ``remote`` has the other clusters into which the forwarders write.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Control:
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:
-        """Yield why the catalog is no longer read, or why its newest version is not used."""
+        """Yield the reasons why the catalog is no longer read, or its newest version not used."""
         if self._failure is not None:
             yield f"The catalog is no longer read: {self._failure!r}."
         if self.error:
@@ -127,13 +127,13 @@ class Control:
     def catch_up(self, since: float) -> None:
         """Return when the catalog has been read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. A schema or object that is still unknown then was not announced
-        before the record was written.
+        ``since`` is monotonic time. A schema or object that is unknown after this call was not
+        announced before the record in question was written.
         """
         self._catalog_end.wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Return whether an instance or a slot sends heartbeats, in any cluster."""
+        """Return whether an instance (in any cluster) or a slot sends heartbeats."""
         if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
@@ -151,28 +151,28 @@ class Control:
         self._woken.set()
 
     def end_heartbeat(self, name: str) -> None:
-        """Write a final heartbeat under a name, which reports that it has left."""
+        """Write a final heartbeat under a name, which reports that the name's worker has left."""
         self._schedule.leave(name)
         self._woken.set()
 
     def catch_up_presence(self, since: float) -> None:
         """Return when ``presence`` has been read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. Raises SurroundingsError otherwise.
+        ``since`` is monotonic time. Raises SurroundingsError if the end is not reached in time.
         """
         self._presence_end.wait(since)
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return the slot owners by their heartbeats, including the given ones."""
+        """Return the slot owners by their heartbeats; also follow ``slots`` from now on."""
         return self._heartbeats.slot_owners(*slots)
 
     def now(self) -> int:
-        """Return Kafka's time (epoch milliseconds), or the local time while it is unknown."""
+        """Return Kafka's time (epoch milliseconds), or the local time while Kafka's is unknown."""
         return self._clock.now(time.monotonic())
 
     @property
     def skew(self) -> float:
-        """Return by how many seconds the local clock is ahead of Kafka's."""
+        """Return the seconds by which the local clock is ahead of Kafka's."""
         return (_own_time() - self.now()) / 1000
 
     def _ended(self) -> SurroundingsError:
@@ -275,7 +275,7 @@ class Control:
         return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
-        """Handle the current end of one of the two topics."""
+        """Process the event that reading has reached the end of ``catalog`` or ``presence``."""
         if not is_catalog:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())

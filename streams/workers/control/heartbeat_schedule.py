@@ -1,4 +1,4 @@
-"""When a process writes heartbeats, for its forwarders and its slots."""
+"""The schedule of a process's heartbeats, for its forwarders and its slots."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from streams.workers.control.heartbeats import appended
 _ACKNOWLEDGED = 0.05
 """Seconds to wait for Kafka's acknowledgement of a heartbeat, which contains Kafka's time."""
 _BATCH = 32 << 10
-"""Maximum bytes of a batch, because processes in other clusters skip larger ones than 128 kB. A
-process that serves a thousand instances would write all its heartbeats together."""
+"""Maximum bytes of a batch, because processes in other clusters skip batches above 128 kB. Without
+it, a process that serves a thousand instances would write all its heartbeats in one batch."""
 
 
 class HeartbeatWriter:
@@ -38,7 +38,7 @@ class HeartbeatWriter:
         catalog: CatalogView | None,
         announced: dict[str, str | bytes | None],
     ) -> None:
-        """Write one heartbeat; without a ``catalog`` it has no claims and no admissions."""
+        """Write one heartbeat, without claims and admissions if there is no ``catalog``."""
         entrances = catalog.ingress.get(name) if catalog is not None else None
         headers = {**announced, ADMITS: admission(entrances)} if entrances else announced
         now, claims = self._clock.now(time.monotonic()), claims_of(catalog, name)
@@ -61,7 +61,7 @@ class HeartbeatWriter:
         self.producer.flush(1)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Learn Kafka's clock from the append time, sooner than by reading the heartbeat."""
+        """Learn Kafka's clock from the append time, which is known before the heartbeat is read."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)

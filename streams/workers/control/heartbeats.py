@@ -1,9 +1,9 @@
-"""Read a cluster's heartbeats: which names are alive, their slots and ownership claims.
+"""Read a cluster's heartbeats: the living names, their slots and ownership claims.
 
-One thread reads; any thread may ask. A process reads the heartbeats of all names, but needs only
-those of a few: its next hops, and its own slots. So a heartbeat is decoded only if its name was
-asked about before (it is *followed*). For every other name the last heartbeat is kept undecoded,
-and decoded on request.
+One thread reads; any thread may call the queries. A process reads the heartbeats of all names, but
+needs only the heartbeats of a few: its next hops, and its own slots. So a heartbeat is decoded only
+if its name was queried before (the name is *followed*). For every other name the last heartbeat is
+kept undecoded, and decoded on request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.wire.heartbeats import HeartbeatReader
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
-"""Seconds between fetches, per heartbeat a second; and the maximum, in periods.
+"""Seconds between fetches, for each heartbeat per second; and their maximum, in periods.
 
 Heartbeats that are due every five seconds, with silence after 25 seconds, may be read five times as
 late.
@@ -29,7 +29,7 @@ late.
 _FEW = 20
 """Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
 _WINDOW, _SHARE = 1.0, 0.25
-"""Seconds for which heartbeats are counted, and the weight of the last count in their rate."""
+"""Seconds over which heartbeats are counted, and the weight of the last count in the rate."""
 _SMALL = 512
 """Maximum bytes of a key, and of a value, of a heartbeat kept undecoded."""
 _MOST = 10_000
@@ -77,7 +77,7 @@ class Heartbeats:
                 self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
                 return self._note(message, now)
         self._unread[key] = message, self._presence.clock, self._slot_owners.is_end_read
-        if key in self._followed:  # another thread has asked since then, and may not have found it
+        if key in self._followed:  # another thread has queried the name since, perhaps in vain
             with self._noting:
                 self._note_unread(key)
         elif len(self._unread) > _MOST:
@@ -133,10 +133,11 @@ class Heartbeats:
         self._slot_owners.end_read()
 
     def pause(self, now: float, period: float) -> float:
-        """Return how many seconds to wait before the next fetch; call it when all is read.
+        """Return the seconds to wait before the next fetch. Call this when all records are read.
 
-        A fetch costs many times as much as a heartbeat, so it should return several. ``period``:
-        seconds between two heartbeats of this process. Sets ``are_many`` if it pauses.
+        A fetch takes many times the CPU time of a heartbeat, so a fetch should return several.
+        ``period``: seconds between two heartbeats of this process. Sets ``are_many`` if there is a
+        pause.
         """
         if self._window_at is None:  # the backlog does not count towards the rate
             self._window_at, self._in_window = now, 0
@@ -157,13 +158,13 @@ class Heartbeats:
     def period(self) -> float:
         """Return the seconds between two heartbeats under one name.
 
-        Call it once for each own heartbeat.
+        Call this once for each own heartbeat.
         """
         if len(self._slot_owners) + len(self._unread) <= EACH_SECOND:
             self._period, self._counted = 1.0, 0
         elif self._counted % _RECOUNT == 0:
             self._note_all()
-            with self._noting:  # other threads may add a name by asking about it
+            with self._noting:  # other threads may add a name by a query
                 living = self._slot_owners.living
             self._period = period_of(min(living, NAMES_EACH * self.instances))
             self._counted = 1
@@ -172,7 +173,7 @@ class Heartbeats:
         return self._period
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return the known slot owners, including the given ones."""
+        """Return the known slot owners; also follow ``slots`` from now on."""
         for slot in slots:
             self.follow(slot)
         return self._slot_owners
@@ -189,5 +190,5 @@ class Heartbeats:
 
 
 def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
+    """Return the append time of a record of ``presence`` by the broker's clock, in epoch ms."""
     return message.timestamp()[1]

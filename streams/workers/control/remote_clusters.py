@@ -1,8 +1,8 @@
-"""The other Kafka clusters that a process's forwarders write into, and their heartbeats.
+"""The other Kafka clusters into which a process's forwarders write, and their heartbeats.
 
-Each has its own credentials; those of the local cluster are never sent to another one. Workers read
-``presence`` there, which also has that cluster's clock and readable schemas, and write the topic
-that a neighbour reads for this cluster.
+Each cluster has its own credentials; the credentials of the local cluster are never sent to
+another. Workers read ``presence`` of the other cluster, which also has that cluster's clock and
+readable schemas, and write to the topic that a neighbour reads for this cluster.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RemoteClusters:
     """The clusters of a process's neighbours, each watched by its own thread.
 
     ``follow`` is for the thread that reads the catalog; all other methods are thread-safe.
-    ``catalog`` is the last version that was followed, ``clock`` that of the local cluster.
+    ``catalog`` is the last version that was followed, ``clock`` the clock of the local cluster.
     """
 
     def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
@@ -104,7 +104,7 @@ class RemoteClusters:
         return wanted, errors
 
     def failures(self) -> Iterator[str]:
-        """Yield for each unusable cluster why it is unusable."""
+        """Yield each unusable cluster with the reason why it is unusable."""
         yield from self._errors.values()
 
     def cluster_of(self, neighbour: str) -> Cluster | None:
@@ -249,7 +249,7 @@ class _Watch:
         consumer.assign([TopicPartition(topic, 0, _END)])
 
     def _cannot_receive(self, error: KafkaError) -> None:
-        """Skip a batch that is too large; the client would request it forever."""
+        """Skip a batch that is too large, because the client would request the batch forever."""
         if error.code() != KafkaError._BAD_MSG:
             return
         self._skips, now = True, time.monotonic()

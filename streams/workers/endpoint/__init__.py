@@ -3,12 +3,12 @@
 At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
 ``partition``, and ``restore`` restores its dialogs.
 
-On a message's path, ``loop`` reads it, and ``commit_work`` commits the records of one turn in one
-transaction or several. ``apply_work`` applies the work of one partition, record by record;
+On a message's path, ``loop`` reads the message, and ``commit_work`` commits the records of one turn
+in one or several transactions. ``apply_work`` applies the work of one partition, record by record;
 ``inputs`` lets ``node`` apply a record, and rereads bodies for retries; ``held_back`` keeps
 statements that cannot be decoded yet. ``transactions`` lets ``output`` write the results, and
 commits. ``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` has the
-limits. ``worker`` starts and stops.
+limits. ``worker`` starts and stops the loop.
 """
 
 from streams.workers.endpoint.tuning import Pace, Tuning

@@ -1,13 +1,13 @@
-"""Limit the size of a transaction, so that none takes long, however large the backlog is."""
+"""Limit the size of transactions, so that even with a large backlog no transaction takes long."""
 
 from __future__ import annotations
 
 BYTES = 32 << 20
 """Maximum bytes of inputs per transaction, and maximum bytes of waiting bodies."""
 READ_BYTES = 512 << 20
-"""Maximum bytes of the records that are read forward to find waiting bodies, in half a second or
-so. Tens of thousands of ordinary records are (turns.py); a few with large headers may be as many
-bytes, with each transaction again."""
+"""Maximum bytes of the records that are read forward to find waiting bodies; this takes about half
+a second. Tens of thousands of ordinary records fit (turns.py). A few records with large headers may
+take as many bytes, and every transaction would read them again."""
 LONG = 1.0
 """Seconds after which a transaction is too long, so that the next one is half as large. New records
 wait for the current transaction, at both endpoints."""
@@ -20,11 +20,12 @@ SMALL = 1_000
 """
 LEAST = 16
 """However long transactions take, each may have at least this fraction of the maximum. If smaller
-ones still take long, the cause is not their size, and each costs more than its records."""
+transactions still take long, the cause is not their size, and smaller transactions take more time
+per record."""
 
 
 class Allowance:
-    """How many records a transaction may read; it may write about as many.
+    """The number of records that a transaction may read; it may write about as many.
 
     ``most`` is the maximum. The limit is halved when a transaction was long, too large or aborted,
     and grows by an eighth with each transaction that was not long. If transactions have few records
@@ -35,14 +36,14 @@ class Allowance:
         self._most = most
         self.records = most
         self._timely = most
-        """The limit, if dialogs cost nothing."""
+        """The limit for transactions in which dialogs take no time."""
 
     @property
     def flight(self) -> int:
-        """Return how many messages may be in flight towards a service before others wait.
+        """Return the number of messages in flight to a service above which further messages wait.
 
-        The other side processes one transaction while the next one is in transit. The one in
-        transit is as large as ours; the size of theirs is unknown, but not necessarily smaller.
+        The other side processes one transaction while the next one is in transit. A transaction in
+        transit is as large as ours; the size of the other side's is unknown, but may be the same.
         """
         return self._timely + self.records
 
@@ -61,7 +62,7 @@ class Allowance:
             self.records = min(affordable, self._timely, _grown(self.records))
 
     def _affordable(self, records: int, dialogs: int) -> int:
-        """Return how many records cost as much as the maximum at LIVELY records per dialog."""
+        """Return the number of records that cost as much as ``most`` at LIVELY per dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
         return min(self._most, max(SMALL, int(most)))

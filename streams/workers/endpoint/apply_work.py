@@ -24,8 +24,8 @@ from streams.workers.pulse import beat
 class Applied:
     """Work that was applied to a transaction's overlay and is to be committed.
 
-    ``positions`` are the partition's next offsets. ``left`` are records for which the transaction
-    had no room, ``parked`` the dialogs that wait after it.
+    ``positions`` are the partition's next offsets. ``left`` has the records for which the
+    transaction had no room, ``parked`` the dialogs that wait after the transaction.
     """
 
     owned: Partition
@@ -42,7 +42,7 @@ class Applied:
 
     @property
     def size(self) -> int:
-        """Return the bytes of bodies that the work writes."""
+        """Return the size in bytes of the bodies that the work writes."""
         frames = sum(len(frame.body) for frame in self.tx.frames)
         return frames + sum(len(message.body) for message in self.tx.queued)
 
@@ -157,7 +157,7 @@ class WorkApplier:
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield records not applied yet; after a rebalance or a seek, some are read again."""
+    """Yield records not applied yet; after a rebalance or a seek, some records are read again."""
     next_of = dict(positions)
     for message in messages:
         topic, offset = message.topic() or "", message.offset() or 0

@@ -48,10 +48,10 @@ UNKNOWN = 4.0
 class Assignment:
     """The partitions that one worker owns as a group member; ``owned`` has them by number.
 
-    ``warm`` is state that was read before the assignment. ``young``, set by the caller, is where
-    the records kept for their age begin, if any. ``member`` is the group metadata at the
-    assignment, which is used for commits while the worker owns the partitions. A client that was
-    declared dead may later return an empty member, which Kafka does not fence.
+    ``warm`` is state that was read before the assignment. ``young``, set by the caller, has the
+    offsets at which the records kept for their age begin, if any. ``member`` is the group metadata
+    at the assignment, which is used for commits while the worker owns the partitions. A client that
+    was declared dead may later return an empty member, which Kafka does not fence.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Assignment:
     def subscribe(self, consumer: Consumer) -> None:
         """Join the group; from now on the consumer's polls assign and revoke partitions."""
         self._closed = False
-        # This consumer reads no records, only the forwarder's offsets and log ends.
+        # This consumer reads no records, only log ends and the forwarder's offsets.
         self._aside = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self._home}",
             isolation_level="read_uncommitted",
@@ -108,8 +108,8 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        Only if a timer is due, because retries depend on the former and the removal of keys on the
-        latter.
+        Only needed if a timer is due: retries depend on the offset in ``out``, and the removal of
+        keys on the offset in ``in``.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]
@@ -141,7 +141,7 @@ class Assignment:
             owned.reaches_mark(inbox)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        if self._closed:  # assigned while the worker leaves, so the closing client does not respond
+        if self._closed:  # assigned while the worker leaves; the closing client does not respond
             consumer.assign([])
             return
         self.member = consumer.consumer_group_metadata()
@@ -168,7 +168,7 @@ class Assignment:
 
     @property
     def dialogs(self) -> int:
-        """Return the number of endpoints in its partitions; any thread may ask."""
+        """Return the number of endpoints in all partitions; any thread may call this."""
         return sum(len(owned.endpoint.dialogs) for owned in list(self.owned.values()))
 
     def _described(self) -> str:
@@ -199,7 +199,7 @@ class Assignment:
         )
         share = self._cache_bytes // len(partitions_of(self._cluster, inputs.cmd))
         bodies = Bodies.of(self._cluster, inputs, number, share)
-        # A partition that comes back keeps what was learned: it may have been lost because of it.
+        # A partition keeps its allowance: it may have been lost because of long transactions.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
         return Partition(number, endpoint, bodies, positions, backlog, allowance)
 
@@ -232,7 +232,7 @@ class Assignment:
         return partition_of(conversation, count) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Between transactions nothing is open, so nothing has to be finished.
+        # No transaction is open between two turns, so nothing has to be finished.
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -1,7 +1,7 @@
 """Apply work in Kafka's transactions: all partitions together, then failures alone, then in halves.
 
 A transaction costs about the same for any number of partitions, and each transaction waits for the
-previous one. So all work of a turn is committed together, as far as it fits.
+previous one. So all work of a turn is committed together, if it fits into one transaction.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WorkCommitter:
         """Apply the work of partitions, each once; its records were read at ``read_at``.
 
         ``member`` is the consumer group's member that owns the partitions. After a second, the work
-        of the remaining partitions is given back; returns the first of these.
+        of the remaining partitions is given back; returns the first of these partitions.
         """
         self._read_at, self._member = read_at, member
         todo: list[Todo] = []
@@ -68,7 +68,7 @@ class WorkCommitter:
     # --- all partitions together -----------------------------------------------------------------
 
     def _together(self, waiting: Iterator[Todo]) -> list[Todo]:
-        """Apply all work in one or few transactions; return failed work, to be retried alone.
+        """Apply all work in one or few transactions; return failed work, to retry it alone.
 
         Work for which there is no time remains in ``waiting``.
         """
@@ -84,7 +84,7 @@ class WorkCommitter:
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
-            except Exception:  # retried alone it fails again, and is reported
+            except Exception:  # it fails again when it is retried alone, and is then reported
                 failed.append((owned, work))
             else:
                 group.append(applied)
@@ -141,9 +141,9 @@ class WorkCommitter:
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
         """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
 
-        If its bodies are too much for one transaction, the allowance is halved until they fit; work
-        already bisected is bisected further instead. A single item is read whatever its size,
-        because a dialog's window bounds it, and less would never succeed.
+        If the bodies are too large for one transaction, the allowance is halved until they fit;
+        work that was already bisected is bisected further instead. A single item is read whatever
+        its size, because a dialog's window limits the size, and a smaller part would never succeed.
         """
         bodies = owned.bodies
         while True:
@@ -192,7 +192,7 @@ class WorkCommitter:
 
 
 def _end(owned: Partition, work: Work, *, done: bool) -> None:
-    """Finish work, or give back the items that were taken for it."""
+    """Finish work, or give back the items that were taken for the work."""
     if done:
         owned.read_ends()
     else:

@@ -1,6 +1,6 @@
 """Statements that are held back because their schema is not announced.
 
-Such a statement and all statements after it in ``cmd`` wait; the rest of the partition continues.
+Such a statement and all statements after it in ``cmd`` wait; ``in`` and ``ack`` continue.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
-"""Bytes of bodies, with headers, moved in one transaction; the last may exceed the limit."""
+"""Bytes of bodies, with headers, moved in one transaction; the last body may exceed the limit."""
 
 
 class Inputs(NamedTuple):
@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
 
 
 class HeldBackError(Exception):
-    """A statement's schema is not announced, so it waits, with all statements after it."""
+    """A statement's schema is not announced, so this and all later statements wait."""
 
 
 class TooMuchError(Exception):
@@ -54,10 +54,10 @@ class TooMuchError(Exception):
 
 @dataclass(slots=True)
 class Bodies:
-    """Bodies of one partition by offset, reread if they are not in memory.
+    """Bodies of one partition by offset; bodies that are not in memory are reread.
 
-    Raises TooMuchError rather than return more than :data:`BYTES` in total, or read more than
-    :data:`READ_BYTES` for them, unless ``unbounded``. Both count headers.
+    Unless ``unbounded``, raises TooMuchError rather than return more than :data:`BYTES` in total,
+    or read more than :data:`READ_BYTES` for them. Both limits include headers.
     """
 
     cmd: Fetcher
@@ -99,7 +99,7 @@ class Bodies:
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
 
-        Only the first few if they are large; the others follow next time.
+        Only the first few if the bodies are large; the remaining bodies are moved next time.
         """
         found, size = [], 0
         wanted = [(self.cmd, p) for p in moves.commands]
@@ -149,9 +149,9 @@ class Intake:
             return error
 
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
-        """Apply a record to a transaction; a malformed one is event 161.
+        """Apply a record to a transaction; report a malformed record by event 161.
 
-        Bodies that may be needed again are cached, so that others do not evict them.
+        Only bodies that may be needed again are cached, so that other bodies do not evict them.
         """
         position = message.offset() or 0
         match read:
@@ -265,5 +265,5 @@ def _command(message: Message, headers: Headers) -> Command:
 
 
 def _frame(message: Message, headers: Headers) -> Frame:
-    # For a record written while `in` had CreateTime this is the enqueue time, which is never late.
+    # For a record written while `in` had CreateTime, this is the enqueue time, which is never late.
     return read_message(message.key(), message.value(), headers, message.timestamp()[1])

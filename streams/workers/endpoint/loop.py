@@ -1,15 +1,15 @@
 """The endpoint worker: commands and incoming frames in, dialogs and queues out.
 
-It owns partition p of ``cmd``, ``in`` and ``ack`` together. Each turn of its loop is a transaction
-shared by all its partitions:
+A worker owns partition p of ``cmd``, ``in`` and ``ack`` together. Each turn of its loop is a
+transaction shared by all its partitions:
 
     1. apply the records that were read, and the timers that are due, to an overlay
     2. produce: frames to ``out``, messages to queues, state, results, events
     3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction
     4. commit; then, and only then, merge the overlay
 
-A crash before 4 has no effect; after 4 all effects remain. An abort drops the overlay, and the loop
-seeks back because librdkafka does not.
+A crash before step 4 leaves no effects; after step 4, all effects remain. An abort drops the
+overlay, and the loop seeks back because librdkafka does not.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.endpoint")
 _FETCHED, _MOST_FETCHED = 256, 1 << 20
-"""Bytes of a partition per fetch: for each record of a transaction, and at most."""
+"""Bytes of a partition per fetch: per record of a transaction, and the maximum."""
 
 
 class EndpointLoop:
     """The loop of an endpoint worker as one group member; recreated with its clients.
 
-    ``transactions`` are those of its slot, whose previous owner is fenced.
+    ``transactions`` belongs to the worker's slot, whose previous owner is fenced.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class EndpointLoop:
     def _apply_what_there_is(self) -> None:
         """Apply the available work of all partitions, in one transaction if possible.
 
-        A partition that did not fit is first next time.
+        A partition whose work did not fit is first in the next turn.
         """
         self._assignment.know_progress(self._control.now())
         owned = sorted(self._assignment.owned.values(), key=self._turn_of)
@@ -153,12 +153,12 @@ class EndpointLoop:
         records, wait = self._tuning.pace.value
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(size_of, pending)) >= BYTES:
-            return  # this is enough for the next transaction; the client keeps the rest
+            return  # enough for the next transaction; the client keeps the others
         for message in self._consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 
     def _wait(self) -> float:
-        """Return how many seconds to wait for a record."""
+        """Return the seconds to wait for a record."""
         if self._ownership.may_go:  # the role may be lost at any moment, so it must be checked
             return POLL
         now = self._control.now()

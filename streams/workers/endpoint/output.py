@@ -40,8 +40,8 @@ class Output:
     """Encode the records of a transaction, partition by partition, and produce them together.
 
     ``stop`` ends the wait for space in the client's queue with SurroundingsError. Only the last
-    copy has a delivery report; others are unnecessary, because a transaction with an undelivered
-    record cannot be committed.
+    copy has a delivery report; other reports are unnecessary, because a transaction with an
+    undelivered record cannot be committed.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Output:
         self._records: list[tuple[Any, ...]] = []
 
     def begin(self) -> None:
-        """Forget the previous transaction's records and last copies."""
+        """Drop the previous transaction's records and last copies."""
         self._out_ends.clear()
         self._records.clear()
 
@@ -124,7 +124,7 @@ class Output:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
             self._write(self._topics.event, about, encode_event(event))
-        for command in tx.notices.said:  # the database's own messages, read again like any others
+        for command in tx.notices.said:  # the database's own messages, read again like all others
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)

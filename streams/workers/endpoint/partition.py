@@ -17,8 +17,8 @@ from streams.workers.endpoint.inputs import Bodies
 class Work:
     """The work of one transaction: records, then dialogs that are due.
 
-    ``probes`` are dialogs to re-evaluate after a catalog change. ``room`` are dialogs of the
-    backlog that may transmit; with ``opens``, dialogs whose windows the records open may transmit
+    ``probes`` has dialogs to re-evaluate after a catalog change. ``room`` has dialogs of the
+    backlog that may transmit; with ``opens``, dialogs whose windows the records open may transmit,
     too.
     """
 
@@ -30,7 +30,7 @@ class Work:
 
     @property
     def timers(self) -> bool:
-        """Return whether there is anything besides records."""
+        """Return whether there is other work than records."""
         return bool(self.due or self.probes)
 
     @property
@@ -90,20 +90,20 @@ class HeldBack:
 class Partition:
     """Partition p of the three inputs, with its endpoints.
 
-    Timers run only when the backlog of ``in`` and ``ack`` at assignment is applied, because a
+    Timers run only after the backlog of ``in`` and ``ack`` at assignment is applied, because a
     dialog must not retry while its acknowledgement is in the backlog. ``backlog`` has the high
     watermarks at assignment; after the last record there may be transaction markers, aborted
-    records, and an open transaction. No position ever gets there, so having read to the end
-    (``ends``) counts as well.
+    records, and an open transaction. No position passes these, so a topic that was read to its end
+    (``ends``) counts as applied.
 
-    ``parked`` are dialogs whose timer cannot be applied. The timer would fail again at once, so the
-    dialog waits until it is touched, the catalog changes, or its lifetime has expired (epoch
-    milliseconds; ``None`` if it already has).
+    ``parked`` has dialogs whose timer cannot be applied. The timer would fail again at once, so the
+    dialog waits until a record changes it, the catalog changes, or its lifetime expires (epoch
+    milliseconds; ``None`` if it has expired).
 
-    ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue without it.
+    ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue meanwhile.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
-    with its time; closed keys are removed up to the last mark that was reached. ``reached`` is a
-    topic's end when the whole topic was applied, including markers.
+    with its time; closed keys are removed up to the last mark that was reached. ``reached`` has the
+    end of each topic when the whole topic was applied, including markers.
     """
 
     number: int
@@ -128,7 +128,7 @@ class Partition:
         return all(self.positions[topic] >= end for topic, end in self.backlog.items())
 
     def read_ends(self) -> None:
-        """Record which topics were read to their ends, when all records before are applied."""
+        """Record the topics that were read to their ends, once all records before are applied."""
         if self.pending:
             return
         for topic in self.ends:
@@ -157,7 +157,7 @@ class Partition:
     def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
         """Continue the search for the trim point; restart it after ``every`` seconds.
 
-        Call it between transactions, when the state is committed. Returns the result at the end.
+        Call this between transactions, when the state is committed. Returns the result at the end.
         """
         if clock >= self.look_at:
             self.endpoint.retention.begin(TrimPoint(*self.positions.values()))
@@ -182,7 +182,7 @@ class Partition:
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:
-        """Return how many seconds to wait for a record: until a timer is due, within limits."""
+        """Return the seconds to wait for a record: until a timer is due, within limits."""
         endpoint = self.endpoint
         if self.held_back is not None or self.wants_probes or not self.caught_up:
             return POLL
@@ -209,7 +209,7 @@ class Partition:
         return taken
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Put records that did not fit back to the front."""
+        """Put records that did not fit back at the front."""
         self.pending = [*messages, *self.pending]
 
     def give_back(self, work: Work) -> None:

@@ -1,7 +1,7 @@
 """Restore a partition's endpoints from the ``dialog`` topic (design rule: restore).
 
 Committed offsets can expire when a group has had no member for a week, so the offsets are also a
-state record, written in the same transaction as all other records; the higher offset counts. The
+state record, written in the same transaction as all other records; the higher offset is used. The
 end of the state is the *high watermark* at assignment, not the last stable offset: an open
 transaction of the previous owner must end before the state is valid.
 """
@@ -42,7 +42,7 @@ from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
-"""Records and bytes gathered before they are applied, because only a key's latest record counts."""
+"""Records and bytes gathered before they are applied, because only a key's last record matters."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
@@ -183,12 +183,12 @@ class Replay:
 def start_position(
     member: Consumer, aside: Consumer, topic: str, partition: int, state: int | None
 ) -> int:
-    """Return where to continue an input: at the higher of the state's and the committed offset.
+    """Return the offset at which to continue: the higher of the state's and the committed offset.
 
-    ``member`` is a consumer in the group whose offsets count; ``aside`` is not in the group, and
-    reads the watermarks. Without either offset, reading starts at 0 if the log does. Raises
-    SurroundingsError if the log begins above the offset, because records that were not applied are
-    then lost.
+    ``member`` is a consumer in the group of the committed offsets; ``aside`` is not in the group,
+    and reads the watermarks. Without either offset, reading starts at 0 if the log starts there.
+    Raises SurroundingsError if the log begins above the offset, because records that were not
+    applied are then lost.
     """
     where = TopicPartition(topic, partition)
     committed = member.committed([where], timeout=30)[0].offset
@@ -213,7 +213,7 @@ def lost_bodies(
 ) -> Iterator[str]:
     """Yield, for each log that begins above a body that the state needs, the affected dialogs.
 
-    Checks every dialog that needs a body, like trimming a little later. Affected dialogs wait
+    Checks every dialog that needs a body, as trimming does a little later. Affected dialogs wait
     individually, and are reported (event 160) when the body is needed; other dialogs continue.
     """
     endpoint.retention.begin(TrimPoint(*positions))

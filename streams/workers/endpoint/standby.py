@@ -1,9 +1,9 @@
 """A warm stand-by, which follows the state of an active worker and takes over if the worker fails.
 
 Two processes share a slot. The stand-by reads the state of all partitions continuously until the
-slot's name sends no heartbeats. Then it takes the slot. Its transactional id fences a worker that
-is still alive and aborts the worker's open transaction, and as the same static member it gets the
-same partitions at once. After that only the newest records remain to be read.
+slot's name sends no heartbeats. Then the stand-by takes the slot. Its transactional id fences a
+worker that is still alive and aborts the worker's open transaction, and as the same static member
+it gets the same partitions at once. Then only the newest records remain to be read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def own_name(instance: str, slot: str) -> str:
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker; ``is_ready`` when all state is read."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready``: all state has been read."""
 
     def __init__(self, control: Control, slot: Slot) -> None:
         self._control, self._slot = control, slot
@@ -43,7 +43,7 @@ class Standby:
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
 
-        Returns ``False`` if it was stopped before that.
+        Returns ``False`` if the stand-by was stopped before that.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):
@@ -62,7 +62,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Return whether the slot is free: its worker has reported leaving, or is silent."""
+        """Return whether the slot is free: its worker has reported that it leaves, or is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return has_left or not self._control.reachable(name, SILENCE)

@@ -1,9 +1,9 @@
 """Kafka's transactions for an endpoint worker: committed, or without any effect.
 
-A transaction always has the next offsets of all three, ``cmd``, ``in`` and ``ack``, because only
-this fences a predecessor that was declared dead but is alive. A commit that timed out is called
-again, and never taken for an abort. A client that does not return before the commit is replaced;
-the new client with its name aborts the open transaction.
+A transaction always has the next offsets of ``cmd``, ``in`` and ``ack``, because only these offsets
+fence a predecessor that was declared dead but is alive. A commit that timed out is called again,
+and never treated as an abort. A client that does not return before the commit is replaced; the new
+client with its name aborts the open transaction.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ REFUSED = {
     KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
     KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
 }
-"""Kafka's errors for records that it will never accept, with the error numbers reported.
+"""Kafka's errors for records that it will never accept, with the numbers that are reported.
 
-All other errors that abort a transaction are not caused by its records, which are then read again.
+Any other error that aborts a transaction is not caused by its records, which are read again.
 """
 
 
@@ -90,9 +90,9 @@ class Transactions:
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
         """Write and commit all parts; return the end of each partition's copies in ``out``.
 
-        ``None`` means that the transaction was aborted: nothing took effect, and its records are
-        not the cause. Raises KafkaException, also aborted, if Kafka rejects one of them. ``member``
-        is the consumer group's member that owns the partitions.
+        ``None`` means that the transaction was aborted without any effect, and that its records are
+        not the cause. If Kafka rejects a record, aborts and raises KafkaException. ``member`` is
+        the consumer group's member that owns the partitions.
         """
         self._output.begin()
         self._guard(self._producer.begin_transaction)
@@ -111,8 +111,8 @@ class Transactions:
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
             if cause.code() in REFUSED:
-                # The sequence numbers of the rejected batch are used up for the client but not for
-                # the broker, which would reject the next batch too, so start a new producer.
+                # The client counts the sequence numbers of the rejected batch as used, but the
+                # broker does not, and would also reject the next batch, so start a new producer.
                 self._begin_anew()
             elif cause.txn_requires_abort():
                 return None

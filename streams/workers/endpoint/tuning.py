@@ -11,7 +11,7 @@ from streams.wire.records import LARGEST_BODY
 
 
 class Pace(Enum):
-    """The maximum size of a transaction in records, and the seconds to wait for them.
+    """The maximum size of a transaction in records, and the maximum seconds to wait for records.
 
     The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
     the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to half a
@@ -24,10 +24,10 @@ class Pace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How an endpoint worker works.
+    """The settings of an endpoint worker.
 
-    ``cache_bytes`` limits its cache of ``cmd`` and ``in``, over all partitions. The worker computes
-    its trim points every ``trims_every`` seconds; never for ``None``.
+    ``cache_bytes`` limits the worker's cache of ``cmd`` and ``in``, over all partitions. The worker
+    computes its trim points every ``trims_every`` seconds, or never if ``None``.
     """
 
     limits: Limits | None = None
@@ -37,7 +37,7 @@ class Tuning:
 
     @property
     def bounded(self) -> Limits:
-        """Return the limits, with bodies small enough for one record of ``cmd`` or of a queue."""
+        """Return the limits, in which a body fits into one record of ``cmd`` or of a queue."""
         limits = self.limits or Limits()
         return replace(limits, body=min(limits.body, LARGEST_BODY))
 

@@ -23,8 +23,9 @@ log = logging.getLogger("hopline.endpoint")
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
-    With ``pair`` it runs the dialogs of that mirrored pair while its instance is the principal. As
-    a ``standby`` it starts when its slot has no owner. :class:`EndpointLoop` does the work.
+    With ``pair``, the worker runs the dialogs of that mirrored pair while its instance is the
+    principal. As a ``standby``, it starts when its slot has no owner. :class:`EndpointLoop` does
+    the work.
     """
 
     role = "endpoint"
@@ -44,7 +45,7 @@ class EndpointWorker:
         self.ownership = PairOwnership(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        # As the same static member, the next owner of the slot is assigned its partitions at once.
+        # The next owner of the slot is the same static member, so it gets the partitions at once.
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
         self._tuning = tuning
@@ -95,7 +96,7 @@ class EndpointWorker:
 
     @property
     def assigned(self) -> bool:
-        """Return whether its partitions are restored, or it is a stand-by with all state."""
+        """Return whether the partitions are restored, or a stand-by has read all state."""
         if self._standby is not None and self._standby.is_ready:
             return True
         return self.ownership.is_served
@@ -107,12 +108,12 @@ class EndpointWorker:
 
     @property
     def event_counts(self) -> EventCounts:
-        """Return the counts of its events."""
+        """Return the counts of the worker's events."""
         return self.counts.events
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return the offsets below which no record is needed; any thread may ask."""
+        """Return the offsets below which no record is needed; any thread may call this."""
         return {
             (topic, owned.number): position
             for owned in list(self.assignment.owned.values())

@@ -15,10 +15,10 @@ _LIMITS = Limits()
 def admission(now: Callable[[], int]) -> Callable[[Message], Headers]:
     """Return a function that reads the headers of a frame that another cluster wrote.
 
-    It limits hops and time to live to those of a frame from here; otherwise the other cluster could
-    decide how long its copies are buffered. The headers of the message are changed too, because it
-    is read again when it is buffered. ``now`` returns epoch milliseconds. The function raises
-    MalformedError.
+    The function limits hops and time to live to those of a frame from this cluster; otherwise the
+    other cluster could decide how long its copies are buffered. It also changes the headers of the
+    Kafka message, because a buffered message is read again. ``now`` returns epoch milliseconds. The
+    function raises MalformedError.
     """
 
     def admitted(message: Message) -> Headers:

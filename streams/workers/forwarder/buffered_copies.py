@@ -1,8 +1,8 @@
-"""The copies that a forwarder buffers in memory, and when it decides on them again.
+"""The copies that a forwarder buffers in memory, and the times at which it decides on them again.
 
-A copy waits for next hops that send no heartbeats, or for one whose cluster did not confirm it. All
-copies are decided again when one of the former is reachable, or when the catalog has changed; a
-copy that was not confirmed is also decided again when its hop is retried, and each copy when its
+A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not confirm
+the copy. All copies are decided again when a silent hop is reachable, or when the catalog has
+changed. An unconfirmed copy is also decided again when its hop is retried, and each copy when its
 time to live has expired. One turn decides at most a thousand copies.
 """
 
@@ -21,10 +21,10 @@ from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
-"""Seconds until a next hop that is alive but accepted nothing is retried."""
+"""Seconds until a next hop is retried that is alive but did not accept a copy."""
 _NEVER = float("inf")
 _TURN = 1_000
-"""Copies that one turn decides again; records are read between the turns."""
+"""Maximum number of copies that one turn decides again; records are read between turns."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class BufferedCopies:
         self._missed: set[str] = set()
         """Next hops that were not reachable; a copy may wait for any of them."""
         self._refused: dict[str, float] = {}
-        """Next hops that did not accept a copy, and when (monotonic) they are retried."""
+        """Next hops that did not accept a copy, and the monotonic times of their retries."""
         self._changed = False
         self._first_end = _NEVER
         """Earliest possible expiry of a buffered copy."""
@@ -77,14 +77,14 @@ class BufferedCopies:
         self._changed = True
 
     def reachable(self, instance: str) -> bool:
-        """Return whether a next hop is reachable; copies wait for an unreachable one."""
+        """Return whether a next hop is reachable; copies wait for an unreachable next hop."""
         found = self._reachable(instance)
         if not found:
             self._missed.add(instance)
         return found
 
     def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
-        """Buffer a copy, or return why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy, or return the reason why it is dropped instead: 11288 or 11289."""
         if held.refused_by is not None:
             self._refused[held.refused_by] = time.monotonic() + _AGAIN
         size = counted(held.record.size, headers_of(held.message))
@@ -99,8 +99,8 @@ class BufferedCopies:
     def due(self, now: int) -> Iterator[BufferedCopy]:
         """Remove and yield copies to be decided again; ``now`` is epoch milliseconds.
 
-        If there are more than one turn decides, the next calls yield the rest before they look for
-        others.
+        If there are more copies than one turn decides, the next calls yield the remaining copies
+        before they look for others.
         """
         if not self._due:
             self._find_due(now)

@@ -26,8 +26,9 @@ from streams.workers.forwarder.topic_names import TopicNames
 class Known:
     """A lane with its topic, and the new ``sb-hop`` for each ``sb-hop`` seen in this batch.
 
-    All frames that an endpoint sends in one transaction share one ``sb-hop``, so most are found. If
-    the lane leads into another cluster, ``remote`` takes a message, its headers and timestamp.
+    All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
+    succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and
+    timestamp.
     """
 
     lane: Lane
@@ -107,7 +108,7 @@ class FastPath:
         return True
 
     def find_lane(self, source: Input, record: Record) -> bool:
-        """Return whether a lane was found for a record's route; False if it already had one."""
+        """Return whether a lane was found for a record's route, which had no lane before."""
         lanes = source.acks if record.is_ack else source.lanes
         lane = None if record.route in lanes else self._forwarder.lane(record, self._now)
         if lane is None:

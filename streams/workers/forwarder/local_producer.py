@@ -45,7 +45,7 @@ def source_of(message: Message) -> tuple[str, int, int]:
 
 
 def short(key: bytes | str | None) -> bytes | None:
-    """Return a key for an event about a record; an invalid one may be as large as a record."""
+    """Return a key for an event about a record; an invalid key may be as large as a record."""
     return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
@@ -65,7 +65,7 @@ class LocalProducer:
         self._instance = instance
         self._events = cluster.topics.event
         # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
-        # copies of a dialog would overtake older ones.
+        # copies of a dialog would overtake older copies.
         self._producer = cluster.producer(linger_ms=1, message_timeout_ms=0, stats=traffic.writer)
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
@@ -142,7 +142,7 @@ class LocalProducer:
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Wait until all records are finished, at most twice this time; return whether they are.
+        """Wait until all records are finished, at most twice ``timeout``; return whether they are.
 
         A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """

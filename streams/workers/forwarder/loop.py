@@ -8,7 +8,7 @@ The commit rule: an offset is committed only if all records before it are *confi
     held lost; the sender's dialog retries
 
 A forwarder never waits for another cluster; copies that are not confirmed within two seconds are
-buffered. So a forwarder never loses a message, but may repeat it; the receiving dialog removes
+buffered. So a forwarder never loses a message, but may send it twice; the receiving dialog removes
 duplicates.
 """
 
@@ -57,7 +57,7 @@ _BEGINNING = -2
 class ForwarderLoop:
     """The loop of a forwarder as one group member: read, forward, commit.
 
-    Recreated with its client, and each time its instance becomes a pair's principal.
+    The loop is recreated with its client, and each time its instance becomes a pair's principal.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ForwarderLoop:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             fetch_message_max_bytes=_FETCHED,
-            # like the endpoint worker, so that an idle broker is polled less often
+            # poll an idle broker less often, like the endpoint worker
             fetch_wait_max_ms=500,
             stats=self._health.report,
             **GATHERED,
@@ -155,7 +155,7 @@ class ForwarderLoop:
         self._processor.take_back()
 
     def _wait(self) -> float:
-        """Return how many seconds to wait for a record."""
+        """Return the seconds to wait for a record."""
         # The role of a pair may be lost at any moment and must be checked.
         is_idle = not self.ownership.may_go and self._all_committed and self._processor.is_idle
         return IDLE_POLL if is_idle else POLL
@@ -163,7 +163,7 @@ class ForwarderLoop:
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self, timeout: float) -> None:
-        """Flush, then commit confirmed offsets; the others are committed next time."""
+        """Flush, then commit confirmed offsets; unconfirmed offsets are committed next time."""
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
@@ -186,7 +186,7 @@ class ForwarderLoop:
         self._tracker.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # assigned while the worker leaves, so the closing client does not respond
+        # assigned while the worker leaves; the closing client does not respond
         if self._closing:
             consumer.assign([])
             return

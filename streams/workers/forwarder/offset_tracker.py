@@ -21,7 +21,7 @@ class OffsetTracker:
         self._known: dict[Where, tuple[int, str]] = {}
 
     def begin(self, known: Iterable[TopicPartition]) -> None:
-        """Take over partitions with their committed offsets; some may have none."""
+        """Take over partitions with their committed offsets; some may have no committed offset."""
         for p in known:
             if p.offset >= 0:
                 self._offsets[p.topic, p.partition] = p.offset
@@ -34,9 +34,9 @@ class OffsetTracker:
     def due(
         self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, none of them after a record that is still in flight.
+        """Return the offsets to commit, which are never after a record that is still in flight.
 
-        ``notes`` are the buffered copies of a partition.
+        ``notes`` has the buffered copies of each partition as text.
         """
         lowest: dict[Where, int] = {}
         for topic, partition, offset in in_flight:
@@ -49,7 +49,7 @@ class OffsetTracker:
         return found
 
     def trim_points(self) -> dict[Where, int]:
-        """Return the committed offsets, or those of the first buffered copies. Thread-safe."""
+        """Return the committed or, if lower, first buffered offsets. Thread-safe."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
             for place, (position, note) in list(self._known.items())

@@ -63,7 +63,7 @@ class Processor:
     """The records of one forwarder on their path through its instance.
 
     ``out`` has messages sent from this instance; any other topic has messages from outside. Each
-    other cluster writes into its own topic (``ingress``), which identifies it.
+    other cluster writes into its own topic (``ingress``), which identifies the cluster.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Processor:
         self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
-        # Messages from outside are addressed to the instance, regardless of their database.
+        # Messages from outside are addressed to the instance, whatever their database is.
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
@@ -103,7 +103,7 @@ class Processor:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether there is no work until a record arrives."""
+        """Return whether there is no work before a record arrives."""
         return not (
             self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
@@ -131,7 +131,7 @@ class Processor:
         return True
 
     def inputs(self) -> list[str]:
-        """Return the topics to read by the catalog, in which other clusters may come and go."""
+        """Return the topics to read by the catalog, which may add and remove other clusters."""
         if self._txq is None:
             return [self._out]
         return [self._out, self._txq, *self._topics.ingress(self.catalog)]

@@ -61,7 +61,7 @@ class RemoteProducer(Generic[Item]):
     ) -> bool:
         """Produce a copy; return whether there was space for it.
 
-        ``size`` are the bytes that count for the item; the headers of the copy count in addition.
+        ``size`` is the number of bytes counted for the item; the headers of the copy are added.
         """
         size = counted(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
@@ -87,7 +87,7 @@ class RemoteProducer(Generic[Item]):
     def come_back(self) -> list[tuple[Item, KafkaError]]:
         """Return the copies that failed since the last call, with the reason."""
         self._producer.poll(0)
-        if self._broken or self._is_silent():  # only a new client can continue, if at all
+        if self._broken or self._is_silent():  # if anything helps, it is a new client
             self._producer.purge()
             self._producer.flush(_SLICE)
             self._producer, self._broken, self._silent_since = self._made(), False, None
@@ -111,7 +111,7 @@ class RemoteProducer(Generic[Item]):
         )
 
     def _room(self, size: int) -> bool:
-        """Wait for space, but only while copies are being confirmed."""
+        """Wait for space, but only as long as copies are being confirmed."""
         end = time.monotonic() + PATIENCE
         while not self._stuck and self.size + size > self.limit:
             before = self._arrived

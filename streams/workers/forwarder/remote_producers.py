@@ -1,7 +1,7 @@
 """A forwarder's producers for other Kafka clusters, created on demand.
 
 Nothing is written into a cluster before its heartbeats report its readable schemas and its clock.
-Records with schemas that it cannot read are not written at all.
+Records with schemas that the cluster cannot read are never written.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class RemoteProducers:
     def topic(self, neighbour: str) -> str:
         """Return the topic for copies to a neighbour.
 
-        It is the topic that only this cluster writes, if the forwarder there reports that it reads
-        this topic; an older version reads only ``txq``.
+        This is the topic to which only this cluster writes, if the neighbour's forwarder reports
+        that it reads this topic; an older version reads only ``txq``.
         """
         cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
     def come_back(self) -> Iterator[tuple[RemoteCopy, str | None]]:
-        """Yield copies that did not arrive, with the reason if they never will."""
+        """Yield copies that did not arrive, with the reason if they can never arrive."""
         unread, self._unread = self._unread, []
         yield from unread
         for producer in self._all.copy():
@@ -89,7 +89,7 @@ class RemoteProducers:
 
     @property
     def are_used(self) -> bool:
-        """Return whether anything is in flight, or may be returned."""
+        """Return whether any copy is in flight, or may be returned."""
         return bool(self._unread or self._all)
 
     def in_flight(self) -> Iterator[Message]:

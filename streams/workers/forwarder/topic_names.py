@@ -7,7 +7,7 @@ from streams.wire import Topics
 
 
 class TopicNames:
-    """The topics of an instance's forwarder; ``writers`` are the clusters that write one.
+    """The topics of an instance's forwarder; ``writers`` has the cluster that writes each input.
 
     A writer is kept after its removal from the catalog, because its records may still be read.
     """
@@ -18,7 +18,7 @@ class TopicNames:
         self.writers: dict[str | None, str] = {}
 
     def ingress(self, catalog: CatalogView) -> list[str]:
-        """Return the topics that other clusters of the catalog write, one for each."""
+        """Return the topics to which other clusters of the catalog write, one for each cluster."""
         clusters, name = catalog.ingress.get(self._instance, ()), self._topics.ingress
         found = {name(self._instance, cluster): cluster for cluster in clusters}
         self.writers.update(found)

@@ -18,8 +18,9 @@ from streams.workers.slot import Slot
 class ForwarderWorker:
     """One replica of an instance's forwarder, whose :class:`ForwarderLoop` does the work.
 
-    ``slot`` names it across restarts, if any. With ``pair`` it forwards messages from the databases
-    of that mirrored pair, while its instance is the principal, and needs no slot.
+    ``slot`` names the worker across restarts, if any. With ``pair``, the worker forwards messages
+    from the databases of that mirrored pair, while its instance is the principal, and needs no
+    slot.
     """
 
     role = "forwarder"
@@ -44,22 +45,22 @@ class ForwarderWorker:
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
-        """Return the offsets below which no record is needed; any thread may ask."""
+        """Return the offsets below which no record is needed; any thread may call this."""
         return {} if self._processor is None else self._processor.tracker.trim_points()
 
     @property
     def pending(self) -> tuple[int, int]:
-        """Return the number of buffered frames, and their bytes; any thread may ask."""
+        """Return the number of buffered frames, and their bytes; any thread may call this."""
         return len(self._lasting.buffered), self._lasting.buffered.size
 
     @property
     def decided(self) -> int:
-        """Return the number of decided records; any thread may ask."""
+        """Return the number of decided records; any thread may call this."""
         return self._lasting.decided
 
     @property
     def assigned(self) -> bool:
-        """Return whether it has its partitions, or another instance has those of the pair."""
+        """Return whether the worker has its partitions, or another instance has the pair's."""
         return self.ownership.is_served
 
     def run(self, stop: threading.Event) -> None:

@@ -45,10 +45,10 @@ def _specs(cluster: Cluster, plan: Plan, catalog: CatalogView) -> list[TopicSpec
 
 
 def _queues(catalog: CatalogView, instance: str) -> dict[str, set[QueueSpec]]:
-    """Return the queues of an instance, by the name in their topics."""
+    """Return the queues of an instance, by the names in their topics."""
     found: dict[str, set[QueueSpec]] = {instance: set()}
     for (at, database, named), service in catalog.services.items():
-        if at == instance and named != SYSTEM_SERVICE:  # their messages are in no topic
+        if at == instance and named != SYSTEM_SERVICE:  # system services have no queue topic
             home = home_of(catalog, instance, database)
             found.setdefault(home, set()).add((database, service.queue, service.partitions))
     return found

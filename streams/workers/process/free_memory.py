@@ -1,7 +1,7 @@
 """Return free memory, which the C library would keep, to the operating system.
 
-Kafka's client allocates in many threads, and the C library has an arena for each that only grows.
-While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.
+Kafka's client allocates in many threads, and the C library has an arena per thread, which only
+grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FreeMemory:
         self._next = at + EVERY
 
     def give_back(self, at: float) -> bool:
-        """Trim when due; return whether it was."""
+        """Trim if it is time; return whether memory was trimmed."""
         if at < self._next:
             return False
         self._next = at + EVERY

@@ -17,7 +17,7 @@ ROLES = ("forwarder", "endpoint")
 class Plan:
     """The workers of a process, their instances, and settings of its endpoint workers.
 
-    ``slot``: the process's name across restarts, if any; with it, the partitions wait for a
+    ``slot``: the process's name across restarts, if any; with a slot, the partitions wait for a
     restart. ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint
     worker starts when its slot has no owner. ``keep``: retention of processed records in seconds,
     or ``None`` to keep them forever.
@@ -34,21 +34,21 @@ class Plan:
 
     @property
     def forwards(self) -> bool:
-        """Return whether it has forwarders."""
+        """Return whether the process runs forwarders."""
         return "forwarder" in self.roles
 
     @property
     def has_endpoints(self) -> bool:
-        """Return whether it has endpoint workers."""
+        """Return whether the process runs endpoint workers."""
         return "endpoint" in self.roles
 
     @property
     def forwarder_slot(self) -> str:
-        """Return the slot of forwarders; none with a stand-by, since both processes forward."""
+        """Return the slot of forwarders; ``None`` with a stand-by, as both processes forward."""
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:
-        """Return the names of heartbeats: of forwarders, and of stand-bys."""
+        """Return the names under which heartbeats are sent: of forwarders and stand-bys."""
         standbys = [own_name(n, self.slot) for n in self.instances if self.standby]
         return list(self.instances if self.forwards else ()), standbys
 

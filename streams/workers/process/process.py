@@ -1,9 +1,10 @@
 """A process that runs workers: start them, wait, and stop all when one fails or on request.
 
 SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Workers
-without a slot leave their group; Kafka waits for the others to return. A worker that fails ends the
-process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of Kafka's
-client may never return; a thread that waits in such a call is abandoned, and the process ends too.
+without a slot leave their group; Kafka waits until workers with a slot return. A worker that fails
+ends the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
+Kafka's client may never return; a thread that waits in such a call is abandoned, and the process
+ends too.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    It fails when a worker makes no progress for ``hung_after`` seconds. If workers are
-    ``left_behind``, ``leave_within`` seconds after the stop request, the process must be ended
-    without waiting.
+    A process fails when a worker makes no progress for ``hung_after`` seconds. If workers are
+    ``left_behind``, which have not ended ``leave_within`` seconds after the stop request, the
+    process must be ended without waiting.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Process:
 
     @property
     def failure(self) -> BaseException | None:
-        """Return why the process has failed, if it has."""
+        """Return the reason why the process has failed, if it has failed."""
         return self._threads.failure
 
     @property
@@ -78,19 +79,19 @@ class Process:
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:
-        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
+        """Yield each other cluster, and the seconds by which its clock is ahead of ours."""
         if self._control is not None:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each failure; none if the process is healthy so far."""
+        """Yield a sentence for each failure; no sentence if the process is healthy so far."""
         if self.failure is not None:
             yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
             yield from self._control.failures()
 
     def missing(self) -> Iterator[str]:
-        """Yield a sentence for each reason why not all workers are active yet."""
+        """Yield a sentence for each reason why some workers are not active yet."""
         if self._control is None or not self._control.is_ready:
             yield "The catalog has not been read yet."
         elif not self.workers:

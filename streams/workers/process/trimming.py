@@ -1,12 +1,12 @@
 """Trim topics below processed records (design rules 1 and 5), in a thread of the process.
 
-Workers report trim points of their partitions, based on what is *committed*: an endpoint worker for
+Workers report trim points of their partitions, based on *committed* state: an endpoint worker for
 ``cmd``, ``in`` and ``ack``, a forwarder for ``out``, ``txq`` and ``ingress``. A queue is trimmed
 below the position of its reading group in the catalog, by the owner of the same partition.
 Processed records stay for the configured retention.
 
 Trimming is never urgent, so if Kafka refuses or does not respond, the next pass retries. Any other
-error ends the process; otherwise nobody would notice that trimming has stopped.
+error ends the process; otherwise the end of trimming would go unnoticed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Trimmed(Protocol):
 
     @property
     def trim_points(self) -> TrimPoints:
-        """Return the offsets below which no record is needed, for its own partitions."""
+        """Return the offsets below which no record is needed, for the worker's partitions."""
 
 
 def every(keep: float) -> float:
-    """Return the interval in seconds, so that a log is longer than necessary by at most a tenth."""
+    """Return the trim interval in seconds; logs then have at most a tenth more than necessary."""
     return min(60.0, max(1.0, keep / 10))
 
 
@@ -66,7 +66,7 @@ class Trimming:
                 self._logged = refusal
 
     def once(self) -> None:
-        """Trim once, and inform endpoint workers where records kept for their age begin."""
+        """Trim once; give endpoint workers the first offsets that are kept for their age."""
         trim_points = {
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }

@@ -19,19 +19,19 @@ class Worker(Protocol):
 
     @property
     def role(self) -> str:
-        """Return its role, one of :data:`streams.workers.ROLES`."""
+        """Return the worker's role, one of :data:`streams.workers.ROLES`."""
 
     @property
     def assigned(self) -> bool:
-        """Return whether its partitions are assigned and restored."""
+        """Return whether the worker's partitions are assigned and restored."""
 
     @property
     def event_counts(self) -> EventCounts:
-        """Return the counts of its events."""
+        """Return the counts of the worker's events."""
 
     @property
     def trim_points(self) -> TrimPoints:
-        """Return the offsets below which no record is needed, for its own partitions."""
+        """Return the offsets below which no record is needed, for the worker's partitions."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""

@@ -1,7 +1,7 @@
 """Run workers in threads; when one fails or hangs, stop all.
 
 A call of Kafka's client may never return. A worker that is blocked in such a call notices neither a
-stop request nor a failure of control, and the process would hang forever. Such a thread is
+stop request nor a failure of control, and the process would hang forever. So such a thread is
 abandoned.
 """
 
@@ -54,7 +54,7 @@ class WorkerThreads:
         self._workers.append(self.start(run, name_of(worker)))
 
     def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
-        """Run a helper thread; its failure ends the process too."""
+        """Run a helper thread, whose failure also ends the process."""
         thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
         thread.start()
         return thread
