@@ -1,4 +1,4 @@
-"""The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
+"""Clusters, clients, topics and the catalog in Kafka; nothing else imports confluent_kafka."""
 
 from streams.kafka.acls import create_acls, set_passwords
 from streams.kafka.catalog import (

@@ -37,12 +37,12 @@ _CAUSES = {
         "Run the command as a user with the right Alter on the cluster.",
     ),
 }
-"""What is wrong with the whole cluster rather than with one entry, and the remedy."""
+"""Errors that concern the whole cluster rather than one entry, and their remedies."""
 _RESOURCES = {
     Resource.TOPIC: ResourceType.TOPIC,
     Resource.GROUP: ResourceType.GROUP,
     Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
-    Resource.CLUSTER: ResourceType.BROKER,  # the client uses this name for both
+    Resource.CLUSTER: ResourceType.BROKER,  # the client uses this name for brokers and clusters
 }
 
 
@@ -50,7 +50,7 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
     """Create ACL entries for principals, from every host; return their number.
 
     Existing entries stay, and an entry that several roles grant to a user is created once. Raises
-    SurroundingsError if the cluster refuses an entry; those created before stay.
+    SurroundingsError if the cluster refuses an entry; entries created before it stay.
     """
     bindings = list(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Requests of bounded size: the controller refuses an operation of more than 10,000 records."""
+"""Requests of bounded size, because the controller refuses operations above 10,000 records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broker settings that topics cannot override: how long a transaction may stay open."""
+"""The broker setting for how long a transaction may stay open, which topics cannot override."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The catalog: the topology that workers use, in one compacted partition.
 
-A change is one transaction: the changed objects, tombstones for removed ones, and finally the
-record ``version`` with the number and the hash of all live objects. Readers switch only on that
-record, and only if the hash matches what they have read.
+A change is one transaction: the changed objects, tombstones for removed objects, and finally the
+record ``version`` with the number and the hash of all live objects. Readers switch only when they
+read that record, and only if the hash matches the objects that they have read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION_KEY = "version"
 
 @dataclass(slots=True)
 class CatalogState:
-    """The catalog as read so far; ``topology`` is that of ``version``, the last valid one.
+    """The catalog as read so far; ``topology`` belongs to ``version``, the last valid version.
 
     Schemas take effect at once, for the whole process; an additional schema is harmless.
     """
@@ -49,7 +49,7 @@ class CatalogState:
                     learn(key, json.loads(body))
                 return False
             return self._complete(number, json.loads(body)["hash"])
-        except Exception as error:  # anyone with write access may write anything there
+        except Exception as error:  # anyone with write access may write any record
             self.error = f"{key}: {error}"
             return False
 
@@ -67,7 +67,7 @@ class UnusableCatalogError(SurroundingsError):
 
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:
-    """Return the topology of live objects. Schemas are never removed, so they may be invalid."""
+    """Return the topology of live objects, without schemas, which may be old and invalid."""
     return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
 
 
@@ -93,10 +93,10 @@ def read_catalog(cluster: Cluster) -> CatalogState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The effect of publishing: keys of added, changed and removed objects.
+    """The effect of publishing: the keys of added, changed and removed objects.
 
     ``repairs``: the catalog's last version record is not usable. Compaction may leave no other
-    version, and a starting worker then waits for a new one.
+    version record, and a starting worker then waits for a new version.
     """
 
     base: int
@@ -154,7 +154,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     """Write objects in one transaction; return the new version.
 
     All writers share one transactional id, so a second writer fences the first. The catalog is read
-    again after that; raises SurroundingsError if another writer was faster. Raises
+    again after the fencing; raises SurroundingsError if another writer was faster. Raises
     UnusableCatalogError instead of writing objects that readers could not use.
     """
     topics = cluster.topics

@@ -26,11 +26,11 @@ STATISTICS_EVERY = 5_000
 TRANSACTION_TIMEOUT_MS = 15_000
 """Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
 _FETCHED = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1}
-"""The client's read-ahead: one fetch, by default of 1 MB of a partition unless a single batch is
-larger. The client looks every millisecond whether the application has taken every record, and
-fetches again. Its limits in bytes do not count headers, and lz4 may expand a fetch by a factor of
-255, gzip by 1,032. Kafka returns a batch whole whatever the fetch asks for, so only
-``receive.message.max.bytes`` limits what is inflated."""
+"""The client's read-ahead: one fetch, by default 1 MB per partition unless a single batch is
+larger. The client checks every millisecond whether the application has taken all records, and then
+fetches again. The client's limits in bytes exclude headers, and lz4 may expand a fetch by a factor
+of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.message.max.bytes``
+limits the data that is decompressed."""
 _LOOK = 5.0
 """Seconds between log lines about waiting for a cluster."""
 _outages: dict[object, Outage] = {}
@@ -41,7 +41,7 @@ _UNREADABLE = "the name of a header is not UTF-8"
 
 
 def headers_of(message: Message) -> Headers:
-    """Return a record's headers; raise MalformedError if the name of one is not UTF-8.
+    """Return a record's headers; raise MalformedError if the name of a header is not UTF-8.
 
     In that case the client library leaves an exception pending and returns a list that may crash
     the interpreter, so read headers only through this function. Specialized bytecode would not
@@ -59,7 +59,7 @@ def headers_of(message: Message) -> Headers:
 
 
 def size_of(message: Message) -> int:
-    """Return the bytes of a record with its headers, which ``len`` leaves out."""
+    """Return the size in bytes of a record with its headers, which ``len`` leaves out."""
     try:
         headers = headers_of(message)
     except MalformedError:
@@ -69,10 +69,10 @@ def size_of(message: Message) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Kafka cluster; ``properties`` are librdkafka's, for every client.
+    """A Kafka cluster; ``properties`` are librdkafka properties for every client.
 
-    They override the values set here, so UsageError is raised for properties on which correctness
-    depends. ``replication`` applies to the creation and comparison of topics.
+    They override the values that this class sets, so UsageError is raised for properties on which
+    correctness depends. ``replication`` applies to the creation and comparison of topics.
     """
 
     bootstrap: str
@@ -111,7 +111,8 @@ class Cluster:
     ) -> Producer:
         """Create an idempotent producer with Java's partitioner; success reports only on request.
 
-        ``stats`` receives its statistics from time to time, when it is polled.
+        ``stats`` receives the producer's statistics from time to time, while the producer is
+        polled.
         """
         settings: dict[str, Any] = {
             "enable.idempotence": True,
@@ -137,10 +138,10 @@ class Cluster:
     ) -> Consumer:
         """Create a read_committed consumer that commits only explicitly.
 
-        ``stats`` is as for :meth:`producer`. ``within`` limits the bytes of a response, also
-        against ``properties``: a larger batch is not read, and the client tries again until it is
-        assigned another offset. ``errors`` receives the client's errors when it is polled, among
-        them this one (_BAD_MSG).
+        ``stats`` is as for :meth:`producer`. ``within`` limits the bytes of a response and
+        overrides ``properties``: a larger batch is not read, and the client tries again until it is
+        assigned another offset. ``errors`` receives the client's errors when the client is polled,
+        including the error for a larger batch (_BAD_MSG).
         """
         return Consumer(
             {
@@ -228,7 +229,7 @@ def _limited(within: int | None) -> dict[str, Any]:
 
 
 def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:
-    if stats is None:  # a client that is never polled would accumulate reports without limit
+    if stats is None:  # a client that is never polled would collect reports forever
         return {}
     return {"stats_cb": stats, "statistics.interval.ms": STATISTICS_EVERY}
 

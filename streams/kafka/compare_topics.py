@@ -24,7 +24,7 @@ from streams.wire.specs import TopicSpec
 _TIMEOUT = 30.0
 _IN_SYNC = "min.insync.replicas"
 _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
-"""A leader that lacks acknowledged records is never elected."""
+"""The setting with which Kafka never elects a leader that lacks acknowledged records."""
 _MORE_REPLICAS = (
     "Add replicas with kafka-reassign-partitions.sh (with Strimzi: spec.replicas of the "
     "KafkaTopic), then run 'hopline apply' again. If this is intended, set replication to "
@@ -44,8 +44,8 @@ Config = Mapping[str, Any]
 class Mismatch:
     """A topic that differs from its specification; ``missing`` if it does not exist.
 
-    ``corrections``: the settings to alter. ``remedy``: what an operator must do, because ``apply``
-    cannot; ``is_fatal`` if nothing is applied before that.
+    ``corrections``: the settings to alter. ``remedy``: the step that only an operator can take;
+    ``is_fatal`` if ``apply`` changes nothing before that step.
     """
 
     topic: str
@@ -93,7 +93,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # Otherwise the broker that was asked does not know the topic yet.
+            # Otherwise the broker that responds does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found
@@ -109,7 +109,7 @@ def _differences(
     too_few = _too_few(spec.name, found, replicas)
     if too_few is not None:
         yield too_few
-        # every write would fail if min.insync.replicas exceeded the number of replicas
+        # every write fails if min.insync.replicas exceeds the number of replicas
         replicas = None
     needed = config_of(spec, replicas)
     wrong = {name: value for name, value in needed.items() if not _fits(config, name, value)}
@@ -150,7 +150,7 @@ def _fits(config: Config, name: str, value: str) -> bool:
 
 
 def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
-    """Raise SurroundingsError if a topic differs; workers call it first."""
+    """Raise SurroundingsError if a topic differs; workers call this before they start."""
     mismatches = compare(cluster, (spec.safe for spec in specs))
     if not mismatches:
         return
@@ -161,9 +161,9 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
 
 
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
-    """Raise SurroundingsError if a topic has too few replicas; clients call it first.
+    """Raise SurroundingsError if a topic has too few replicas; clients call this at their start.
 
-    Clients may lack the right to read topic configurations, which workers have compared already.
+    Clients may lack the right to read topic configurations, which the workers have compared.
     """
     try:
         metadata = cluster.admin().list_topics(timeout=timeout)

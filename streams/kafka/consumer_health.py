@@ -17,9 +17,9 @@ log = logging.getLogger("hopline.kafka")
 
 
 class ConsumerHealth:
-    """Monitor a consumer that was made with ``stats=health.report``; ``also`` gets the reports too.
+    """Monitor a consumer created with ``stats=health.report``; ``also`` gets the reports, too.
 
-    Only a new client cures a fault that is found. ``topic`` is as in :class:`LostBrokers`.
+    Only a new client can continue after a detected fault. ``topic`` is as in :class:`LostBrokers`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ConsumerHealth:
             )
 
     def finds(self, is_well: bool, consumer: Consumer) -> bool:
-        """Return whether the consumer does not work, for callers that can create a new one."""
+        """Return whether the consumer does not work, for callers that can replace it."""
         if self._lost_brokers.finds(is_well, consumer):
             return True
         stalled = self._stalled.find(consumer)

@@ -26,7 +26,7 @@ def while_coordinator_moves(
 ) -> Answer:
     """Call until the coordinator is available, with pauses, for ``patience`` seconds.
 
-    Raises the call's KafkaException on any other error, and when the time is over.
+    Raises the call's KafkaException on any other error, and after ``patience`` seconds.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -28,13 +28,13 @@ from streams.wire.specs import TopicSpec
 
 _TIMEOUT = 30.0
 _AGAIN = 0.05
-"""Seconds before a broker is asked again about a topic that it does not know yet."""
+"""Seconds before another request to a broker that does not know a topic yet."""
 _ANSWERS = 3.0
 """Seconds for one broker to respond."""
 
 
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
-    """Create missing topics and correct others; return what was done.
+    """Create missing topics and correct existing ones; return the changes made.
 
     The topics are compared first, so no right to create or alter is needed if all match.
     """
@@ -44,7 +44,7 @@ def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
 def settle(
     cluster: Cluster, specs: Iterable[TopicSpec], mismatches: Sequence[Mismatch]
 ) -> list[str]:
-    """Create and correct what :func:`compare` has found; return what was done.
+    """Create and correct the topics that :func:`compare` has found; return the changes made.
 
     Raises SurroundingsError if a topic has a different number of partitions (changing it is a
     separate offline command), or if a right is missing. Topics with too few replicas stay.
@@ -66,7 +66,7 @@ def settle(
 
 
 def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
-    """Create missing topics; yield the names of those that no other process created meanwhile."""
+    """Create missing topics; yield the names of the topics that this process has created."""
     admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
     count = -1 if replicas is None else replicas.count
     needs = {s.name: config_of(s, replicas) for s in specs}
@@ -84,7 +84,7 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
 
 
 def _records(topic: NewTopic) -> int:
-    """Return how many controller records a new topic causes, with its partitions and settings."""
+    """Return the number of controller records of a new topic, its partitions and settings."""
     return 1 + topic.num_partitions + len(topic.config or ())
 
 
@@ -128,7 +128,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
     """Wait until every running broker knows the topics, with at least these partition counts.
 
-    The next client may send requests to any of them.
+    The next client may send requests to any running broker.
     """
     admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
     while time.monotonic() < deadline:
@@ -144,7 +144,7 @@ def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics
     except KafkaException:
-        # for example, the broker has just failed, and the others do not know yet
+        # for example, the broker has just failed, and the other brokers do not know yet
         return False
     return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 

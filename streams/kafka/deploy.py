@@ -1,4 +1,4 @@
-"""Deploy a topology to a cluster: its topics, then its catalog in one transaction."""
+"""Deploy a topology to a cluster: first its topics, then its catalog in one transaction."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The changes made or planned: topics and catalog objects; ``version`` is the catalog's.
+    """The changes made or planned: topics and catalog objects; ``version`` is the catalog version.
 
     ``findings`` are problems of topics and brokers that only an operator can solve; ``warning`` is
-    why the cluster is too small to be safe, or "".
+    the reason why the cluster is too small to be safe, or "".
     """
 
     topics: tuple[str, ...]
@@ -44,7 +44,7 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
 
 
 def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
-    """Return what :func:`deploy` would do; changes nothing."""
+    """Return the changes that :func:`deploy` would make; change nothing."""
     mismatches = compare(cluster, specs_of(topology, cluster.topics))
     done = tuple(f"{m.topic} {m.what}" for m in mismatches if not _is_finding(m))
     new = any(m.missing and m.topic == cluster.topics.catalog for m in mismatches)
@@ -57,7 +57,7 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
     """Create and correct topics, then publish the difference; running workers switch to it.
 
-    Without ``prune`` no catalog object is removed.
+    Catalog objects are only removed with ``prune``.
     """
     specs = specs_of(topology, cluster.topics)
     mismatches = compare(cluster, specs)
@@ -86,7 +86,7 @@ def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
 
 
 def warn(cluster: Cluster) -> str:
-    """Return why a cluster is too small to keep acknowledged records; "" if it is not."""
+    """Return why a cluster is too small to keep acknowledged records; "" if it is large enough."""
     return cluster.replication.warning(broker_count(cluster))
 
 

@@ -61,7 +61,7 @@ def is_forbidden(cause: KafkaError) -> bool:
 
 
 def refusal(error: KafkaException, right: str) -> str:
-    """Return why Kafka refused a request, with the missing right if any."""
+    """Return the reason why Kafka refused a request, with the missing right, if any."""
     cause = error.args[0]
     lacking = f" The right {right} is required." if is_forbidden(cause) else ""
     return f"{reason_of(cause)}.{lacking}"
@@ -75,9 +75,9 @@ def reason_of(cause: KafkaError) -> str:
 def worded(
     error: KafkaException, where: str = "Kafka", heard: str = "", waited: str = ""
 ) -> SurroundingsError:
-    """Return the error for a missing right, an unreachable cluster, or anything else.
+    """Return the error for a missing right, an unreachable cluster, or any other failure.
 
-    For an unreachable cluster, ``heard`` is the reason if it is known, and ``waited`` the time
+    For an unreachable cluster, ``heard`` is the reason, if known, and ``waited`` is the time
     waited, as text.
     """
     cause = error.args[0] if error.args else error

@@ -1,4 +1,4 @@
-"""Read many topics at once, merged into one order: to their ends, and continuously."""
+"""Read many topics at once, merged into one order: to their ends, or continuously."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD = 1_000
 _SLICE = 0.2
 """Seconds per call of the client library, so that an interrupt is handled."""
 _PATIENCE = 30.0
-_TAIL = -2000  # librdkafka interprets this minus n as n records before the end
+_TAIL = -2000  # for librdkafka, this minus n means n records before the end
 
 
 def raw_record(message: Message) -> RawRecord:
@@ -64,7 +64,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Start at the beginning or, with ``last``, this many records before each end."""
+        """Start at the beginning or, with ``last``, that number of records before each end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(

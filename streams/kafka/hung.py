@@ -1,8 +1,9 @@
-"""Hung transactions: `read_committed` consumers cannot read beyond their first record.
+"""Find hung transactions, beyond whose first record `read_committed` consumers cannot read.
 
 Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
 transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays
-open forever. The last stable offset reveals it by staying below the log end without moving.
+open forever. Such a transaction is detected when the last stable offset stays below the log end
+without moving.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets, read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds after which an open transaction cannot be ours: the timeout, plus the time until its end
-is noticed.
+"""Seconds after which an open transaction cannot be ours: the timeout, plus the time in which its
+end is detected.
 """
 _LOOK = 0.2
 
 
 class Hung(NamedTuple):
-    """A hung transaction: the partition, and the offset of its first record there."""
+    """A hung transaction: a partition, and the offset of the transaction's first record there."""
 
     topic: str
     partition: int
@@ -31,7 +32,7 @@ class Hung(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return how to abort the transaction."""
+        """Return the instructions for aborting the transaction."""
         return (
             "If its producer is gone, abort it: kafka-transactions.sh --bootstrap-server HOST:PORT "
             f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
@@ -45,7 +46,7 @@ class Hung(NamedTuple):
 
 
 class HungTransactions:
-    """Track since when the first open transaction of each partition has been open."""
+    """Track the time for which the first open transaction of each partition has been open."""
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
 def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ...]:
     """Return the transactions before these ends that stay open for ``timeout`` seconds.
 
-    Returns as soon as no such transaction is left.
+    Returns early when no open transaction is left.
     """
     topics = list(dict.fromkeys(topic for topic, _ in ends))
     deadline = time.monotonic() + timeout

@@ -27,14 +27,14 @@ Lags = dict[tuple[str, str], int]
 Offsets = dict[tuple[str, int], int]
 """The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next offset and its note, by topic and partition."""
+"""The next offset and the note beside it, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
-    """Return how many committed records each group has not read, by topic.
+    """Return the number of committed records that each group has not read, by topic.
 
-    This counts offsets, including transaction markers. The lag of a group without an offset is the
-    whole topic. Topics that do not exist are left out.
+    The number is a difference of offsets, which includes transaction markers. For a group without
+    an offset, the whole topic is unread. Topics that do not exist are left out.
     """
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
@@ -85,7 +85,7 @@ def read_ends(cluster: Cluster, topics: Sequence[str]) -> Offsets:
 
 
 def read_begins(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return the log start offsets of topics: 0 if nothing was trimmed; like :func:`read_ends`."""
+    """Return the log start offsets of topics, like :func:`read_ends`; 0 if nothing was trimmed."""
     return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
@@ -130,8 +130,8 @@ def _offsets(
 ) -> Offsets:
     """Return offsets; retry partitions without a leader until they have one.
 
-    Topics deleted meanwhile are left out. Raises KafkaException on any other error, and if there is
-    no leader within 30 s.
+    Topics that are deleted during the request are left out. Raises KafkaException on any other
+    error, and if there is no leader within 30 s.
     """
     found: Offsets = {}
     left, deadline = list(partitions), time.monotonic() + _TIMEOUT

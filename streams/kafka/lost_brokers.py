@@ -1,8 +1,9 @@
 """Detect a client that has lost all brokers, although Kafka is available.
 
-A cluster that has just come back may report an empty list of brokers. Kafka's client (librdkafka
-2.13 to 2.16, issue 5301) then drops all brokers, including the bootstrap servers, regardless of
-``metadata.recovery.strategy``, and hangs without an error. Only a new client can continue.
+A cluster that has just become available again may report an empty list of brokers. Kafka's client
+(librdkafka 2.13 to 2.16, issue 5301) then drops all brokers, including the bootstrap servers,
+regardless of ``metadata.recovery.strategy``, and hangs without an error. Only a new client can
+continue.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ class Asking(Protocol):
     """A client: consumer, producer or admin."""
 
     def list_topics(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the cluster's metadata: of a ``topic``, or of all; ``timeout`` is in seconds."""
+        """Return the metadata of a ``topic``, or of all topics; ``timeout`` is in seconds."""
 
 
 class LostBrokers:
     """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds.
 
-    The clients are asked about one ``topic``, if given, otherwise about all of them: a consumer
-    that accepts only small responses must not be asked about all.
+    The clients request the metadata of one ``topic``, if given, otherwise of all topics: a consumer
+    that accepts only small responses must not request the metadata of all topics.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class LostBrokers:
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
-        """Raise SurroundingsError if :meth:`finds` is True, for clients that cannot be replaced."""
+        """Raise SurroundingsError if :meth:`finds` is true, for clients that cannot be replaced."""
         if self.finds(is_well, *clients):
             raise SurroundingsError(
                 f"Kafka at {self._cluster.bootstrap} is up, but this process's client has lost "
@@ -57,7 +58,7 @@ class LostBrokers:
     def finds(self, is_well: bool, *clients: Asking) -> bool:
         """Return whether a client has lost all brokers while a new client gets a response.
 
-        This occasionally takes some seconds, but not if ``is_well``.
+        The check occasionally takes some seconds, but not if ``is_well`` is set.
         """
         if is_well:
             self._look_at = None

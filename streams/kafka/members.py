@@ -1,4 +1,4 @@
-"""The partitions that the members of consumer groups have."""
+"""The partitions that are assigned to the members of consumer groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The partitions that a group's members have, by topic and partition.
+    """The assignment of a group, by topic and partition.
 
     ``settled``: no rebalance is running. A killed member keeps its partitions until its session
     times out.
@@ -25,7 +25,7 @@ class Assigned:
 
 
 def read_assigned(cluster: Cluster, beginnings: Sequence[str]) -> dict[str, Assigned]:
-    """Return the assignments of groups whose names have this prefix and that Kafka lists for us."""
+    """Return the assignments of the groups with these name prefixes that this user may list."""
     admin = cluster.admin()
     listed = admin.list_consumer_groups(request_timeout=_TIMEOUT).result()
     names = sorted(g.group_id for g in listed.valid if g.group_id.startswith(tuple(beginnings)))

@@ -2,7 +2,7 @@
 
 Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these texts with the
 bytes that follow them in memory: ``r0 5+2`` becomes ``r0 5+25``, or text that is not UTF-8. So a
-note marks its own end.
+note contains an end mark.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _END = "\n"
 
 
 class Noted(Protocol):
-    """The relevant part of a TopicPartition."""
+    """The attributes of a TopicPartition that are used here."""
 
     @property
     def metadata(self) -> str | None:
-        """Return the text; raises UnicodeDecodeError if garbage follows it."""
+        """Return the text; raises UnicodeDecodeError if invalid bytes follow the text."""
 
 
 def closed(note: str) -> str:
@@ -28,7 +28,7 @@ def closed(note: str) -> str:
 def note_of(found: Noted) -> str:
     """Return the note of an offset; "" if there is none.
 
-    A foreign note without an end mark may be returned with the bytes that follow it.
+    A foreign note has no end mark, so it may be returned with the bytes that follow it.
     """
     try:
         text = found.metadata or ""

@@ -1,8 +1,8 @@
 """Log an outage of Kafka: one line at its start, one every ten seconds, and one at its end.
 
 librdkafka logs every failed connection attempt of every client, but never a success. So the first
-such line starts a check of the cluster itself, and the check's result is logged instead of the
-other lines.
+line about a failed attempt starts a check of the cluster itself, and the check's result is logged
+instead of the other lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EVERY = 10.0
 """Seconds between log lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without such a line after which no client is waiting for the cluster any more."""
+"""Seconds without a line about a connection after which no client waits for the cluster."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
@@ -36,8 +36,8 @@ _told.setLevel(logging.WARNING)
 class Outage:
     """The logger of one cluster's clients.
 
-    ``look`` sends some request to the cluster with a time limit in seconds, and raises
-    KafkaException if that fails.
+    ``look`` sends a request to the cluster with a time limit in seconds, and raises KafkaException
+    if the request fails.
     """
 
     def __init__(self, bootstrap: str, look: Callable[[float], object]) -> None:
@@ -47,7 +47,7 @@ class Outage:
         self._watched = False
         self._heard_at = 0.0
         self.refused = ""
-        """The last reason why a broker rejected a login, if any; it is reported nowhere else."""
+        """The last reason why a broker rejected a login, if any, which is reported nowhere else."""
         self.reason = ""
         """The reason for the last failed connection, if any."""
 
@@ -74,7 +74,7 @@ class Outage:
         try:
             if self._answers(_LOOK):
                 self.refused = self.reason = ""
-                # It concerns one of several brokers, or comes late from a client that is seldom
+                # The line concerns one of several brokers, or is late because its client is seldom
                 # polled.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
@@ -83,7 +83,7 @@ class Outage:
             while not self._answers(EVERY):
                 now = time.monotonic()
                 if now - self._heard_at > _FORGET:
-                    return  # the clients are closed, and the cluster is no longer used
+                    return  # the cluster's clients are closed
                 _told.error("Kafka at %s unavailable for %.0f s", self._bootstrap, now - began)
             away = time.monotonic() - began
             _told.warning("Kafka at %s is available again after %.0f s", self._bootstrap, away)
@@ -104,5 +104,5 @@ class Outage:
 
 
 def _reason(text: str) -> str:
-    """Return a line of librdkafka's without client, thread and number of attempts."""
+    """Return a log line of librdkafka without client, thread and number of attempts."""
     return _AROUND.sub("", text.rpartition("]: ")[2])

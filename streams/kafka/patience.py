@@ -2,8 +2,8 @@
 
 ``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
 wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and
-5511). A broker that Kafka no longer lists is dropped, but stays the cached coordinator. So later
-calls reach no broker either, and only a new client gets a response.
+5511). The client drops a broker that Kafka no longer lists, but still uses it as the cached
+coordinator. So later calls reach no broker either, and only a new client gets a response.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 Call = Callable[[], object]
 
 FIRST = 3.0
-"""Time limit of such a call in seconds; an available coordinator responds in milliseconds."""
+"""Time limit of such a call in seconds; an available coordinator responds within milliseconds."""
 LONGEST = 24.0
 
 
@@ -48,7 +48,7 @@ _idle: list[_Caller] = []
 
 
 def _begin(call: Call) -> _Caller:
-    """Start a call in a thread, which goes back to :data:`_idle` when the call has ended."""
+    """Start a call in a thread, which returns to :data:`_idle` when the call has ended."""
     try:
         caller = _idle.pop()
     except IndexError:
@@ -60,8 +60,8 @@ def _begin(call: Call) -> _Caller:
 def in_time(call: Call, seconds: float) -> None:
     """Make a call in another thread, and raise its error.
 
-    Raises StuckError if it takes longer; the thread and its client are then abandoned, and a new
-    client is needed.
+    Raises StuckError if the call takes longer; the thread and its client are then abandoned, and a
+    new client is needed.
     """
     caller = _begin(call)
     try:
@@ -94,7 +94,7 @@ class Patience:
 
 
 class OneAtATime:
-    """Make slow calls, one at a time, outside the calling thread."""
+    """Make slow calls, one at a time, in another thread than the caller's."""
 
     def __init__(self) -> None:
         self._caller: _Caller | None = None

@@ -23,7 +23,7 @@ _PASSING = NO_LEADER | {
 
 def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:
     """Return a topic's partitions; raise SurroundingsError if it does not exist."""
-    # List all topics, because a request by name would create the topic on brokers that allow that.
+    # List all topics, because a request by name may create the topic on the broker.
     try:
         metadata = cluster.admin().list_topics(timeout=timeout).topics.get(topic)
     except KafkaException as error:
@@ -41,8 +41,8 @@ def watermarks(
 ) -> tuple[int, int]:
     """Return the start and end offset of a partition; wait for the leader of a new topic.
 
-    Raises KafkaException if there is none within ``timeout`` seconds. The end is the last stable
-    offset for a read_committed consumer, and the high watermark for others.
+    Raises KafkaException if there is no leader within ``timeout`` seconds. The end is the last
+    stable offset for a read_committed consumer, and the high watermark for other consumers.
     """
     where, deadline = TopicPartition(topic, partition), time.monotonic() + timeout
     while True:
@@ -57,20 +57,21 @@ def watermarks(
 PATIENCE = 30.0
 """Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
-"""How many times in a row a reader waits while Kafka responds without records."""
+"""Maximum number of consecutive waits of a reader while Kafka responds without records."""
 
 
 def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
     """Return the next message of a consumer: a record, the end of a partition, or an error.
 
     Waits for slow responses; raises SurroundingsError after 30 s without any response, or after two
-    minutes without a record or partition end. ``partition`` is one that is still read.
+    minutes without a record or partition end. ``partition`` is a partition that is not read to its
+    end yet.
     """
     for _ in range(_STILL):
         message = consumer.poll(PATIENCE)
         if message is not None:
             return message
-        try:  # not watermarks(), because the record that it polls would be lost
+        try:  # not watermarks(), which polls and would lose a record
             consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE)
         except KafkaException as error:
             raise SurroundingsError(
@@ -89,8 +90,8 @@ def read_all(
 ) -> Iterator[Message]:
     """Yield a topic's committed records in order, from the start to the current end.
 
-    The end is the last stable offset, so an open transaction does not block. With ``to_high`` it is
-    the high watermark, and the reader waits until open transactions have ended.
+    The end is the last stable offset, so an open transaction does not block. With ``to_high``, the
+    end is the high watermark, and the reader waits until open transactions have ended.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
@@ -102,15 +103,16 @@ def read_from(
 ) -> Iterator[Message]:
     """Yield the records after given offsets of one topic, like :func:`read_all`.
 
-    The end is that at the first record, however many are appended meanwhile: the client reports
-    the end of a partition only for an empty fetch, which a busy topic may never have.
+    The end is determined at the first record and does not move when records are appended: the
+    client reports the end of a partition only for an empty fetch, which a busy topic may never
+    have.
     """
     topic, wanted = places[0].topic, [place.partition for place in places]
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
     )
     try:
-        # a new topic gets a leader meanwhile
+        # a new topic may get its leader in this time
         ends = {p: watermarks(consumer, topic, p)[1] for p in wanted}
         if to_high:
             ends = _ends(cluster, topic, wanted)
@@ -122,7 +124,7 @@ def read_from(
             offset = message.offset() or 0
             if error is None and p in left and offset < ends[p]:
                 yield message
-                offset += 1  # the next one; behind it there may be only markers of transactions
+                offset += 1  # the next record; only transaction markers may follow it
             elif error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if offset >= ends[p] or (error is not None and not to_high):
@@ -141,7 +143,7 @@ def read_live(
 ) -> dict[bytes, bytes]:
     """Return the content of a compacted topic: the latest value of each key.
 
-    With ``only`` just these keys are kept, because the others may have more data than fits into
+    With ``only``, just these keys are kept, because all keys may have more data than fits into
     memory.
     """
     live: dict[bytes, bytes] = {}
@@ -171,7 +173,7 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
-"""The bytes of a record besides its key and value: headers, and Python's own objects."""
+"""The bytes of a record besides its key and value: headers, and Python's objects."""
 
 
 _SKIP, _SKIP_BYTES = 2_000, 16 << 20
@@ -181,7 +183,7 @@ _HELD = 16 << 20
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
-"""A record of more bytes, and of more than this fraction of the cache, evicts no other."""
+"""A record with more bytes, and more than this fraction of the cache, evicts no other record."""
 
 
 class GoneError(SurroundingsError):
@@ -195,10 +197,10 @@ class Fetcher:
     needs several records requests them in offset order, so that the log is read forward once. The
     cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
     record. Skipped records are cached too, because the next call often needs them: the messages of
-    waiting dialogs are interleaved. Large records only use room that others leave.
+    waiting dialogs are interleaved. Large records only use free room.
 
-    ``bytes_returned`` counts the bytes of the records that were requested, ``bytes_read`` those of
-    the records that came from Kafka, requested or skipped; both with headers.
+    ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
+    records read from Kafka, requested or skipped. Both counts include headers.
     """
 
     def __init__(
@@ -224,7 +226,7 @@ class Fetcher:
             return
         self._cache[offset] = message, size
         if size > self._large:
-            self._cache.move_to_end(offset, last=False)  # it is evicted first
+            self._cache.move_to_end(offset, last=False)  # it is evicted before other records
         self._size += size + RECORD_BYTES
         while self._size > self._limit:
             _, (_, evicted) = self._cache.popitem(last=False)

@@ -1,9 +1,9 @@
 """Read the recent records of a one-partition topic in few fetches, and detect its end.
 
-While a partition has records that the application has not taken, the client checks every
-``fetch.queue.backoff.ms``, and meanwhile fetches the other partitions without this one. A consumer
-that processes records as they arrive should use :data:`GATHERED`, which checks less often, and one
-that pauses between two reads :data:`PAUSING`, which also fetches less often.
+While a partition has records that the application has not taken, the client checks it every
+``fetch.queue.backoff.ms``, and meanwhile fetches only the other partitions. A consumer that
+processes records as they arrive should use :data:`GATHERED`, which checks less often. A consumer
+that pauses between two reads should use :data:`PAUSING`, which also fetches less often.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def start_before_newest(
 ) -> tuple[int, int]:
     """Return the offset at which a topic's recent records begin, and the current end.
 
-    They begin ``seconds`` before the newest record, by the broker's clock (LogAppendTime); no other
-    clock is used. Compaction never removes the newest record.
+    Recent records begin ``seconds`` before the newest record, by the broker's clock
+    (LogAppendTime); no other clock is used. Compaction never removes the newest record.
     """
     where = TopicPartition(topic, 0)
     low, high = watermarks(consumer, topic, 0)
@@ -56,7 +56,7 @@ def take(consumer: Consumer, timeout: float) -> list[Message]:
 def is_at_end(consumer: Consumer, topic: str, position: int) -> bool:
     """Return whether an offset is the topic's end as of the last fetch, without a request.
 
-    At hundreds of records a second no fetch is empty, so the client never reports the end of the
+    At hundreds of records per second, no fetch is empty, so the client never reports the end of the
     partition.
     """
     _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)

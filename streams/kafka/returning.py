@@ -1,10 +1,10 @@
 """Assign topics that were created while a static member was down.
 
 Kafka recognizes a static member and returns its last assignment without a rebalance (KIP-345). A
-topic created since then is unassigned, and the group's leader, which watches topics for the others,
-does not notice if it is the restarted member. So each member checks after joining, and requests a
-rebalance if a partition is unassigned. The leader assigns by its own metadata. If this is stale,
-the partition stays unassigned, so the member checks a few more times.
+topic created since then is unassigned. The group's leader watches topics for the other members, but
+does not notice such a topic if the leader is the restarted member. So each member checks after
+joining, and requests a rebalance if a partition is unassigned. The leader assigns by its own
+metadata. If these are stale, the partition stays unassigned, so the member checks a few more times.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MOST = 5
 
 
 class Returning:
-    """The check of a member after it has joined its group; without a ``name`` it does nothing.
+    """The check of a member after it has joined its group; without a ``name``, nothing is checked.
 
     ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request,
-    for groups whose members transfer partitions in two steps, between which they are unassigned.
-    ``clock`` is monotonic, in seconds.
+    for groups whose members transfer partitions in two steps, between which partitions are
+    unassigned. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Returning:
     def finds_idle(self, topics: Collection[str]) -> bool:
         """Return whether to request a rebalance because a partition of these topics is unassigned.
 
-        Waits for Kafka. Most calls do nothing and return ``False``; after ``True`` a later call
-        checks again, until all are assigned.
+        Waits for Kafka. Most calls do nothing and return ``False``; after ``True``, later calls
+        check again until all partitions are assigned.
         """
         if not self.is_due:
             return False

@@ -45,9 +45,9 @@ class Spans:
     """Read partitions in parallel, committed records only, in arrival order.
 
     ``positions`` are the next offsets, initially the start; ``ends`` are exclusive, and without
-    them reading never ends. ``patience``: seconds without a record after which a broker is asked
-    whether it responds. ``name``: consumer group of the reader, which never joins it; with access
-    control it must be a group that the reader may describe.
+    them reading never ends. ``patience``: seconds without a record after which the reader checks
+    whether Kafka responds. ``name``: consumer group of the reader, which never joins it; with
+    access control it must be a group that the reader may describe.
     """
 
     cluster: Cluster
@@ -78,7 +78,7 @@ class Spans:
 
     @property
     def left(self) -> int:
-        """Return how many offsets remain; 0 without ends."""
+        """Return the number of offsets that remain; 0 without ends."""
         ends = self.ends
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 
@@ -91,12 +91,12 @@ class Spans:
     def topics(self) -> dict[str, int]:
         """Return all topics of the cluster with their numbers of partitions.
 
-        Raises KafkaException if it does not respond within 2 s.
+        Raises KafkaException if the cluster does not respond within 2 s.
         """
         return names_known(self._consumer, _LOOK)
 
     def read(self) -> list[Message]:
-        """Return the next records, perhaps none; wait at most 0.2 s.
+        """Return the next records, possibly an empty list; wait at most 0.2 s.
 
         Raises SurroundingsError if Kafka does not respond, and KafkaException if it returns an
         error.

@@ -18,7 +18,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds after which Kafka is asked whether a partition has more records than were fetched."""
+"""Seconds after which to check in Kafka whether a partition has records that were not fetched."""
 _EVERY = 10.0
 """Seconds between such checks."""
 _TIMEOUT = 1.0
@@ -32,12 +32,12 @@ class Fetching(Protocol):
 
 
 class StalledFetch:
-    """Find such partitions in a consumer's statistics; ``clock`` is in seconds.
+    """Find stalled partitions in a consumer's statistics; ``clock`` is in seconds.
 
     A partition is stalled if its fetch position stays below the last stable offset from one check
     to the next, with a report of the client in between, while the client has no buffered records.
     (A client with buffered records does not fetch because its application is slow.) ``also`` gets
-    the parsed reports too.
+    the parsed reports, too.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class StalledFetch:
     ) -> None:
         self._also, self._clock = also, clock
         self._fetched: dict[Place, tuple[int, float]] = {}
-        """By partition: the next offset to fetch, and since when this has not changed."""
+        """The next offset to fetch of each partition, and the time of its last change."""
         self._behind: dict[Place, int] = {}
         self._drained = False
         self._reported = False
@@ -76,8 +76,8 @@ class StalledFetch:
     def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
         """Return a stalled partition, if any; ``paused`` partitions are not checked.
 
-        Asks Kafka only about partitions from which nothing was fetched for 30 s, and takes at most
-        a second if their leader does not answer.
+        Checks in Kafka only partitions from which nothing was fetched for 30 s, and takes at most a
+        second if their leader does not respond.
         """
         now = self._clock()
         if now < self._look_at or not (self._drained and self._reported):
@@ -89,7 +89,7 @@ class StalledFetch:
                 continue
             try:
                 end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)[1]
-            except KafkaException:  # its leader is down, so no client can fetch it
+            except KafkaException:  # the leader is down, so no client can fetch the partition
                 break
             if end <= offset:
                 self._fetched[place] = offset, now

@@ -20,11 +20,11 @@ from streams.wire import Topics
 
 
 def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cluster:
-    """Return a cluster with its address; raise UsageError if it has none.
+    """Return a cluster with its address; raise UsageError if there is no address.
 
-    Settings override the topology. If the settings have credentials, they alone define where these
-    are sent; otherwise any writer of the catalog could obtain a password. ``home`` has the default
-    prefix of its topics.
+    Settings override the topology. If the settings have credentials, only the settings define the
+    address to which these are sent; otherwise any writer of the catalog could obtain a password.
+    ``home`` has the default prefix of the cluster's topics.
     """
     _demand_stateable(stated)
     name = stated.credentials or stated.name
@@ -44,8 +44,8 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
 def demand_stateable(topology: Topology) -> None:
     """Raise UsageError for properties that a topology must not set for a cluster.
 
-    These are passwords, because every reader of the catalog would see them, and properties that are
-    not known to be harmless, because every worker applies the catalog.
+    Forbidden are passwords, because every reader of the catalog would see them, and properties that
+    are not known to be harmless, because every worker applies the catalog.
     """
     for cluster in topology.clusters.values():
         _demand_stateable(cluster)
@@ -69,7 +69,7 @@ def _demand_stateable(stated: Stated) -> None:
 
 
 def _demand_said(stated: Stated, own: dict[str, str]) -> None:
-    """Raise UsageError for properties that only the catalog sets for a cluster with credentials."""
+    """Raise UsageError if a cluster with credentials has properties that only the catalog sets."""
     name = stated.credentials or stated.name
     said = {key.removesuffix("s") for key in own}  # sasl.mechanisms is an alias of sasl.mechanism
     for key in stated.properties:

@@ -1,8 +1,8 @@
 """Commit records, with offsets if any, in one transaction.
 
-For applications and relays; an endpoint worker has its own transactions. A transaction is opened,
-filled and committed in one call. Because an open transaction blocks read_committed consumers,
-nothing slow may happen in it.
+This module is for applications and relays; an endpoint worker has its own transactions. A
+transaction is opened, filled and committed in one call. Because an open transaction blocks
+read_committed consumers, a transaction must not contain slow work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Outgoing(NamedTuple):
     """A record to be written to a topic.
 
     Its key determines the partition unless ``partition`` is given (-1: not given); ``timestamp`` is
-    in epoch milliseconds, 0 for now.
+    in epoch milliseconds, 0 for the current time.
     """
 
     topic: str
@@ -53,7 +53,7 @@ class Outgoing(NamedTuple):
 class AbortedError(SurroundingsError):
     """No part of the transaction took effect.
 
-    ``refused`` is the reason if Kafka permanently rejects one of its records, and empty otherwise.
+    ``refused`` is the reason if Kafka permanently rejects a record, and empty otherwise.
     """
 
     def __init__(self, message: str, remedy: str, refused: str = "") -> None:
@@ -62,7 +62,7 @@ class AbortedError(SurroundingsError):
 
 
 class Transactor:
-    """Commit batches under a name; the next process with the name aborts an open transaction.
+    """Commit batches under a name; the next process with this name aborts an open transaction.
 
     ``timeout``: seconds to wait for Kafka. Not thread-safe.
     """
@@ -89,7 +89,7 @@ class Transactor:
         """Commit records, and ``offsets`` on behalf of a consumer group's ``member``.
 
         Raises AbortedError if nothing took effect, and FencedError if another process has the name.
-        After any other SurroundingsError the outcome is unknown: create a new Transactor.
+        After any other SurroundingsError, the outcome is unknown, and a new Transactor is needed.
         """
         said, until = tuple(records), time.monotonic() + self._timeout
         while True:
@@ -159,9 +159,9 @@ class Transactor:
     def _abort(self) -> None:
         """Abort, and replace the client.
 
-        The sequence numbers of rejected records are used up for the client but not for the broker.
+        The client counts the sequence numbers of rejected records as used, but the broker does not.
         """
-        with suppress(KafkaException):  # a new producer aborts the transaction too
+        with suppress(KafkaException):  # a new producer also aborts the transaction
             self._certainly(lambda: self._producer.abort_transaction(_STEP))
         self._begin_anew()
 

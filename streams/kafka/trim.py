@@ -1,4 +1,4 @@
-"""Delete the beginnings of logs (DeleteRecords), which the caller no longer needs."""
+"""Delete the beginnings of logs that the caller no longer needs (DeleteRecords)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
     for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
         try:
             done[place.topic, place.partition] = future.result().low_watermark
-        except KafkaException as error:  # the other logs are shortened anyway
+        except KafkaException as error:  # the other logs are shortened nevertheless
             failed = error
     if failed is not None:
         raise failed
