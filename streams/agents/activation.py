@@ -25,7 +25,7 @@ def activation_event(
 ) -> bytes:
     """Return the event's bytes; ``place``: instance and database; ``at``: epoch milliseconds.
 
-    ``reader`` is the application, and ``why`` the error that aborted it.
+    ``reader`` is the application, and ``why`` is the error that aborted the application.
     """
     instance, database = place
     detail = f"{queue}: {reader}" + (f": {why}" if why else "")

@@ -40,7 +40,7 @@ _SESSION = 10.0
 _PATIENCE = 60.0
 """Seconds without Kafka's confirmation of a command after which the application stops."""
 _TELLING = 5.0
-"""Seconds to wait at the stop until Kafka has the event that reports it."""
+"""Seconds to wait at the stop until Kafka has the event that reports the stop."""
 
 
 class HoplineApp(ConnectedApp):
@@ -61,7 +61,7 @@ class HoplineApp(ConnectedApp):
         """Serve services that share one queue; decorates ``async def handler(dialog, message)``.
 
         The agent is named after the first service. The services must accept ``contract``. Without
-        names this is Faust's own decorator for a class.
+        names, this is Faust's own decorator for a class.
         """
         if len(names) == 1 and isinstance(names[0], type):
             return super().service(names[0])  # type: ignore[return-value]
@@ -79,7 +79,7 @@ class HoplineApp(ConnectedApp):
 
     async def on_first_start(self) -> None:
         """Find the queues of all services before anything is read."""
-        if self.conf.store.scheme != "memory":  # otherwise nothing is kept in a folder
+        if self.conf.store.scheme != "memory":  # an in-memory store uses no folder
             await super().on_first_start()
         if not (self.client_only or self.producer_only):
             await asyncio.to_thread(self._locate)
@@ -151,10 +151,11 @@ def hopline_app(
 
     ``name`` is the consumer group, and part of the commands' ids: an application with another name
     reads the queues from the beginning and issues all commands again. ``member`` is this process's
-    stable name in the group: after a kill it resumes at once. ``bootstrap`` and ``prefix`` default
-    to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's: they are used to read
-    the catalog, and Faust gets their TLS and SASL settings. Without them, variables such as
-    HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is as for a Receiver.
+    stable name in the group: with it, a killed process resumes at once. ``bootstrap`` and
+    ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:
+    they are used to read the catalog, and Faust gets their TLS and SASL settings. Without
+    ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is as for a
+    Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(

@@ -1,7 +1,7 @@
 """Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback. The fifth in a row disables the queue, and the message stays. The
-handler is retried when the queue is enabled.
+An exception is a rollback. The fifth rollback in a row disables the queue, and the message stays.
+The handler is retried when the queue is enabled.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Handler = Callable[[Dialog, Received], Awaitable[None]]
 log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
-"""Seconds between checks whether a queue is on again."""
+"""Seconds between checks whether a disabled queue is on again."""
 _AGAIN = 0.1
 """Seconds until a failed handler is retried. Without this pause, a handler that fails at once on a
-queue without poison message handling would starve the event loop's other tasks.
+queue without poison message handling would starve the other tasks of the event loop.
 """
 
 
@@ -63,7 +63,7 @@ async def attempt(
 
 
 async def _was_off(settings: QueueSettings) -> bool:
-    """Return when the queue is enabled: True if it was disabled at first."""
+    """Wait until the queue is enabled; return True if it was disabled at first."""
     settings.look()
     if settings.status:
         return False

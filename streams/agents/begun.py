@@ -1,4 +1,4 @@
-"""Run a coroutine without a task as long as it does not wait."""
+"""Run a coroutine without a task until it waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 class Begun:
     """A coroutine that has run until its first wait, or to its end.
 
-    ``done`` is True at its end; ``result`` is its return value.
+    ``done`` is True if the coroutine has ended; ``result`` is its return value.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:

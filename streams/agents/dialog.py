@@ -1,8 +1,8 @@
 """The statements of a service: committed together, each caused by the current message.
 
-A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises, none is
-issued. Their ids follow from the message, so a handler that runs again after a crash repeats them,
-and the endpoint worker skips those it has applied.
+A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises an
+error, no statement is issued. The ids of statements follow from the message, so a handler that runs
+again after a crash repeats the statements, and the endpoint worker skips those that it has applied.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Confirm = Callable[[Command], Awaitable[None]]
 
 
 class NotConfirmedError(SurroundingsError):
-    """Kafka has not accepted a statement, so later ones must not be sent before it."""
+    """Kafka has not accepted a statement, so no later statement must be sent before it."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Saying:
     waiting: list[Command] = field(default_factory=list)
 
     def issue(self, command: Command) -> Command:
-        """Add a statement, with the id that follows from its cause."""
+        """Add a statement, with an id derived from its cause."""
         command = command.caused_by(self.cause)
         self.cause = self.cause.following
         self.waiting.append(command)
@@ -56,7 +56,7 @@ class Saying:
         return next(id for id in made if wanted is None or self.place_of(id) == wanted)
 
     async def commit(self) -> None:
-        """Send all statements one after the other; return when Kafka has confirmed the last one."""
+        """Send all statements one after the other; return when Kafka has confirmed them."""
         while self.waiting:
             await self.confirm(self.waiting[0])
             del self.waiting[0]

@@ -1,13 +1,13 @@
 """Faust's driver for Kafka (aiokafka), adapted to the guarantees of an agent on a queue.
 
-Seven differences. It reads committed records only: Faust 0.15.3 also reads aborted transactions
-unless it commits in transactions itself, which fails on rebalance. Commands use an idempotent
-producer. A message of a queue counts as done when its agent reports it: Faust also counts messages
-that it skips in a rebalance or whose agent was cancelled, and would commit past them. A message is
-committed after the table rows that it changed: Faust waits a tenth of a second for them, and only
-warns if Kafka rejects one. A :class:`~streams.agents.note.Note` is committed with a queue's offset.
-If Kafka has lost an offset, nothing is read again (:mod:`streams.client.begin`). And a member looks
-for unassigned partitions.
+It differs as follows. The driver reads committed records only: Faust 0.15.3 also reads aborted
+transactions unless it commits in transactions itself, which fails on rebalance. Commands use an
+idempotent producer. A message of a queue counts as done when its agent reports it: Faust also
+counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past
+them. A message is committed after the table rows that it changed: Faust waits 0.1 s for the rows,
+and only warns if Kafka rejects a row. A :class:`~streams.agents.note.Note` is committed with a
+queue's offset. If Kafka has lost an offset, nothing is read again (:mod:`streams.client.begin`).
+Members check for unassigned partitions.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class ConsumerThread(BoundedPolls):
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
-        # Faust has no setting for it; the consumer reads it at its start.
+        # Faust has no setting for this; the consumer reads the value at its start.
         assert consumer._isolation_level == "read_uncommitted"
         consumer._isolation_level = "read_committed"
         commit, notes = consumer.commit, cast(Consumer, self.consumer).notes
 
         async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
-            if not offsets:  # Faust has removed unassigned partitions; it handles this error
+            if not offsets:  # Faust has removed unassigned partitions, and handles this error
                 raise CommitFailedError("Nothing was committed: the group has already rebalanced")
             await commit(
                 {
@@ -73,8 +73,8 @@ class ConsumerThread(BoundedPolls):
     def join_again(self) -> None:
         """Request a rebalance with current topic metadata; thread-safe.
 
-        Kafka grants a rebalance to the group's leader, which assigns by its own metadata; the
-        client refreshes this metadata only every five minutes.
+        Kafka grants a rebalance to the group's leader, which assigns by its own metadata. The
+        client refreshes these metadata only every five minutes.
         """
         asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
 
@@ -85,9 +85,9 @@ class ConsumerThread(BoundedPolls):
 
 
 class Consumer(WokenConsumer):
-    """Commit messages of ``queues`` only after :meth:`finish`, and other messages like Faust.
+    """Commit messages of ``queues`` only after :meth:`finish`, and other messages as Faust does.
 
-    ``topics`` are the ids of the queues' topics when first seen, ``changed`` those whose id
+    ``topics`` has the ids of the queues' topics when first seen, ``changed`` the topics whose id
     differed at the last assignment: deleting a topic triggers a rebalance.
     """
 
@@ -114,10 +114,10 @@ class Consumer(WokenConsumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def wait_first(self, *waits: Any, timeout: Any = None) -> WaitResults:
-        """Wait like Faust, but without tasks for coroutines that finish at once.
+        """Wait as Faust does, but without tasks for coroutines that finish at once.
 
         Faust delivers each message in a task, with three tasks that end the wait if the agent's
-        buffer is full. Most messages are accepted at once; the tasks took half of their CPU time.
+        buffer is full. Most messages are accepted at once, at half the CPU time without the tasks.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):
@@ -140,7 +140,7 @@ class Consumer(WokenConsumer):
         self._rollbacks.pop(message.tp, None)
 
     def rollbacks(self, message: Message) -> int:
-        """Return how often the next message of a queue was rolled back before the assignment."""
+        """Return the number of rollbacks of a queue's next message before the assignment."""
         return self._rollbacks.get(message.tp, 0)
 
     async def roll_back(self, message: Message, count: int) -> None:
@@ -161,7 +161,7 @@ class Consumer(WokenConsumer):
         return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
-        """Record that the group receives from queues, before it commits."""
+        """Record that the group receives from queues; done before the group commits."""
         reached = self._reached
         further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
         if not await self._pinned(self._new.intersection(further)):
@@ -214,7 +214,7 @@ class Consumer(WokenConsumer):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume partitions; those that wait for :meth:`perform_seek` resume a little later."""
+        """Resume partitions; partitions that wait for :meth:`perform_seek` resume later."""
         self._wanted |= self._held.intersection(tps)
         super().resume_partitions(set(tps) - self._held)
 
@@ -248,7 +248,7 @@ class Consumer(WokenConsumer):
         return at if Note.decode(said).topic in (None, ids[tp.topic]) else -1
 
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
-        """Return where to read queues; raises PositionLostError.
+        """Return the start offsets of queues; raises PositionLostError.
 
         Recreated topics are left out: the process ends, and its commits and records until then
         belong to the old topic.
@@ -274,7 +274,7 @@ class Consumer(WokenConsumer):
         """Return the offset to commit; ``None`` if unchanged."""
         if tp.topic not in self.queues:
             return super()._new_offset(tp)
-        self._acked[tp].clear()  # which only this consumer empties
+        self._acked[tp].clear()  # only this consumer empties the set
         self._acked_index[tp].clear()
         return self._finished.get(tp)
 

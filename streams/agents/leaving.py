@@ -1,7 +1,7 @@
 """End a process that does not stop in time.
 
 Faust waits forever for an unavailable Kafka, for a deleted topic, and in some crashes for its own
-thread. Only the end of the process helps, and only it stops this timer.
+thread. Only the end of the process helps, and only the end of the process stops this timer.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LEAVE = 20.0
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:
-    """End the process in 20 s, even if parts still run; for dedicated processes only.
+    """End the process in 20 s, even if parts of it still run; for dedicated processes only.
 
-    The process logs this, and exits with the code of a SurroundingsError.
+    The process logs the forced end, and exits with the code of a SurroundingsError.
     """
     late = threading.Timer(LEAVE, _leave_behind, (apps,))
     late.daemon = True

@@ -1,6 +1,6 @@
 """The metadata of a committed offset of a queue: the topic's id, and how often its message was
-rolled back. With them the count survives a restart, and the offset is not used for a recreated
-topic.
+rolled back. With this metadata, the count survives a restart, and the offset is not used for a
+recreated topic.
 """
 
 from __future__ import annotations

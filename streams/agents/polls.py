@@ -1,7 +1,7 @@
-"""Limit how much of a queue an agent reads ahead, because each message may have a megabyte.
+"""Limit the size of an agent's read-ahead, because each message may have a megabyte.
 
 Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
-may expand by a factor of 255. Without a limit the sender would decide the memory use.
+may expand by a factor of 255. Without a limit, the senders would decide the memory use.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from faust.transport.drivers import aiokafka
 from faust.types import TP
 
 BUFFERED = 24
-"""Messages of a queue that wait for their handler."""
+"""Maximum number of messages of a queue that wait for their handler."""
 POLLED = 12
-"""Messages of queues that are fetched at once.
+"""Maximum number of messages of queues that are fetched at once.
 
-Half the buffer, so that they fit, because Faust needs four tasks for a message without room.
+This is half the buffer, so that the messages fit, because Faust needs four tasks for a message
+without room.
 """
 
 
@@ -27,7 +28,7 @@ class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
     """Fetch few records of queues at a time; changelogs have no limit."""
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
-        """Return fetched records, like Faust."""
+        """Return fetched records, as Faust does."""
         consumer = self._ensure_consumer()
         most, queues = consumer._max_poll_records, self.consumer.queues  # type: ignore[attr-defined]
         if active_partitions and any(tp.topic in queues for tp in active_partitions):
@@ -39,7 +40,7 @@ class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
 
 
 class WokenConsumer(aiokafka.Consumer):
-    """Resume at once when a buffer has room again: Faust sleeps for a second."""
+    """Resume at once when a buffer has room again, because Faust would sleep for a second."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._has_room = asyncio.Event()
@@ -51,7 +52,7 @@ class WokenConsumer(aiokafka.Consumer):
         self._has_room.set()
 
     async def _wait_next_records(self, timeout: float) -> tuple[RecordMap | None, set[TP] | None]:
-        """Wait for room if every partition waits for it."""
+        """Wait for room if every partition waits for room."""
         if self.flow_active and self._buffered_partitions and not self._get_active_partitions():
             self._has_room.clear()
             with suppress(TimeoutError):

@@ -20,7 +20,7 @@ class Producer(aiokafka.Producer):
         self._soon: set[FutureMessage] = set()
 
     def send_soon(self, fut: FutureMessage) -> None:
-        """Send a record in the background, such as a table's."""
+        """Send a record in the background, for example a record of a table."""
         self._soon.add(fut)
         fut.add_done_callback(self._sent)
         super().send_soon(fut)

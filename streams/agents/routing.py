@@ -2,10 +2,10 @@
 selects its service.
 
 :mod:`streams.services` decides; this module keeps the rows and issues the statements.
-``resolved_conversations`` is a Faust table. It is changed after the statements that it refers to,
-because it must not have a dialog that has not begun, or lose a dialog that has not ended. Its
-writes are not fenced: a process that was suspended and lost its partition may store rows of
-finished dialogs, which stay.
+``resolved_conversations`` is a Faust table. The table is changed after the statements to which it
+refers, because it must not have a dialog that has not begun, or lose a dialog that has not ended.
+Writes to the table are not fenced: a process that was suspended and lost its partition may store
+rows of finished dialogs, which stay.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def routing_app(
 ) -> HoplineApp:
     """Return the application that routes the dialogs of a service; ``options`` are hopline_app's.
 
-    With ``reply_type`` it redirects: it answers with a message of this type that contains the
-    service's name, and ends the dialog.
+    With ``reply_type``, the application redirects: it answers with a message of this type that
+    contains the service's name, and ends the dialog.
     """
     default = DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]
     place = (instance, database, *(() if service == default else (service,)))
@@ -81,7 +81,7 @@ def routing_app(
 
 
 def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, Handle]) -> None:
-    """Store and delete rows in order; ``made`` are the dialogs that were begun."""
+    """Store and delete rows in order; ``made`` has the dialogs that were begun."""
     for one, other in turn.stored:
         rows[_key(made.get(one, one))] = _key(made.get(other, other))
     for gone in map(_key, turn.deleted):
@@ -91,7 +91,7 @@ def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, 
 
 
 def _telling(classify: Classifier) -> Classifier:
-    """Log why a classifier fails; the dialog's error only states that it failed."""
+    """Log the reason why a classifier fails; the dialog's error only states the failure."""
 
     def logged(body: bytes) -> str | None:
         try:
@@ -104,7 +104,7 @@ def _telling(classify: Classifier) -> Classifier:
 
 
 async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:
-    """Issue the statements of a message; return the real dialogs for those that it begins."""
+    """Issue the statements of a message; return the real dialogs for the dialogs begun."""
     made: dict[Handle, Handle] = {}
     for action in turn.actions:
         if isinstance(action, Begin):

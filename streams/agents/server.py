@@ -33,7 +33,7 @@ _LOOK_BUSY, _LOOK_IDLE = 1.0, 5.0
 
 
 class QueueTopic(faust.Topic):
-    """The topic of a queue, which the catalog names at start; only ``apply`` creates topics."""
+    """The topic of a queue, found in the catalog at the start; only ``apply`` creates topics."""
 
     async def declare(self) -> None:
         """Do nothing."""
@@ -47,8 +47,7 @@ class Server:
     ) -> None:
         self._app, self._handler = app, handler
         self._services, self._contract = services, contract
-        # Until the catalog is read this is not a valid topic name, so using it too early would
-        # fail.
+        # Until the catalog is read, this is not a valid topic name, so its use would fail.
         self._channel = QueueTopic(
             app,
             topics=[services[0]],
@@ -75,12 +74,12 @@ class Server:
 
     @property
     def topic(self) -> str:
-        """Return the queue's topic, once known."""
+        """Return the queue's topic, once it is known."""
         return self._known.topic
 
     @property
     def queue(self) -> str:
-        """Return the queue's name, once known."""
+        """Return the queue's name, once it is known."""
         return self._known.queue
 
     @property
@@ -132,8 +131,8 @@ class Server:
     async def _refuse_another(self) -> None:
         """Raise SurroundingsError if the queue's topic was deleted or recreated.
 
-        The new topic's offsets start at 0 again, and would count as processed. The next start reads
-        it from its beginning.
+        The new topic's offsets start at 0 again, and would count as processed. At its next start,
+        the agent reads the new topic from the beginning.
         """
         consumer = consumer_of(self._app)
         changed = self.topic in consumer.changed
@@ -141,7 +140,7 @@ class Server:
             try:
                 found = await asyncio.to_thread(find_topic_id, self._app.cluster, self.topic)
             except KafkaException:
-                return  # Kafka is unavailable, so nothing is read either
+                return  # Kafka is unavailable, so nothing is read from the topic either
             self._looked = time.monotonic()
             changed = found != consumer.topics[self.topic]
         if changed:
@@ -151,7 +150,7 @@ class Server:
             )
 
     def _read(self, message: Message) -> Received | None:
-        """Decode a record; ``None`` if it is not for the agent."""
+        """Decode a record; ``None`` if the record is not for the agent."""
         try:
             frame = read_queued(message.value, list(message.headers or ()))  # type: ignore[arg-type]
         except MalformedError as error:  # only the endpoint worker writes a queue

@@ -18,7 +18,7 @@ from streams.topology import Agent, ShippedService, Topology
 Place = tuple[str, str]
 """An instance and one of its databases."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
-"""Create the application of a kind at a place, with hopline_app's options."""
+"""Creates the application of a kind at a place, with hopline_app's options."""
 
 
 def applications_of(
@@ -30,8 +30,8 @@ def applications_of(
 ) -> list[HoplineApp]:
     """Return an agent's applications: its own, or one for each database that has its service.
 
-    ``topology`` is the catalog's; ``makers`` create the kinds that change the running system.
-    Raises UsageError or InputError if impossible.
+    ``topology`` comes from the catalog; ``makers`` create the kinds that change the running system.
+    Raises UsageError or InputError if no application can be created.
     """
     if agent.kind is None:
         return _own(agent, cluster)
@@ -77,7 +77,7 @@ _MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
-    """Import a custom application; it finds the cluster like in its own process."""
+    """Import a custom application, which finds the cluster as it would in its own process."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
     for name, value in cluster.properties.items():

@@ -1,9 +1,9 @@
 """Read ahead in a queue topic as a member of a consumer group, by partition.
 
 A queue topic is keyed by conversation group, so owning a partition means holding the groups' locks.
-A few hundred messages of each partition are buffered, and the next one is chosen among them.
+A few hundred messages of each partition are buffered, and the next message is chosen among them.
 Messages are not received in topic order, so the committed offset alone does not identify the
-received ones; the offset's metadata has the rest.
+received messages; the offset's metadata identifies the others.
 """
 
 from __future__ import annotations
@@ -40,24 +40,25 @@ from streams.wire.records import priority_of, read_queued
 log = logging.getLogger("hopline.client")
 
 _TAKEN = 8
-"""Messages per poll; a limit may be exceeded by up to this number."""
+"""Messages per poll; limits may be exceeded by up to this number."""
 _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _REPORTED = 100
-"""Unreadable records whose errors are kept until they are raised; others are logged."""
+"""Maximum number of errors of unreadable records kept to be raised; further errors are logged."""
 _PATIENCE = 30.0
 """Seconds to read committed offsets, or to commit."""
 _AGAIN = 0.1
-"""Seconds until a commit is retried whose group coordinator is moving."""
+"""Seconds until a commit is retried that failed because the group coordinator is moving."""
 _SLICE = 1.0
-"""Seconds that one poll takes at most; an error of an assignment is raised after the poll."""
+"""Maximum seconds per poll; the error of an assignment is raised after the poll."""
 
 
 class ReadAhead:
     """Read a queue's topic as a member of an application's group.
 
-    ``broken`` are records that are not queue messages; they count as received. ``bereft``: a
-    partition with received but uncommitted messages was reassigned to another member.
+    ``broken`` has the errors of records that are not queue messages; these records count as
+    received. ``bereft``: a partition with received but uncommitted messages was reassigned to
+    another member.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class ReadAhead:
 
     def close(self) -> None:
         """Leave the group."""
-        self._leaving = True  # a partition that is assigned meanwhile has no reader left to ask
+        self._leaving = True  # a partition assigned while leaving cannot read its offsets
         self._consumer.close()
 
     @property
@@ -101,8 +102,8 @@ class ReadAhead:
 
         Raises SurroundingsError if the topic does not exist, the user is not authorized for it or
         for the group, or Kafka does not return the committed offsets; PositionLostError if the
-        offsets are lost; FencedError if Kafka no longer accepts this member. All except the first
-        are permanent: the client reports them once, and would then block forever.
+        offsets are lost; FencedError if Kafka no longer accepts this member. All errors except a
+        missing topic are permanent: the client reports them once, and would then block forever.
         """
         if self._over is not None:
             raise self._over
@@ -116,18 +117,18 @@ class ReadAhead:
         first = self._consumer.poll(min(timeout, _SLICE))
         if self._is_dealt and not self._is_held() and self._returning.finds_idle([self.topic]):
             if first is not None and first.error() is None:
-                first = None  # it is read again
+                first = None  # the record is read again
             self._consumer.unsubscribe()
             self._join()
         while first is not None:
-            # Before more is read, because a rebalance, which any read can trigger, drops the record
-            # with the rest of its partition.
+            # Take the record before the next read: a read can trigger a rebalance, which drops the
+            # records of its partition.
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(_TAKEN, 0))
-            # not before all records that were read are processed
+            # only after all records that were read are processed
             for error in filter(None, failed):
                 raise error
-            if self.broken:  # reported first, because any number of records may follow
+            if self.broken:  # report these first, because any number of records may follow
                 break
             self._pace()
             first = self._consumer.poll(0)
@@ -136,9 +137,9 @@ class ReadAhead:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether there is nothing to wait for: all is read, or no more records fit.
+        """Return whether waiting is useless: all records are read, or no more records fit.
 
-        A member without partitions has nothing to read either.
+        This includes a member without partitions.
         """
         return self._is_dealt and all(p.at_end or p.paused for p in self.partitions.values())
 
@@ -214,7 +215,7 @@ class ReadAhead:
         number, order = message.partition(), message.offset()
         assert number is not None and order is not None
         partition = self.partitions.get(number)
-        if partition is None:  # another member of the group owns it now
+        if partition is None:  # another member of the group owns the partition now
             return None
         partition.at_end = is_end
         if is_end:
@@ -245,7 +246,7 @@ class ReadAhead:
         over = permanent(self.topic, error)
         if over is not None:
             self._over = over
-        elif error.code() not in self._told:  # may be transient: Kafka's client retries
+        elif error.code() not in self._told:  # maybe transient: Kafka's client retries
             self._told.add(error.code())
             log.warning("%s: %s", self.topic, error.str())
         return self._over
@@ -267,14 +268,14 @@ class ReadAhead:
             )
         for number, stored in found.items():
             queue = ReadyQueue(stored)
-            # the error disabled the partition, but it is enabled again
+            # the count of rollbacks had disabled the queue, which is enabled again
             if stored.rollbacks >= POISON:
                 queue.turn_on()
             self.partitions[number] = Ahead(queue, stored)
         self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])
 
     def _begun(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
-        """Return the earlier progress; if there is none, commit the start position."""
+        """Return the committed progress; commit the start position where there is none."""
         known = self._consumer.committed(partitions, timeout=_PATIENCE)
         at = self._beginning.positions({p.partition: p.offset for p in known})
         new = {p.partition: Progress(at[p.partition]) for p in known if at[p.partition] != p.offset}
@@ -283,7 +284,7 @@ class ReadAhead:
         return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
-        """Drop buffered messages of partitions that another member will read again."""
+        """Drop the buffered messages of revoked partitions; other members will read them again."""
         self._is_dealt = False  # until the group has reassigned the partitions
         for partition in partitions:
             gone = self.partitions.pop(partition.partition, None)

@@ -1,8 +1,8 @@
 """Results of a client's statements, shared by its threads.
 
 A consumer must be polled by one thread at a time. A waiting thread polls for all threads if no
-other thread does. It distributes the results, and lets another thread continue when its own result
-has arrived.
+other thread does so. The polling thread distributes the results, and lets another thread poll when
+its own result has arrived.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Answers:
     def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:
         self._reply_to = reply_to.encode()
         self._topic = cluster.topics.result(instance)
-        # An instance that is not applied is reported at once.
+        # Report an instance that is not applied at once.
         partitions_of(cluster, self._topic, timeout=timeout)
         demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
         self._cluster, self._stalled = cluster, StalledFetch()
@@ -63,8 +63,9 @@ class Answers:
         return consumer, end
 
     def _made(self) -> Consumer:
-        # If retention has removed the next record, continue from the oldest one that is left. The
-        # end would be wrong: an answer that a caller waits for may be before it.
+        # If retention has removed the next record, continue from the oldest remaining record. To
+        # continue at the end would be wrong: the result for which a caller waits may be before the
+        # end.
         return self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader",
             auto_offset_reset="earliest",
@@ -124,7 +125,7 @@ class Answers:
 
     def _take(self, message: Message) -> None:
         error = message.error()
-        if error is not None:  # may be transient: the client retries
+        if error is not None:  # maybe transient: the client retries
             self.trouble = f": {error.str()}"
             return
         self.trouble, self._next = "", (message.offset() or 0) + 1

@@ -1,4 +1,4 @@
-"""Where a consumer group starts to read a queue, and when it must not guess.
+"""Find where a consumer group starts to read a queue, or reject an unknown start.
 
 Kafka deletes the offsets of a group without members after ``offsets.retention.minutes``. So the
 group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022):
@@ -8,7 +8,8 @@ group also has records in ``reading.<instance>``, which is compacted (docs/decis
     3. a record but no offset       Kafka has lost the offset: PositionLostError
 
 The record is written before the first commit of each assignment, and the group has an offset before
-that. So every group that has received has a record, and every group with a record had an offset.
+the record. So every group that has received messages has a record, and every group with a record
+had an offset.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from streams.prose import counted
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
-"""The start position of partitions without an offset: one for all, or one for each partition."""
+"""The start position of partitions without an offset: one for all, or one per partition."""
 
 
 class PositionLostError(SurroundingsError):
-    """A group has received from a queue, and its committed offset is lost."""
+    """A group has received messages from a queue, but its committed offset is lost."""
 
 
 class Beginning:
@@ -41,10 +42,10 @@ class Beginning:
         self._begin = begin
 
     def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
-        """Return where to read each partition; ``committed`` is below 0 if there is no offset.
+        """Return the start offset of each partition; ``committed`` is below 0 without an offset.
 
         Raises PositionLostError if the position is unknown and ``begin`` is not given, UsageError
-        if ``begin`` is impossible. Forgets which records were written.
+        if ``begin`` is impossible. Afterwards, the group's records are written anew.
         """
         self._readings.begin()
         lows = {p: at for (_, p), at in read_begins(self._cluster, [self._topic]).items()}
@@ -66,7 +67,7 @@ class Beginning:
         return {**committed, **chosen}
 
     def note(self, positions: Mapping[int, int]) -> None:
-        """Record that the group receives, like :meth:`Readings.note`."""
+        """Record that the group receives messages, like :meth:`Readings.note`."""
         self._readings.note(positions)
 
     # --- choosing --------------------------------------------------------------------------------

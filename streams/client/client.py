@@ -2,7 +2,7 @@
 
 A statement is a record in the instance's ``cmd`` topic. It takes effect when the endpoint worker
 applies it: :meth:`Client.perform` with ``wait`` returns only then, and raises the error that SQL
-Server would report. Without ``wait`` a statement is as durable as a Kafka record, and an error is
+Server would report. Without ``wait``, a statement is as durable as a Kafka record, and an error is
 reported as an event.
 """
 
@@ -47,8 +47,8 @@ class Client(Statements):
         self._cluster = cluster
         self._timeout = timeout
         self._reply_to = f"{application}/{uuid.uuid4()}"
-        # Infinite: otherwise Kafka's client would drop the older statements of a conversation in
-        # a long outage, and deliver the younger ones after it.
+        # Infinite: otherwise Kafka's client would drop the older statements of a conversation in a
+        # long outage, and deliver the younger statements after the outage.
         self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
         self._refused, self._why = 0, ""
         self._answers: dict[str, Answers] = {}
@@ -72,7 +72,7 @@ class Client(Statements):
     def new_id(
         self, related: Conversation | None = None, *, wanted: uuid.UUID | None = None
     ) -> uuid.UUID:
-        """Return the id of a new dialog, in the `cmd` partition of a ``related`` one.
+        """Return the id of a new dialog, in the `cmd` partition of a ``related`` dialog.
 
         An endpoint worker knows only the conversation groups of its own partition.
         """
@@ -146,7 +146,7 @@ class Client(Statements):
                 # The first two mean the same; Kafka's client uses the first even if it is None.
                 self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
                 return
-            # rejections are known by now; after one, nothing is sent
+            # rejections are known by now; after a rejection, nothing is sent
             except KafkaException as error:
                 raise _not_delivered(1, error.args[0].str()) from error
             except BufferError:  # more statements in flight than the memory limit allows
@@ -161,7 +161,7 @@ class Client(Statements):
                 self._producer.poll(0.1)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until Kafka has all statements of all threads; raise SurroundingsError if not.
+        """Wait until Kafka has the statements of all threads; raise SurroundingsError on failure.
 
         An error of a statement with ``wait`` was already raised in its own thread.
         """
@@ -186,7 +186,7 @@ class Client(Statements):
         return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:
-        # the first of several threads starts the consumer, the others wait for it
+        # the first of several threads starts the consumer, the other threads wait
         with self._asking:
             answers = self._answers.get(instance)
             if answers is None:

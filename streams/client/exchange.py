@@ -1,10 +1,10 @@
 """Receive, process and send in one Kafka transaction.
 
 The offsets of the queue and the commands are committed together. A killed process leaves either
-both or neither, so every message takes effect exactly once if its effects are statements. (For
+both or neither, so every message takes effect exactly once if all its effects are statements. (For
 effects in a database, use the inbox.)
 
-The steps of a commit, and what a failure leaves behind:
+The steps of a commit, and the state after a failure in each step:
 
     1. statements wait in memory                      nothing: messages are redelivered
     2. begin, produce them, send the offsets          nothing: Kafka aborts
@@ -75,7 +75,7 @@ class Exchange(Statements):
         return self._receiver.receive(timeout, top, conversation=conversation, group=group)
 
     def get_conversation_group(self, timeout: float | None) -> uuid.UUID | None:
-        """Lock a group like :meth:`Receiver.get_conversation_group`."""
+        """Lock a group, like :meth:`Receiver.get_conversation_group`."""
         return self._receiver.get_conversation_group(timeout)
 
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:

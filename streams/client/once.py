@@ -1,6 +1,6 @@
 """Idempotent statements caused by a record, however often the record is read.
 
-They are for readers that may read a record again, in another cluster, in a topic that is not a
+They are for readers that may read a record again: from another cluster, from a topic that is not a
 queue, or with a foreign consumer. (For a queue of the same cluster, use an Exchange.)
 """
 
@@ -17,9 +17,10 @@ from streams.protocol import Cause, Command, Source
 class Once(Statements):
     """The statements caused by the record at ``offset`` of ``source``; a context manager.
 
-    The context exits when Kafka has all of them; only then may the next record be processed. A
-    reader that reads the record again must issue the same statements in the same order. Statements
-    issued before are skipped, and the id of a conversation begun here is the same every time.
+    The context exits when Kafka has all these statements; only then may the next record be
+    processed. A reader that reads the record again must issue the same statements in the same
+    order. Statements issued before are skipped, and the conversation that a statement begins has
+    the same id every time.
     """
 
     def __init__(self, client: Client, source: Source, offset: int) -> None:

@@ -8,8 +8,8 @@
         dialog = outbox.begin("ServerA", "DatabaseA", "Orders", "Billing")
         outbox.send(dialog, order.as_xml())
 
-A rollback removes the statements. After the commit the relay (``hopline outbox``) writes them to
-Kafka, once each and in order.
+A rollback removes the statements. After the commit, the relay (``hopline outbox``) writes them to
+Kafka, each once and in order.
 """
 
 from __future__ import annotations

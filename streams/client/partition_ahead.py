@@ -11,12 +11,12 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+"""Messages of a partition from which the next is chosen; this bounds the offset's metadata."""
 READ_AHEAD_BYTES = 32_000_000
-"""Bytes that a member reads ahead in all its partitions, plus one message of each."""
+"""Bytes that a member reads ahead in all its partitions, plus one message per partition."""
 NOTE = 3_500
 """Characters of the offset's metadata at which reading ahead stops; Kafka stores up to 4,096. The
-metadata gets so long if thousands of messages were received between any two that wait."""
+metadata becomes so long if received and waiting messages alternate thousands of times."""
 HOLDER = "application"
 """The owner of received messages, because a member has one transaction at a time."""
 
@@ -28,7 +28,7 @@ def most_bytes(partitions: int) -> int:
 
 @dataclass(slots=True)
 class Ahead:
-    """The messages read ahead of one partition; ``stored`` is the progress that Kafka has.
+    """The messages read ahead in one partition; ``stored`` is the progress committed to Kafka.
 
     ``frames`` are messages whose receipt is not committed yet, ``sizes`` are the bytes of their
     records with headers, and ``size`` is the sum. ``at_end``: every committed record was read.
@@ -43,7 +43,7 @@ class Ahead:
     at_end: bool = False
 
     def put(self, row: ReadyRow, frame: Frame, size: int) -> None:
-        """Buffer a message, unless it was received before; ``size`` is that of its record."""
+        """Buffer a message, unless it was received before; ``size`` is the record's size."""
         if row.order not in self.frames and not self.queue.progress.has(row.order):
             self.frames[row.order], self.sizes[row.order] = frame, size
             self.size += size
@@ -59,16 +59,16 @@ class Ahead:
     def ahead(self) -> int:
         """Return the bytes of the records that can be received.
 
-        Messages received in the current transaction do not count; otherwise a large one would never
-        end.
+        Messages received in the current transaction do not count; otherwise a large transaction
+        would never end.
         """
         return sum(self.sizes[order] for order in self.queue.orders())
 
     def is_full(self, most: int) -> bool:
         """Return whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
 
-        A paused partition resumes at half of it: Kafka's client refetches the messages that it had
-        buffered after that, which may take half a second.
+        A paused partition resumes at half of these limits, because Kafka's client must then refetch
+        the messages that it had buffered, which may take half a second.
         """
         part = 2 if self.paused else 1
         waiting = len(self.queue)

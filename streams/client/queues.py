@@ -37,7 +37,7 @@ _HERE_ONLY = (
 class QueueSettings:
     """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
 
-    Both are ON for an undeclared queue.
+    Both settings are ON for an undeclared queue.
     """
 
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
@@ -60,7 +60,7 @@ class QueueSettings:
         return consumer
 
     def _take(self, message: Message) -> bool:
-        """Read a record of the catalog; return whether that completes a version."""
+        """Read a record of the catalog; return whether it completes a version."""
         self._next = (message.offset() or 0) + 1
         return self._state.read(message)
 
@@ -87,9 +87,9 @@ class QueueSettings:
     def disable(self) -> None:
         """Disable a poisoned queue for all readers, and report event 143.
 
-        A process without the right to write the catalog disables it for itself only, and warns; so
-        does every process if the catalog has an invalid object. Raises SurroundingsError if other
-        writers keep changing the catalog meanwhile.
+        A process without the right to write the catalog disables the queue for itself only, and
+        logs a warning; so does every process if the catalog has an invalid object. Raises
+        SurroundingsError if other writers keep changing the catalog during the attempts.
         """
         for left in reversed(range(_ATTEMPTS)):
             try:
@@ -146,7 +146,7 @@ def _queue(topology: Topology, home: str, database: str, queue: str) -> Queue | 
 
 
 def _with_queue(topology: Topology, home: str, database: str, queue: Queue) -> Topology:
-    """Return the topology with a queue as given, at both partners of a pair."""
+    """Return the topology with this definition of a queue, at both partners of a pair."""
     instances = dict(topology.instances)
     for name in hosts_of(topology, home):
         here = instances[name]

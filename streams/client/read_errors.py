@@ -15,9 +15,9 @@ def missing(topic: str) -> SurroundingsError:
 
 
 def permanent(topic: str, error: KafkaError) -> HoplineError | None:
-    """Return the error after which the reader reads nothing more; ``None`` if it may be transient.
+    """Return the error that ends reading for good; ``None`` if the error may be transient.
 
-    Kafka's client reports each such error once, and would then block forever.
+    Kafka's client reports a permanent error once, and would then block forever.
     """
     if is_forbidden(error):
         return SurroundingsError(

@@ -1,7 +1,7 @@
 """A consumer group's records in ``reading.<instance>``: the fact that it has read, and a lower
 bound of its position.
 
-They outlive the group's offsets, which Kafka deletes (docs/decisions/0022).
+These records outlive the group's offsets, which Kafka deletes (docs/decisions/0022).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Readings:
     def note(self, positions: Mapping[int, int]) -> None:
         """Record that the group commits; ``positions`` are its committed offsets so far.
 
-        Call it before each commit; most calls do nothing. Raises AbortedError if Kafka does not
+        Call this before each commit; most calls do nothing. Raises AbortedError if Kafka does not
         accept the record.
         """
         now = time.monotonic()
@@ -61,8 +61,8 @@ class Readings:
     def known(self, partitions: Iterable[int]) -> dict[int, Reading]:
         """Return the group's records of these partitions of this topic.
 
-        Records of a deleted and recreated topic do not count. Records of other groups are ignored:
-        anyone with write access may write anything there.
+        Records of the topic before it was deleted and recreated do not count. Records of other
+        groups are ignored, because anyone with write access may write any record.
         """
         keys = {reading_key(self._topic, p, self._group): p for p in partitions}
         live = read_live(self._cluster, self._log, only=keys)
@@ -82,7 +82,7 @@ class Readings:
 
     def _write(self, positions: Mapping[int, int]) -> None:
         if self._producer is None:
-            # which has the remedy if there is no start position
+            # its error has the remedy if there is no start position
             partitions_of(self._cluster, self._log)
             self._producer = self._cluster.producer(linger_ms=0)
         failed: list[KafkaError] = []

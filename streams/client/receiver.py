@@ -53,14 +53,14 @@ class Received:
     def confirmed(self) -> bool:
         """Return whether the initiator is known to be locked to this side.
 
-        With several targets only one gets a message that confirms the lock, so an application that
-        acts only on such messages acts once (three-way handshake).
+        If there are several targets, only one gets a message that confirms the lock, so an
+        application that acts only on such messages acts once (three-way handshake).
         """
         return self.frame.parties.locked
 
     @property
     def ends_dialog(self) -> bool:
-        """Return whether the other side has ended, so that this side must END."""
+        """Return whether the other side has ended the dialog, so that this side must END."""
         return self.type in (END_DIALOG, ERROR)
 
 
@@ -71,15 +71,15 @@ class Receiver:
     times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the queue (event
     143); the count restarts when the queue is enabled.
 
-    ``member`` is this process's stable name in the group: with it a killed process resumes at once;
-    without it the partitions wait for the session timeout (10 s). They wait equally long for a
-    named member that never returns. A second member with the same name fences the first
+    ``member`` is this process's stable name in the group. With a name, a killed process resumes at
+    once; without a name, the partitions wait for the session timeout (10 s). They wait equally long
+    for a named member that never returns. A second member with the same name fences the first
     (FencedError), and so does a lost session; then create a new receiver.
 
     ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
-    offset; for several partitions give one offset each (``{0: 4711}``). Without it a new group
-    starts at the beginning, and a group whose offsets Kafka has lost is rejected
-    (PositionLostError), because it would receive everything again.
+    offset; for several partitions, give one offset each (``{0: 4711}``). Without ``begin``, a new
+    group starts at the beginning, and a group whose offsets Kafka has lost is rejected
+    (PositionLostError), because it would receive all messages again.
     """
 
     def __init__(
@@ -121,9 +121,9 @@ class Receiver:
         """Return up to ``top`` messages of the conversation group with the most urgent message.
 
         ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
-        ``timeout`` seconds for a message; with ``None`` until all committed messages are read.
+        ``timeout`` seconds for a message; with ``None``, until all committed messages are read.
         Raises StatementError if the queue is disabled (9617), and MalformedError on a record that
-        is not a queue message (only the endpoint worker writes a queue): that record counts as
+        is not a queue message (only the endpoint worker writes a queue): the record then counts as
         received.
         """
         side = None if conversation is None else (conversation.id, conversation.is_initiator)
@@ -133,7 +133,7 @@ class Receiver:
         """GET CONVERSATION GROUP: lock the most urgent group that has messages, without receiving.
 
         Each call locks another group until the transaction ends; then :meth:`receive` from it.
-        Waits and raises like that method; returns ``None`` if there is no group.
+        Waits and raises errors like :meth:`receive`; returns ``None`` if there is no group.
         """
         return self._awaited(timeout, self._lock_next)
 
@@ -141,8 +141,9 @@ class Receiver:
         """Commit the received messages.
 
         Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
-        reassigned the queue; the messages are redelivered to some member. ``through`` commits the
-        offsets (with the member's metadata) in another way: all of them or, if it raises, none.
+        reassigned the queue; the messages are redelivered to some member. ``through`` is another
+        function to commit the offsets (with the member's metadata): all of them, or none if it
+        raises an error.
         """
         if self._ahead.bereft:
             raise AbortedError(
@@ -170,7 +171,7 @@ class Receiver:
             self._settings.disable()
 
     def _commit_through(self, through: Through) -> None:
-        """Commit on copies, so that nothing counts as received if the commit raises."""
+        """Commit on copies, so that no message counts as received if the commit raises an error."""
         ahead = self._ahead
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}
@@ -184,7 +185,7 @@ class Receiver:
     # --- choosing --------------------------------------------------------------------------------
 
     def _awaited(self, timeout: float | None, look: Callable[[], Found]) -> Found:
-        """Read ahead until a lookup succeeds, the time is over, or the queue is read completely."""
+        """Read ahead until a lookup succeeds, the time is over, or the whole queue is read."""
         deadline = inf if timeout is None else time.monotonic() + timeout
         left = 0.0
         while True:
@@ -214,7 +215,7 @@ class Receiver:
         return self._ahead.partitions[number].queue.get_conversation_group(HOLDER)
 
     def _ranked(self, *, new: bool = False) -> Iterator[int]:
-        """Yield partitions, the one with the most urgent group first."""
+        """Yield partitions, beginning with the partition with the most urgent group."""
         partitions = self._ahead.partitions.items()
         urgent = ((p.queue.urgency(HOLDER, new=new), number) for number, p in partitions)
         yield from (number for _, number in sorted((u, n) for u, n in urgent if u is not None))

@@ -23,7 +23,7 @@ class DialogOptions(TypedDict, total=False):
     """The options of BEGIN DIALOG, besides the two services.
 
     ``broker``: broker id of the target, ``contract``: DEFAULT if not given, ``lifetime``: in
-    seconds, ``group``: conversation group to join, ``conversation``: id of the dialog, a new one if
+    seconds, ``group``: conversation group to join, ``conversation``: id of the dialog, a new id if
     not given.
     """
 
@@ -37,7 +37,7 @@ class DialogOptions(TypedDict, total=False):
 class Statements(ABC):
     """BEGIN DIALOG, SEND, END CONVERSATION, BEGIN CONVERSATION TIMER and MOVE CONVERSATION.
 
-    With ``wait`` a statement returns when it is applied, and raises StatementError if it is
+    With ``wait``, a statement returns when it is applied, and raises StatementError if it is
     rejected. Only a :class:`~streams.client.client.Client` can wait: a statement in a transaction
     is not applied before the commit.
     """
@@ -59,7 +59,7 @@ class Statements(ABC):
         """BEGIN DIALOG, which sends nothing to the network.
 
         The dialog joins the conversation group of ``related``, which must belong to the same
-        database. Raises UsageError if that is impossible.
+        database. Raises UsageError if the dialog cannot join the group.
         """
         conversation = self.new_id(related, wanted=options.get("conversation"))
         handle = Conversation(instance, database, conversation)
@@ -84,7 +84,7 @@ class Statements(ABC):
     def send(
         self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
     ) -> uuid.UUID:
-        """SEND; return the message's id. Raises StatementError if it is too large (8459)."""
+        """SEND; return the message's id. Raises StatementError if the body is too large (8459)."""
         command = send_command(on, body, type)
         self.perform(on.instance, command, wait=wait)
         return command.command_id
@@ -115,7 +115,7 @@ class Statements(ABC):
 
     @abstractmethod
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
-        """Issue a statement; raise UsageError if it cannot ``wait``."""
+        """Issue a statement; raise UsageError for ``wait`` if this object cannot wait."""
 
 
 def refuse_to_wait(*, wait: bool) -> None:
@@ -128,7 +128,7 @@ def refuse_to_wait(*, wait: bool) -> None:
 
 
 def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
-    """Return a statement with its own id; ``said`` has the fields that are given."""
+    """Return a statement with its own id; ``said`` has the given fields."""
     now = time.time_ns() // 1_000_000
     return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, now, **said)
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 _DEEPEST = 100
 """Maximum levels of nested types; Hopline's schemas have four."""
 _MOST_EMPTY = 100
-"""Maximum number of adjacent values without bytes, such as nulls; Hopline's have none."""
+"""Maximum number of adjacent values without bytes, such as nulls; Hopline's schemas have none."""
 
 
 class _Cost(NamedTuple):
-    """The cost of one value of a type: the number of values in it without bytes, and its depth."""
+    """The cost of one value of a type: its depth, and the number of values in it without bytes."""
 
     empty: int
     takes_bytes: bool
@@ -49,7 +49,7 @@ def is_bounded(schema: Any) -> bool:
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every nested schema that is an object; raise if one is invalid."""
+    """Yield every nested schema that is an object; raise an error for an invalid schema."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()

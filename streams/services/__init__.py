@@ -1,7 +1,7 @@
 """Services that come with Hopline, as state machines: messages in, statements out.
 
-They have no client and no clock. The caller stores the rows and performs the actions, in one
-transaction with the message.
+The state machines have no client and no clock. The caller stores the rows and performs the actions,
+in one transaction with the message.
 """
 
 from streams.services.classifiers import make_classifier, to_service_name

@@ -1,4 +1,4 @@
-"""Classify messages by service: the documentation's sample, or the topology's classifier (6)."""
+"""Classify messages by service: with the documentation's sample or the topology's code (6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.xml_reader import parse_xml
 
 
 def to_service_name(body: bytes) -> str | None:
-    """Return the text at ``/message/toServiceName``; ``None`` if there is none.
+    """Return the text at ``/message/toServiceName``; ``None`` if the element is missing.
 
     A document with a type declaration is rejected, so that no entity is ever read.
     """
@@ -30,7 +30,7 @@ def to_service_name(body: bytes) -> str | None:
 def make_classifier(stated: Classification | None) -> Classifier:
     """Return the topology's classifier, or the sample.
 
-    Raises InputError with its place if it is invalid.
+    Raises InputError with the classifier's place if the classifier is invalid.
     """
     if stated is None:
         return to_service_name
@@ -73,4 +73,4 @@ _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
         "current folder.",
     ),
 }
-"""How to make a finder from a topology's text, and the remedy if that is impossible."""
+"""The function that makes a finder from a topology's text, and the remedy if it fails."""

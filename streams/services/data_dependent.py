@@ -5,10 +5,11 @@ begins an *outbound* dialog with the classifier's service, under the same contra
 conversation group. From then on the router forwards everything in both directions, and when one
 dialog ends, it ends the other.
 
-The rows of ``resolved_conversations`` connect the two, one row for each direction. They are deleted
-when both dialogs have ended. A process that crashes between two rows gets the message again, and
-checks the row of the message's own dialog, which is stored and deleted last. Messages without a row
-that are not a dialog's first are ignored, like messages of an ended conversation.
+The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
+rows are deleted when both dialogs have ended. A process that crashes between two rows gets the
+message again, and checks the row of the message's own dialog, which is stored and deleted last.
+Messages without a row that are not a dialog's first are ignored, like messages of an ended
+conversation.
 
 Every id follows from the message that caused it, so processing a message again repeats its
 statements.
@@ -34,7 +35,7 @@ _LONGEST_NAME, _LONGEST_TEXT = 256, 3000
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """One side of a conversation, for statements."""
+    """One side of a conversation, as statements refer to it."""
 
     conversation: uuid.UUID
     is_initiator: bool
@@ -54,7 +55,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """BEGIN DIALOG from the router's service, with this id, RELATED to another conversation."""
+    """BEGIN DIALOG from the router's service, with a given id, RELATED to another conversation."""
 
     command_id: uuid.UUID
     handle: Handle
@@ -75,7 +76,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """END CONVERSATION, WITH ERROR if there is a code."""
+    """END CONVERSATION, or END CONVERSATION WITH ERROR if there is a code."""
 
     command_id: uuid.UUID
     handle: Handle
@@ -104,7 +105,7 @@ class Router:
     classify: Classifier
 
     def route(self, resolved: Mapping[Handle, Handle], message: Incoming) -> Turn:
-        """Decide one message; ``resolved`` has the rows before it."""
+        """Decide on one message; ``resolved`` has the rows that were stored before the message."""
         far = resolved.get(message.handle)
         if message.type in (END_DIALOG, ERROR):
             return self._end(message, far)
@@ -125,7 +126,7 @@ class Router:
         return Turn((begin, send), stored=((far, message.handle), (message.handle, far)))
 
     def _end(self, message: Incoming, far: Handle | None) -> Turn:
-        """End the other dialog first, in the same way as the sender, and then this one."""
+        """End the other dialog first, in the same way as the sender did, and then this dialog."""
         here = End(self._id(message, "end"), message.handle)
         if far is None:
             return Turn((here,))
@@ -143,10 +144,10 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class Redirector:
-    """The redirection variant answers with the service's name, and ends the dialog.
+    """The redirection variant: answer with the service's name, and end the dialog.
 
     The initiator then begins its own dialog with that service, which gives end-to-end security;
-    only the first message passes through here.
+    only the first message passes through the router.
     """
 
     service: str
@@ -155,7 +156,7 @@ class Redirector:
     reply_type: str
 
     def route(self, message: Incoming) -> Turn:
-        """Decide one message; this needs no state."""
+        """Decide on one message; this needs no state."""
         end = End(_id(self.broker_id, message, "end"), message.handle)
         if message.type in (END_DIALOG, ERROR):
             return Turn((end,))
@@ -179,12 +180,12 @@ def read_error(body: bytes) -> tuple[int, str]:
 
 
 def _is_first(message: Incoming) -> bool:
-    """Return whether the message begins a dialog, which is never one begun by the router."""
+    """Return whether the message is the first of a dialog that the router has not begun."""
     return message.sequence == 0 and not message.handle.is_initiator
 
 
 def _name(classify: Classifier, body: bytes, own: str) -> str | None:
-    """Return a valid name that is not the router's: a dialog with itself would never end."""
+    """Return a valid name, except the router's, because a dialog with itself would never end."""
     try:
         name = classify(body)
         units = len(name.encode("utf-16-le")) // 2 if name else 0

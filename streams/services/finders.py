@@ -1,7 +1,7 @@
 """Find the text in a body that selects its service: by XPath, JMESPath, or an Avro field.
 
 Each function takes the configuration and raises ValueError if it is invalid; it returns a function
-of a body, which raises, or returns ``None``, if nothing is found.
+that takes a body, and raises an error or returns ``None`` if nothing is found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def find_by_xpath(expression: str, namespaces: Mapping[str, str]) -> Finder:
 
     A document with a type declaration is rejected, so that no entity is ever read.
     """
-    from elementpath import ElementPathError, Selector  # few need it, and it is slow to import
+    from elementpath import ElementPathError, Selector  # rarely needed, and slow to import
 
     try:
         Selector(expression, dict(namespaces))
@@ -46,12 +46,12 @@ def find_by_jmespath(expression: str) -> Finder:
     """Return the text, or the whole number, that a JMESPath expression finds in a JSON body."""
     import jmespath
 
-    compiled = jmespath.compile(expression)  # its errors are ValueErrors
+    compiled = jmespath.compile(expression)  # errors of jmespath are ValueErrors
     return lambda body: _text(compiled.search(json.loads(body)))
 
 
 def find_in_avro(field: str, schema: Path) -> Finder:
-    """Return a field of an Avro body, ``a.b`` for nested records, with a file's schema.
+    """Return a field of an Avro body (``a.b`` for nested records) by the schema in a file.
 
     A body is in single-object encoding with exactly this schema, or is the bare bytes of a record.
     """
@@ -92,7 +92,7 @@ def find_by_function(named: str) -> Finder:
 
 
 def _text(found: object) -> str | None:
-    """Return a text that can name a service, or be its key."""
+    """Return a text that can be a service's name or key."""
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     return found if isinstance(found, str) and found else None

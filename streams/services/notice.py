@@ -1,9 +1,9 @@
 """The configuration service: answer a database's route request (reference 2.5).
 
-It receives a MissingRoute, creates the route in the requesting database, with a LIFETIME, and ENDs
-the dialog, WITH ERROR if it cannot create the route. A directory has the possible routes. The
-service recognizes the routes that it has created by their names, and removes expired ones, because
-the engine does not. Answering twice is harmless: an equivalent route is not created again.
+The service receives a MissingRoute, creates the route with a LIFETIME in the requesting database,
+and ENDs the dialog, WITH ERROR if it cannot create the route. A directory has the possible routes.
+The service recognizes the routes that it has created by their names, and removes expired ones,
+because the engine does not. Answering twice is harmless: an equivalent route is not created again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Refusal = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class NoticeAnswer:
-    """T-SQL for the requesting database, which may be empty, or the error."""
+    """T-SQL for the requesting database (perhaps empty), or an error."""
 
     sql: str = ""
     refusal: Refusal | None = None
@@ -67,10 +67,10 @@ def answer(
 ) -> NoticeAnswer:
     """Decide the answer to a request.
 
-    ``offers`` are the directory's entries for the service, ``routes`` those of the requesting
-    database; ``now`` is in epoch seconds. If one offer matches the request, all are created:
-    several broker ids balance the load, several addresses are tried in turn, and no further request
-    is needed.
+    ``offers`` has the directory's entries for the service, ``routes`` the routes of the requesting
+    database; ``now`` is in epoch seconds. If one offer matches the request, all offers become
+    routes: several broker ids balance the load, several addresses are tried in turn, and no further
+    request is needed.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:
@@ -89,7 +89,7 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
 
 
 def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
-    """Return why the directory's offers cannot match the request, whatever the catalog contains."""
+    """Return the reason why no offer can match the request, whatever the catalog contains."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
         return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
@@ -103,7 +103,7 @@ def _text(text: str) -> str:
 
 
 def _fits(offer: Offer, asked: MissingRoute) -> bool:
-    """Return whether its route would match the waiting messages: match, steps 1 to 3."""
+    """Return whether the offer's route would match the waiting messages (match, steps 1 to 3)."""
     if offer.service != asked.service or asked.broker is None or offer.broker is None:
         return offer.service == asked.service
     return broker_key(offer.broker) == broker_key(asked.broker)

@@ -17,13 +17,13 @@ class Credentials:
     _by_name: Mapping[str, Mapping[str, Sourced]] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[tuple[str, str, Sourced]]:
-        """Yield the name, property and value of each."""
+        """Yield the name, property and value of each setting."""
         for name, properties in sorted(self._by_name.items()):
             for key, sourced in sorted(properties.items()):
                 yield name, key, sourced
 
     def named(self, name: str) -> dict[str, str]:
-        """Return the properties of one name; empty if it is not set."""
+        """Return the properties of one name; empty if the name is not set."""
         return {key: s.value for key, s in self._by_name.get(folded(name), {}).items()}
 
 
@@ -31,7 +31,7 @@ NO_CREDENTIALS = Credentials()
 
 
 def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Credentials:
-    """Return the credentials of a file and of variables, which override it. Raise UsageError."""
+    """Return the credentials of a file and of variables, which override it; raise UsageError."""
     found: dict[str, dict[str, Sourced]] = {}
     for name, properties in file.clusters.items():
         found.setdefault(folded(name), {}).update(with_files_read(properties))

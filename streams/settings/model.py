@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LogFormat(Enum):
-    """How a worker writes its log to stderr."""
+    """The format in which a worker writes its log to stderr."""
 
     TEXT = "text"
     JSON = "json"
@@ -113,7 +113,7 @@ class Setting:
 
 
 def settings_of(section: str | None = None) -> Iterator[Setting]:
-    """Yield the settings of one table of the file, or all of them."""
+    """Yield the settings of one table of the file, or all settings."""
     for name, owner in SECTIONS.items():
         if section is None or name == section:
             for f in dataclasses.fields(owner):
@@ -121,7 +121,7 @@ def settings_of(section: str | None = None) -> Iterator[Setting]:
 
 
 def setting_of(section: str, name: str) -> Setting:
-    """Return one setting; raise KeyError if there is none."""
+    """Return one setting; raise KeyError for an unknown name."""
     for setting in settings_of(section):
         if setting.name == name:
             return setting

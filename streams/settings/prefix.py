@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # and room for the topic's kind
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # leaves room for the topic's kind
 PREFIX_RULE = "Kafka allows letters, digits, '.', '_' and '-', and Hopline up to 200 characters."
 
 

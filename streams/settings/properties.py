@@ -1,4 +1,4 @@
-"""librdkafka's properties: which may be set, and which must not."""
+"""librdkafka's properties: those that may be set, and those that must not be set."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ REFUSED: Mapping[str, str] = {
     "sasl.kerberos.kinit.cmd": _CODE,
     "test.mock.num.brokers": "records would go to a broker that does not exist.",
 }
-"""Properties that cannot be set, and why: messages could be lost or misplaced, or code run."""
+"""Properties that cannot be set, each with the reason: lost or misplaced messages, or code run."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
 """The characters that librdkafka puts into the shell command for a ticket."""
@@ -122,7 +122,7 @@ def refusal_of(name: str, value: str = "") -> str | None:
 def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool = False) -> None:
     """Raise UsageError for the first property that cannot be set.
 
-    ``elsewhere``: for another cluster, which may also set the address.
+    ``elsewhere``: the properties are for another cluster, and may also set the address.
     """
     place = f"{source}: " if source else ""
     for name in properties:
@@ -155,7 +155,7 @@ def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, So
 
 
 def cluster_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Sourced]]:
-    """Yield properties of other clusters; HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD is one of DMZ."""
+    """Yield properties of other clusters; HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD belongs to DMZ."""
     for variable, value in sorted(environment.items()):
         cluster, _, name = variable.removeprefix(_ELSEWHERE).partition("__")
         if variable.startswith(_ELSEWHERE) and cluster and name:
@@ -183,7 +183,7 @@ def _property_of(name: str) -> str:
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield unknown variables that look like settings, with the nearest known name or ""."""
+    """Yield unknown variables that look like settings, each with the nearest known name or ""."""
     known = [*(s.variable for s in settings_of()), *_OTHERS]
     for variable in sorted(environment):
         properties = variable.startswith((_VARIABLE, _ELSEWHERE))

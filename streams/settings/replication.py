@@ -13,12 +13,12 @@ from streams.errors import UsageError
 _FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 _BY_SIZE, _AS_IT_IS = "auto", "as-is"
 _ENOUGH = 3
-"""The number of brokers from which on any one may fail without loss or outage."""
+"""The minimum number of brokers of which any one may fail without loss or outage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """A topic's replicas, and how many of them must have a record before its acknowledgement."""
+    """A topic's replicas, and the number that must have a record before it is acknowledged."""
 
     count: int
     in_sync: int
@@ -58,7 +58,7 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is not safe on so few brokers; "" if it is safe or not used."""
+        """Return why ``auto`` is not safe on so few brokers; "" if ``auto`` is safe or not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (

@@ -1,7 +1,7 @@
 """Passwords from files: ``sasl.password.file`` is the path of a file with ``sasl.password``.
 
-A variable for it ends in ``_FILE``, as in container images. So no secret appears in a process list,
-environment or shared settings file. Properties whose files librdkafka itself reads
+A variable for this path ends in ``_FILE``, as in container images. So no secret appears in a
+process list, environment or shared settings file. Properties whose files librdkafka itself reads
 (``ssl.key.location`` and the like) are unaffected.
 """
 
@@ -15,7 +15,7 @@ from streams.settings.properties import Sourced
 
 SUFFIX = ".file"
 _BY_FILE = ("password", "passphrase", "secret")
-"""The suffix of properties whose value may be in a file."""
+"""Endings of the names of properties whose values may be in files."""
 
 
 def is_filed(name: str) -> bool:
