@@ -1,6 +1,6 @@
 """Faust's driver for Kafka (aiokafka), adapted to the guarantees of an agent on a queue.
 
-It differs as follows. The driver reads committed records only: Faust 0.15.3 also reads aborted
+Seven points differ. The driver reads committed records only: Faust 0.15.3 also reads aborted
 transactions unless it commits in transactions itself, which fails on rebalance. Commands use an
 idempotent producer. A message of a queue counts as done when its agent reports it: Faust also
 counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past

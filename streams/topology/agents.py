@@ -1,4 +1,4 @@
-"""The agents of a topology, which answer services and are run by `hopline up`.
+"""The agents of a topology, which answer services; `hopline up` runs them.
 
 An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or a custom
 application (``MODULE:APP``). Agents are not in the catalog, because no worker needs them.
@@ -26,7 +26,7 @@ DEFAULT_SERVICES: Mapping[ShippedService, str] = {
     ShippedService.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
     ShippedService.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
 }
-"""Default service of each kind (U-40)."""
+"""Default service of each kind of agent (U-40)."""
 
 
 class Language(Enum):
@@ -40,13 +40,13 @@ class Language(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A text of the file, with its place."""
+    """A text of the topology file, with its place."""
 
     text: str
     source: Source = field(default=NOWHERE, compare=False)
 
     def error(self, message: str, remedy: str) -> HoplineError:
-        """Return an error at this place; without a file, the place is the command line."""
+        """Return an error at this place; a place without a file is the command line."""
         s = self.source
         if s == NOWHERE:
             return UsageError(message, remedy)
@@ -71,7 +71,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A process that answers services; ``settings`` are the text settings of its kind.
+    """A process that answers services; ``settings`` has the text settings of its kind.
 
     ``runs`` is the value of a :class:`ShippedService`, or MODULE:APP.
     """
@@ -84,7 +84,7 @@ class Agent:
 
     @property
     def service(self) -> str | None:
-        """Return the service that the agent answers; ``None``: those of its application."""
+        """Return the service that the agent answers; ``None``: the services of its application."""
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property

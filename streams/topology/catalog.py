@@ -1,7 +1,7 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
-Each part of a key is percent-escaped, so names may contain anything. The instance itself has an
-empty database part, and so have the ingress topics (``ingress``). Clusters and neighbours, which
+Each part of a key is percent-escaped, so names may contain any character. The instance itself has
+an empty database part, and so have the ingress topics (``ingress``). Clusters and neighbours, which
 are in other clusters, have an empty instance part too. Expectations (``expect``) are not objects,
 because they check the whole topology; they stay in the file.
 """
@@ -43,14 +43,14 @@ _IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
     "priority": ("priorities", Priority),
     "binding": ("bindings", Binding),
 }
-"""Kind > field of Database, class. Lists keep their order by ``position``."""
+"""The field of Database and the class of each kind. Lists keep their order by ``position``."""
 _ORDERED = frozenset({"route", "priority", "binding"})
 _MOST_PARTITIONS = 1 << 16
-"""Far more partitions than anywhere in practice; a topic needs at least one."""
+"""Far more partitions than any topic has in practice; a topic needs at least one."""
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
-"""Fields that only ``check`` reads and no worker.
+"""Fields that only ``check`` reads, and no worker.
 
-They may be large, so they stay out of the catalog.
+They may be large, so the catalog does not contain them.
 """
 _DATABASE_FIELDS = _ANALYSED_ONLY.union(name for name, _ in _IN_DATABASE.values())
 _INSTANCE_FIELDS = frozenset({"databases", "msdb", "grants"})

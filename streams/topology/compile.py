@@ -32,13 +32,13 @@ def _leading(instance: Instance, leads: Mapping[tuple[str, int], str]) -> routin
 def routing_instance(
     instance: Instance, listeners: tuple[Address, ...] | None = None
 ) -> routing.Instance:
-    """Compile one instance; ``listeners`` are those that lead here, by default all its own."""
+    """Compile one instance; ``listeners`` lead to it, by default all its own listeners."""
     address = instance.address
     if listeners is None:
         listeners = _addresses(instance.listeners)
     hosts = {alias.casefold() for alias in instance.aliases} | LOOPBACK
     hosts |= {a.host.casefold() for a in listeners if a.port == address.port}
-    # msdb is an ordinary database for messages that are sent from it or find a service there.
+    # msdb is an ordinary database for messages that are sent from it or to a service in it.
     every = (*instance.databases.values(), instance.msdb)
     databases = {d.name: _database(d) for d in every}
     return routing.Instance(
@@ -74,7 +74,7 @@ def _route(route: Route) -> routing.Route:
 
 
 def _address(text: str) -> Address:
-    """Return an address; an invalid one (kept by C-06) becomes an address that leads nowhere."""
+    """Return an address; an invalid address (kept by C-06) becomes one that leads nowhere."""
     return parse_address(text) or Address(AddressKind.NETWORK, text, 0)
 
 
@@ -86,7 +86,7 @@ def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
 
 
 def instance_at(topology: Topology, address: Address, seen_from: str | None = None) -> str | None:
-    """Return the instance at an address, or ``None`` if there is none.
+    """Return the instance at an address, or ``None`` if no instance has the address.
 
     An instance's own address precedes aliases, and aliases precede listeners. A loopback address
     leads to the instance that uses it, ``seen_from``.
@@ -119,10 +119,10 @@ def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
 
 
 def _primary(replicas: list[Instance]) -> Instance:
-    """Return the instance, of those with a listener, to which the listener leads.
+    """Return the instance to which a listener leads, among the instances that have it.
 
-    All replicas of a group have its listener, and may also be in other groups; the group that they
-    share is meant. Without roles, this is the first instance.
+    All replicas of a group have its listener, and may also be in other groups; the listener belongs
+    to the group that they share. Without roles, the result is the first instance.
     """
     roles = [_roles(i) for i in replicas]
     common = set(roles[0]).intersection(*roles)

@@ -8,7 +8,7 @@ _LOOKED_AT = 4096
 
 
 def marked_encoding(data: bytes) -> str | None:
-    """Return the encoding of a byte order mark, if there is one."""
+    """Return the encoding that a byte order mark shows, if there is a mark."""
     return next((name for mark, name in _MARKS if data.startswith(mark)), None)
 
 

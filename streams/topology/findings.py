@@ -48,11 +48,11 @@ class Finding:
 
     @property
     def source(self) -> Source:
-        """Return the place of its subject."""
+        """Return the place of the finding's subject."""
         return Source(self.file, self.line, self.column)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding by the contract's keys."""
+        """Return the finding as a dictionary with the keys of the JSON output."""
         return {
             "code": self.code,
             "severity": self.severity.value,
@@ -85,7 +85,7 @@ class Skipped:
     """A skipped statement of a script: its first words and its place.
 
     ``why``: the unknown part of an unresolved statement that may concern dialogs; empty if the
-    statement does not concern them. ``instance``: the script's instance.
+    statement does not concern dialogs. ``instance``: the script's instance.
     """
 
     kind: str

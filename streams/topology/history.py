@@ -12,9 +12,9 @@ def with_history(wanted: Topology, live: Topology) -> Topology:
     """Return a topology with the live topology's epochs, if higher, and its broker ids.
 
     Statements and failovers raise epochs in the catalog, and NEW_BROKER changes a broker id; a
-    folder does not contain these. If they were lost, conversations would end with errors again, and
-    a pair would fail back under an outdated epoch. An explicit broker id in the folder takes
-    precedence.
+    folder does not contain these values. If the values were lost, conversations would end with
+    errors again, and a pair would fail back under an outdated epoch. An explicit broker id in the
+    folder takes precedence.
     """
     instances = {
         name: _instance(instance, live.instances.get(name))

@@ -1,13 +1,13 @@
 """The ingress topics of a cluster's gateways, and the senders allowed in each.
 
-Each other cluster that writes to a gateway has its own topic there, so the gateway knows which
-cluster wrote a frame, and can check the sender in the frame.
+Each other cluster that writes to a gateway has its own topic at the gateway, so the gateway knows
+which cluster wrote a frame, and can check the sender in the frame.
 
 The allowed senders follow from the routes of the topology. A database of another cluster is allowed
-where its routes, and those of gateways on its path, lead to the topic. Broker ids of routes and
-route precedence are ignored. So more senders are allowed than actually send, and every path of the
-topology works. A path that leaves the cluster and returns does not count, because other clusters
-may not name a local sender unless the topology allows this.
+where its routes, and the routes of gateways on its path, lead to the topic. Broker ids of routes
+and route precedence are ignored. So more senders are allowed than actually send, and every path of
+the topology works. A path that leaves the cluster and returns does not count, because other
+clusters may not name a local sender unless the topology allows this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streams.topology.objects import Database, Route
 Entrance = tuple[str, str]
 """A gateway, and the other cluster that writes to it."""
 _ANY_OTHER = ""
-"""Represents every service that no route names."""
+"""Represents all services that no route names."""
 _UNSTATED = Claims()
 
 
@@ -47,7 +47,7 @@ _Back = Mapping[str, list[_Source]]
 
 
 def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
-    """Return the ingress topics of a cluster's gateways with the allowed senders.
+    """Return the ingress topics of a cluster's gateways, with the allowed senders.
 
     If the topology has no route by which another cluster answers, that cluster may write to each
     gateway that leads to it. ``claims`` in the topology replace the senders derived from routes.
@@ -130,7 +130,7 @@ class _Border:
                         back[target].append(source)
 
     def _services(self) -> Iterator[str]:
-        """Yield the services whose routes may take different paths, and one for the others."""
+        """Yield the services whose routes may take different paths, and one for all others."""
         named = {name for name in self._back if name is not None}
         if self._by_name:
             every = (d for i in self._topology.instances.values() for d in _databases(i))
@@ -138,7 +138,7 @@ class _Border:
         yield from (_ANY_OTHER, *sorted(named))
 
     def _arrivals(self, service: str) -> Iterator[tuple[Entrance, _Source]]:
-        """Yield which senders may send to a service through which topic."""
+        """Yield the senders that may send to a service, each after the topic to which it leads."""
         backs: list[_Back] = [self._back.get(service, {}), self._back.get(None, {})]
         address = address_from_name(service) if service and self._by_name else None
         named_after = None if address is None else self._at(address.host, address.port)
@@ -181,7 +181,7 @@ class _Border:
 
 
 def _behind(last: Iterable[_Source], backs: Sequence[_Back]) -> Iterator[_Source]:
-    """Yield all senders at or behind these instances; routes of the latter lead to them."""
+    """Yield all senders at these instances, and all senders whose routes lead to them."""
     waiting, met = list(last), set[str]()
     while waiting:
         source = waiting.pop()

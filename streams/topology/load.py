@@ -1,4 +1,4 @@
-"""Load a topology from its folder, and apply T-SQL to a loaded one."""
+"""Load a topology from its folder, and apply T-SQL to a loaded topology."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load(path: Path, now: float) -> Topology:
 
 
 def load_with_notes(path: Path, now: float) -> tuple[Topology, Notes]:
-    """Load a topology, with notes on its scripts."""
+    """Load a topology, and return it with notes on its scripts."""
     notes = Notes()
     topology = _load(path, now, notes)
     return replace(topology, findings=tuple(notes.findings), skipped=tuple(notes.skipped)), notes
@@ -113,7 +113,7 @@ def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) ->
         return stated
     try:
         snapshot = read_instance(folder / named.name, name)
-    except (UsageError, ValueError) as error:  # a null character in the name
+    except (UsageError, ValueError) as error:  # the name has a null character
         raise InputError(
             f"there is no snapshot of one instance at {folder / named.name}",
             file=named.source.file, line=named.source.line, column=named.source.column,
@@ -133,7 +133,7 @@ def _named(folder: Path, name: str, at: Source) -> Path:
     try:
         if path.is_file():
             return path
-    except ValueError:  # a null character in the name, before Python 3.14
+    except ValueError:  # the name has a null character, before Python 3.14
         pass
     raise InputError(
         f"there is no file {path}",

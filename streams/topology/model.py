@@ -27,7 +27,7 @@ class EndpointState(Enum):
 
 
 class Transport(Enum):
-    """How the transport uses several addresses (U-19)."""
+    """The way in which the transport uses several addresses (U-19)."""
 
     FAILOVER = "failover"
     ALL = "all"
@@ -61,7 +61,7 @@ class Instance:
 
     ``stated_address`` is the explicit address, if any; see :attr:`address`.
 
-    ``partitions``: the number of its dialogs' partitions on Kafka.
+    ``partitions``: the number of partitions in Kafka of the topics with its dialogs.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Instance:
 
     @property
     def address(self) -> Address:
-        """Return the instance's address: the explicit one, otherwise its name and port."""
+        """Return the instance's address: the explicit address, otherwise its name and port."""
         stated = parse_address(self.stated_address) if self.stated_address else None
         if stated is not None:
             return stated
@@ -117,9 +117,9 @@ class Claims:
 class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
-    ``prefix`` is that of its topics, by default the same everywhere. ``credentials`` names the
-    credentials in the settings for writing into the cluster; the default is the cluster's name.
-    ``claims`` are the senders that the cluster may name elsewhere.
+    ``prefix`` is the prefix of its topics, by default the same in all clusters. ``credentials``
+    names the credentials in the settings for writing into the cluster; the default is the cluster's
+    name. ``claims`` has the senders that the cluster may name in other clusters.
     """
 
     name: str
@@ -132,9 +132,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An instance of another cluster to which routes lead, with the little that is known about it.
+    """An instance of another cluster to which routes lead, with its few known properties.
 
-    ``addresses`` has its addresses in routes.
+    ``addresses`` has the instance's addresses in routes.
     """
 
     name: str
@@ -172,9 +172,9 @@ class Topology:
     """The content of a folder. ``findings`` and ``skipped`` concern the files.
 
     ``cuts`` has pairs of instances without a connection, for what-if questions; no folder contains
-    them. ``neighbours`` and ``ingress`` are only in one cluster's share: the remote instances to
-    which its instances write, and the clusters that write to its instances. ``agents`` answer
-    services; only the process that runs them needs them.
+    them. ``neighbours`` and ``ingress`` are set only in one cluster's share: the remote instances
+    to which its instances write, and the clusters that write to its instances. ``agents`` answer
+    services; only the process that runs the agents needs them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -207,13 +207,13 @@ def default_broker_id(instance: str, database: str) -> str:
 
 
 def renewed_broker_id(broker_id: str) -> str:
-    """Return the broker id after NEW_BROKER: a different id, but always the same one."""
+    """Return the broker id after NEW_BROKER: a different id, but the same for each call."""
     return str(uuid.uuid5(_BROKER_IDS, f"NEW_BROKER {broker_id}"))
 
 
 def empty_database(instance: str, name: str, source: Source = NOWHERE) -> Database:
     """Return a database as CREATE DATABASE leaves it: delivery on, AutoCreatedLocal (C-01)."""
-    # master has no AutoCreatedLocal; every user database and msdb has.
+    # master has no AutoCreatedLocal; every user database and msdb have one.
     routes = (
         ()
         if name.casefold() == "master"

@@ -19,7 +19,7 @@ DEFAULT_LEVEL = 5
 
 
 class Validation(Enum):
-    """How the receiver checks a body (reference 1.1)."""
+    """The way in which the receiver checks a body (reference 1.1)."""
 
     NONE = "none"
     EMPTY = "empty"
@@ -28,7 +28,7 @@ class Validation(Enum):
 
 
 class Sender(Enum):
-    """Who may send a message type of a contract."""
+    """The sides that may send a message type of a contract."""
 
     INITIATOR = "initiator"
     TARGET = "target"
@@ -54,7 +54,7 @@ class MessageType:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A contract: which side may send which message type."""
+    """A contract: the message types, each with the sides that may send it."""
 
     name: str
     messages: Mapping[str, Sender] = field(default_factory=dict)
@@ -77,9 +77,9 @@ class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
 
     ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
-    is off. ``max_readers``: the limit of its instances (MAX_QUEUE_READERS). ``group`` is the
-    consumer group up to whose position the queue's topic is trimmed, and ``partitions`` is the
-    permanent number of its partitions, which limits the number of readers.
+    is off. ``max_readers``: the limit of the procedure's instances (MAX_QUEUE_READERS). ``group``
+    is the consumer group up to whose position the queue's topic is trimmed, and ``partitions`` is
+    the topic's permanent number of partitions, which limits the number of readers.
     """
 
     name: str
@@ -95,12 +95,12 @@ class Queue:
 
     @property
     def reading_group(self) -> str | None:
-        """Return the group if its name is valid, because the catalog may contain any text."""
+        """Return the group if its name is valid, as the catalog may contain any text."""
         return self.group if self.group is not None and is_group(self.group) else None
 
     @property
     def activated(self) -> str | None:
-        """Return the procedure that messages start, or ``None`` if there is none or it is off."""
+        """Return the procedure that messages start, or ``None`` without an active procedure."""
         return self.activation if self.activation_status else None
 
 
@@ -118,7 +118,8 @@ class Service:
 class Route:
     """A row of ``sys.routes`` as written; ``expires`` is in epoch seconds, UTC.
 
-    ``None`` means "any" and "never". ``route_id`` is the order of creation in its table.
+    ``None`` means "any", or for ``expires`` "never". ``route_id`` is the order of creation in the
+    routing table.
     """
 
     name: str
@@ -158,8 +159,8 @@ class Binding:
 class Mirror:
     """A database's mirrored pair, and its role in it.
 
-    ``epoch`` counts the pair's failovers; of two claims to the role, the one with the higher epoch
-    counts.
+    ``epoch`` counts the pair's failovers; if two partners claim the role, the claim with the higher
+    epoch is valid.
     """
 
     pair: str
@@ -173,7 +174,7 @@ class Database:
 
     ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
     XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation that
-    began at a lower count ends with an error. ``procedures``: the use of dialogs in the scripts'
+    began at a lower count ends with an error. ``procedures``: the uses of dialogs in the scripts'
     code.
     """
 

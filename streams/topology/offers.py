@@ -1,7 +1,7 @@
 """The entries of a directory of services, for routes on request (reference 2.5).
 
-A directory is foreign data, so an offer may break the rules of CREATE ROUTE, which is reported to
-the requester.
+A directory is foreign data, so an offer may break the rules of CREATE ROUTE; the requester gets an
+error for such an offer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OFFER_LIFETIME = 3600
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A route to a service, for one broker id or any; ``lifetime`` is in seconds."""
+    """A route to a service, for one or any broker id; ``lifetime`` is in seconds."""
 
     service: str
     address: str

@@ -24,18 +24,18 @@ class MirroredPair:
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions of its topics."""
+        """Return the number of partitions of the pair's topics."""
         return self.partners[0].partitions
 
     @property
     def epoch(self) -> int:
-        """Return the number of its failovers."""
+        """Return the number of the pair's failovers."""
         every = (d.mirror for i in self.partners for d in self.databases_of(i))
         return max(m.epoch for m in every if m is not None)
 
     @property
     def queues(self) -> tuple[tuple[str, str, int], ...]:
-        """Return (database, queue, partitions) of its queues, merged from all partners."""
+        """Return (database, queue, partitions) of the pair's queues, merged from all partners."""
         every: dict[tuple[str, str], int] = {}
         for partner in self.partners:
             every |= self.counts_at(partner)
@@ -75,7 +75,7 @@ def pair_names(topology: Topology) -> frozenset[str]:
 
 
 def principal_of(topology: Topology, pair: str) -> Instance | None:
-    """Return the principal of a pair, whose name is case-insensitive; ``None`` if there is none."""
+    """Return the principal of a pair (its name is case-insensitive), or ``None``."""
     for instance in topology.instances.values():
         mirrors = (d.mirror for d in instance.databases.values() if d.mirror is not None)
         if any(m.role is Role.PRINCIPAL and m.pair.casefold() == pair.casefold() for m in mirrors):
@@ -84,7 +84,7 @@ def principal_of(topology: Topology, pair: str) -> Instance | None:
 
 
 def homes_of(topology: Topology) -> dict[str, str]:
-    """Return the homes, each with the instance whose role it is to serve it."""
+    """Return the homes, each with the instance that serves it."""
     homes = {name: name for name in topology.instances}
     for pair in sorted(pair_names(topology)):
         principal = principal_of(topology, pair)

@@ -1,7 +1,7 @@
 """The use of dialogs in a script's code: BEGIN, RECEIVE and END.
 
-This is evidence from procedures, triggers and loose batches, without executing them. A value that
-depends on run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
+The evidence comes from procedures, triggers and loose batches, without executing them. A value that
+is known only at run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.topology.findings import NOWHERE, Source
 class BeginDialog:
     """BEGIN DIALOG CONVERSATION in code.
 
-    ``broker``: the given id, ``CURRENT DATABASE`` already resolved; ``None`` without one.
+    ``broker``: the given id, with ``CURRENT DATABASE`` resolved; ``None`` without an id.
     ``related``: the dialog joins a conversation group. ``unresolved``: clauses with unknown values.
     ``asks_encryption``: ENCRYPTION = ON is written explicitly.
     """
@@ -38,10 +38,11 @@ class BeginDialog:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A module, or the loose statements of a script (``name`` is then that of the script).
+    """A module, or the loose statements of a script (``name`` is then the script's name).
 
     ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
-    CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of others.
+    CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of other
+    procedures.
     """
 
     name: str

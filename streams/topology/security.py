@@ -13,7 +13,7 @@ from streams.topology.findings import NOWHERE, Source
 
 
 class Encryption(Enum):
-    """What an endpoint requires of a connection; REQUIRED is the engine's default."""
+    """Whether an endpoint requires encrypted connections; REQUIRED is the engine's default."""
 
     REQUIRED = "required"
     SUPPORTED = "supported"

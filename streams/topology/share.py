@@ -1,8 +1,8 @@
 """The share of each Kafka cluster in a topology.
 
-The share has the cluster's own instances as a whole. Of the others, it has only those to which its
-routes lead, with address and cluster, because an operator of one trust domain need not know the
-routes of another. Of other clusters' services and broker ids, it has those of the allowed senders
+The share has the cluster's own instances as a whole. Of other instances, it has only those to which
+its routes lead, with address and cluster, because an operator of one trust domain need not know the
+routes of another. Of other clusters' services and broker ids, it has only the allowed senders
 (:mod:`streams.topology.ingress`).
 """
 
@@ -23,7 +23,7 @@ from streams.topology.pairs import pairs_of
 def clusters_of(topology: Topology) -> tuple[str, ...]:
     """Return the clusters of the instances in order, or () for a single cluster.
 
-    Raises UsageError if some instances have a cluster and others do not.
+    Raises UsageError if some instances have a cluster and other instances have none.
     """
     named = dict.fromkeys(i.cluster for i in topology.instances.values())
     if len(named) < 2:
@@ -43,7 +43,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
         raise UsageError(f"No instance is in the cluster {cluster}.", f"Clusters: {there}.")
-    pairs_of(topology)  # rejects partners in different clusters: they share topics
+    pairs_of(topology)  # rejects partners in different clusters, as they share topics
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}
@@ -59,7 +59,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
 
 
 def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:
-    """Tell whether an agent has work in these instances; a custom application may have any."""
+    """Tell whether an agent has work in these instances; a custom application always may."""
     databases = (d for instance in own for d in instance.databases.values())
     return agent.service is None or any(agent.service in d.services for d in databases)
 
@@ -92,7 +92,7 @@ def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
 
 
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
-    """Yield the addresses of its routes; TRANSPORT means all services named by address."""
+    """Yield the addresses of an instance's routes; TRANSPORT: all services named by address."""
     for database in (*instance.databases.values(), instance.msdb):
         for route in database.routes:
             address = parse_address(route.address)

@@ -1,4 +1,4 @@
-"""Suppressed findings: which, why, and until when."""
+"""Suppressed findings, each with a reason and a last day."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules of CREATE and ALTER ROUTE: V1 to V14 of the reference (1.4), as a table.
 
 A rule checks the resulting route, also for ALTER. T-SQL that breaks a rule is omitted, as in the
-engine; YAML defines records as they are (C-06). Both become TA-20.
+engine; YAML defines records as they are (C-06). Both kinds of violation become TA-20.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: ``broken`` returns what is wrong, or nothing; ``number`` is SQL Server's error."""
+    """One rule: ``broken`` returns the violation, or nothing; ``number`` is SQL Server's error."""
 
     name: str
     number: Number | None
@@ -199,7 +199,7 @@ def ddl_finding(
 
 
 def breach_finding(breach: Breach, name: str, subject: str, source: Source) -> Finding:
-    """Create the finding of a broken rule, with SQL Server's number if there is one."""
+    """Create the finding for a broken rule, with SQL Server's error number, if any."""
     rule = breach.rule
     number = None if rule.number is None else int(rule.number)
     why = f"{number}, {text_of(number)}" if number is not None else "the engine refuses it"

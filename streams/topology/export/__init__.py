@@ -1,7 +1,7 @@
 """Export a topology as T-SQL that a server accepts, and that imports to the same topology.
 
-For everything that T-SQL cannot express, there is a comment at its place and a :class:`LeftOut`; a
-folder contains it in its ``topology.yaml``.
+For everything that T-SQL cannot express, there is a comment at its place and a :class:`LeftOut`; an
+exported folder has the missing part in its ``topology.yaml``.
 """
 
 from streams.topology.export.explicit import explicit_instance

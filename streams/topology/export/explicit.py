@@ -16,7 +16,8 @@ ENDPOINT = "ServiceBrokerEndpoint"
 def explicit_instance(instance: Instance) -> Instance:
     """Return an instance with a named endpoint and port, and all queues declared.
 
-    It is equivalent, and equal to the result of exporting and importing the instance.
+    The result is equivalent to the instance, and equal to the instance after an export and an
+    import.
     """
     return replace(
         instance,

@@ -33,12 +33,12 @@ _NAMED: Mapping[type, str] = {
     Certificate: "certificates",
 }
 _LISTED: Mapping[type, str] = {Priority: "priorities", Binding: "bindings", Grant: "grants"}
-"""The field of a database that contains an object, by name or in a list."""
+"""The fields of a database that contain objects, by name or in a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The texts of the files by name, and everything that neither T-SQL nor YAML can express."""
+    """The texts of the files by name, and a list of what neither T-SQL nor YAML can express."""
 
     files: Mapping[str, str]
     lost: tuple[LeftOut, ...]
@@ -92,7 +92,7 @@ def _remainder(instance: Instance, database: Database, script: Script) -> Databa
     """Return a database as created, plus everything that the script leaves out."""
     subject = f"{instance.name}/{database.name}"
     created = empty_database(instance.name, database.name)
-    # A consumer group and partitions are not clauses of a queue; CREATE QUEUE keeps them.
+    # Consumer group and partitions are not clauses of CREATE QUEUE, which leaves them unchanged.
     declared = explicit_database(database).queues.values()
     kafkas = (q for q in declared if q.group is not None or q.partitions != 1)
     fields: dict[str, Any] = {

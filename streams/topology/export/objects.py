@@ -40,7 +40,7 @@ def write_objects(script: Script, database: Database) -> None:
 
 
 def _schemas(script: Script, database: Database) -> None:
-    """Create the schemas that own an object, then the XML schema collections."""
+    """Create the schemas that own objects, then the XML schema collections."""
     split = (split_name(name) for name in (*database.schemas, *database.queues))
     for schema in dict.fromkeys(s for s, _ in filter(None, split) if s.casefold() != "dbo"):
         create = literal(f"CREATE SCHEMA {bracket(schema)}")
@@ -132,7 +132,7 @@ def _service(script: Script, s: Service) -> None:
 
 
 def write_priorities(script: Script, database: Database) -> None:
-    """Write broker priorities; of two with the same criteria, the engine accepts the first."""
+    """Write broker priorities; if two have the same criteria, the engine accepts only the first."""
     seen: dict[tuple[str | None, ...], str] = {}
     for p in database.priorities:
         first = seen.setdefault((p.contract, p.local_service, p.remote_service), p.name)

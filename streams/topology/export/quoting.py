@@ -21,9 +21,9 @@ def literal(text: str) -> str:
 
 
 def split_name(text: str) -> tuple[str, str] | None:
-    """Return the schema and name of a schema-owned object, or ``None`` if the text has other parts.
+    """Return the schema and name of a schema-owned object; ``None`` if the text has other parts.
 
-    The inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
+    This is the inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
     """
     parts: list[str] = []
     at = 0
@@ -53,9 +53,9 @@ def owned(text: str) -> str:
 
 
 def day(seconds: float) -> str | None:
-    """Return an instant as a date independent of server settings; ``None`` if impossible.
+    """Return an instant as a date that does not depend on server settings; ``None`` if impossible.
 
-    ``seconds`` count from the epoch, in UTC.
+    ``seconds`` is the time since the epoch, in UTC.
     """
     try:
         moment = datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""Write routes, beginning with AutoCreatedLocal, then the others in order."""
+"""Write routes: AutoCreatedLocal first, then all other routes in order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def write_routes(
 ) -> None:
     """Write every valid route that has not expired by ``now``.
 
-    ``present``: routes that a new database has. LIFETIME is the remaining time at ``now``, rounded
-    up to seconds.
+    ``present``: the routes that a new database has. LIFETIME is the remaining time at ``now``,
+    rounded up to seconds.
     """
     routes = database.routes
     if present:
@@ -56,7 +56,7 @@ def _created(script: Script, routes: tuple[Route, ...], now: float) -> tuple[Rou
 
 
 def _refusal(route: Route, now: float, *, taken: bool = False) -> str | None:
-    """Return why a route cannot be created."""
+    """Return the reason why a route cannot be created."""
     found = breaches(Proposal(route, taken=taken))
     if found:
         return "; ".join(map(_breach_text, found))

@@ -21,9 +21,9 @@ Item = MessageType | Contract | Queue | Service | Route | Priority | Binding | C
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An object that the script leaves out, and why.
+    """An object that the script leaves out, and the reason.
 
-    ``item`` is an object that ``topology.yaml`` can express instead; ``lost`` if neither can.
+    ``item`` is an object that ``topology.yaml`` can express instead; ``lost`` if it cannot.
     """
 
     subject: str
@@ -71,7 +71,7 @@ class Script:
         self.go()
 
     def leave_out(self, what: str, why: str, item: Item | None = None) -> None:
-        """Record that an object is not created; without ``item`` it is lost."""
+        """Record that an object is not created; without ``item``, the object is lost."""
         self.comment(f"left out: {what}: {why}")
         self.left.append(LeftOut(self.subject, what, why, item, lost=item is None))
 

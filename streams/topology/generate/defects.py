@@ -1,7 +1,7 @@
 """Plant typical defects of real estates, and record them.
 
-Each kind is a row: the resulting finding, the flows that it fits, and the change. No two defects
-concern the same instance, so that none hides another.
+Each kind is a row: the resulting finding, the flows that the defect fits, and the change. No two
+defects concern the same instance, so that no defect hides another.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Planted = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DefectKind:
-    """A row of the table; ``fits`` tells which flows it can affect."""
+    """A row of the table; ``fits`` tells which flows the defect can affect."""
 
     code: str
     name: str
@@ -54,7 +54,7 @@ class DefectKind:
 
 
 def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) -> tuple[Defect, ...]:
-    """Plant ``number`` defects, each kind in turn; raise UsageError if there is no room."""
+    """Plant ``number`` defects, each kind in turn; raise UsageError if too few flows are left."""
     found: list[Defect] = []
     used: set[str] = set()
     idle = 0
@@ -177,7 +177,7 @@ def _duplicate_route(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _expired_route(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Expire one of the routes to two gateways; the other one remains."""
+    """Expire one of the routes to two gateways; the other route remains."""
     return _change(draft, _outbound(flow)[:1], lambda r: replace(r, expires=_LONG_AGO))
 
 
@@ -195,7 +195,7 @@ def _missing_contract(draft: Draft, flow: Flow, chance: Chance) -> Planted:
 
 
 def _restored_copy(draft: Draft, flow: Flow, chance: Chance) -> Planted:
-    """Attach a copy of the target's database in the same instance, with the same broker id."""
+    """Attach a copy of the target's database to the same instance, with the same broker id."""
     [home] = flow.offer.homes
     table: Table = (home.table[0], f"{home.table[1]}_restored")
     copy = draft.database(table)

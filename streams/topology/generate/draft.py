@@ -70,7 +70,7 @@ class Draft:
         return sum(row not in self.names for row in flow.rows)
 
     def add(self, flow: Flow) -> None:
-        """Create everything that a flow needs: routes, services, contracts, message types."""
+        """Create all objects that a flow needs: routes, services, contracts, message types."""
         for row in flow.rows:
             if row not in self.names:
                 self._create(row)
@@ -121,7 +121,7 @@ def _objects(offer: Offer) -> tuple[tuple[MessageType, ...], Contract]:
 
 
 def expectations(flows: tuple[Flow, ...]) -> tuple[Expectation, ...]:
-    """Return expectations for some of the flows, by every home."""
+    """Return expectations for some of the flows, at every home."""
     return tuple(
         Expectation(
             "/".join((*flow.sender.table, flow.sender.service)), flow.offer.service, "ok",

@@ -29,14 +29,14 @@ from streams.topology.model import Topology, default_broker_id
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
 _NOUNS = ("Order", "Invoice", "Payment", "Shipment", "Account", "Quote", "Return", "Ledger")
 _PATIENCE = 30
-"""After this many consecutive flows that need too many routes, the rest become LOCAL flows."""
+"""After this many consecutive flows that need too many routes, all further flows are LOCAL."""
 _RECENT = 200
 """Number of recent flows whose services a new flow may share; frequent services are more likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The request. Raises UsageError if it is impossible."""
+    """The request for an estate. Raises UsageError if it is impossible."""
 
     instances: int = 500
     routes: int = 5_000
@@ -63,8 +63,8 @@ class GeneratedEstate:
 def generate_estate(wish: Wish) -> GeneratedEstate:
     """Return an estate with exactly these numbers of instances, routes and defects.
 
-    The routes do not include AutoCreatedLocal, and are counted before planting. Raise UsageError if
-    there is no room for all defects.
+    The number of routes excludes AutoCreatedLocal, and is the number before defects are planted.
+    Raise UsageError if too few flows are left for the defects.
     """
     chance = Chance(wish.seed)
     layout = lay_out(wish.instances)
@@ -129,7 +129,7 @@ class _Growth:
     # ------------------------------------------------------------
 
     def _offer(self, region: int) -> Offer:
-        """Return a service: every other time a popular one, otherwise a new one, mostly near."""
+        """Return a service: alternately a popular service and a new one, which is mostly near."""
         near = not self._chance.once_in(4)
         used = self._near[region] if near else self._flows
         if used and self._chance.once_in(2):
@@ -138,7 +138,7 @@ class _Growth:
         return self._new(number, self._homes(number))
 
     def _homes(self, region: int) -> tuple[Table, ...]:
-        """Return the databases of a new service: two or three of one region if it is balanced."""
+        """Return the databases of a new service; a balanced service has 2 or 3 in one region."""
         stores = self._stores[region]
         first = self._chance.below(len(stores))
         wanted = self._chance.pick((1, 1, 1, 2, 2, 3))

@@ -1,7 +1,7 @@
 """Convert scripts and snapshots into a topology folder, and report the result.
 
-:mod:`arguments` reads the options, :mod:`folder` writes the files, and :mod:`report` reports what
-was understood. No other part of ``topology`` writes files.
+:mod:`arguments` reads the options, :mod:`folder` writes the files, and :mod:`report` reports which
+statements were understood. No other part of ``topology`` writes files.
 """
 
 from streams.topology.importing.arguments import Imported, SourceFile, imported_instances

@@ -55,7 +55,7 @@ def _both(known: Imported, more: Imported) -> Imported:
 
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
-    """Parse NAME=PATH or just a folder; an existing path may contain an equals sign."""
+    """Parse NAME=PATH or a single folder; an existing path may contain an equals sign."""
     if _exists(Path(argument)):
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
@@ -69,7 +69,7 @@ def _read_argument(argument: str) -> tuple[Imported, ...]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # too long, or a null character
+    except (OSError, ValueError):  # the path is too long, or has a null character
         return False
 
 
@@ -93,7 +93,7 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
 
 
 def _named(name: str, path: Path) -> Imported:
-    """Return one instance from a path; each kind of source is a row."""
+    """Return one instance from a path; each kind of source is a row of the table."""
     if not _exists(path):
         raise UsageError(f"There is no file {path}.", _FORM)
     if len(sources_at(path)) == 1:

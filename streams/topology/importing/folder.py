@@ -44,7 +44,7 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
             instances[one.instance]["snapshot"] = (
                 next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
             )
-    # All files are read before any is written, because the output may be the scripts' folder.
+    # Read all files before writing any file, because the output may be the scripts' folder.
     for name, data in contents.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)

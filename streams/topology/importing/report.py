@@ -18,8 +18,9 @@ from streams.topology.validate import NOT_UNDERSTOOD
 class ImportReport:
     """The report; places refer to the copies in ``output``.
 
-    ``understood``: instance > kind > number. ``unresolved``: statements that may concern dialogs
-    but depend on run-time values. ``findings``: as ``hopline check`` reports them later.
+    ``understood``: numbers of statements by instance and kind. ``unresolved``: statements that may
+    concern dialogs but depend on run-time values. ``findings``: as ``hopline check`` reports them
+    later.
     """
 
     output: Path
@@ -37,7 +38,7 @@ class ImportReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether there were statements about dialogs and all were understood."""
+        """Tell whether there were statements about dialogs, and all of these were understood."""
         return bool(self.total()) and not self.not_understood and not self.unresolved
 
     def total(self) -> Counter[str]:

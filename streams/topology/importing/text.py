@@ -35,7 +35,7 @@ def _lines(report: ImportReport) -> Iterator[str]:
         yield f"  note: {remark.message}, {_times(remark.count)}, first at {place}"
     if len(report.remarks) > _ROWS:
         yield f"  and {counted(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
-    if report.total():  # otherwise there is nothing to check
+    if report.total():  # without statements, there is nothing to check
         yield f"Next: hopline check {report.output}"
 
 

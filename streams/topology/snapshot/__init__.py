@@ -1,4 +1,4 @@
-"""Snapshots of live servers: the script that takes one, and its reader.
+"""Snapshots of live servers: the script that takes a snapshot, and its reader.
 
 :func:`load_snapshot` reads the output of :func:`json_script` or :func:`csv_script` into a topology
 whose objects have their file and line, with each instance's state (:class:`LiveInstance`).

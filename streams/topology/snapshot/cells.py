@@ -28,11 +28,11 @@ _FORMS = (
     "%d/%m/%Y %H:%M:%S",
     "%d/%m/%Y %H:%M",
 )
-"""Formats tried in this order after ISO 8601: 03/04/2026 is 4 March."""
+"""Formats to try in this order after ISO 8601, so 03/04/2026 is 4 March."""
 
 
 def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
-    """Return a cell's value; raise ValueError, with the reason, for an invalid one.
+    """Return a cell's value; raise ValueError, with the reason, for an invalid cell.
 
     Times become epoch seconds; ``offset_minutes`` is the server's UTC offset.
     """

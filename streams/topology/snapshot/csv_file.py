@@ -34,7 +34,7 @@ def read_csv(path: Path, into: Rows) -> None:
     view = view_of(path)
     assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
-        return  # read again with the next database
+        return  # the file is read again with the next database
     try:
         for raw in _rows(path, view, into):
             into.add(raw)
@@ -48,7 +48,7 @@ def read_csv(path: Path, into: Rows) -> None:
 def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
     lines = [line + "\n" for line in read_lines(path)]
     first = 1 if lines[0].casefold().startswith("sep=") else 0  # for Excel
-    if lines[0].startswith("Msg "):  # sqlcmd: this server does not have the view
+    if lines[0].startswith("Msg "):  # an error of sqlcmd: the server lacks the view
         return
     if not any(line.strip() for line in lines[first:]):
         into.present.add(view)

@@ -42,7 +42,7 @@ _VALIDATIONS = {
 def build_database(
     rows: Rows, row: ViewRow | None, name: str, instance: str, mirror: Mirror | None
 ) -> Database:
-    """Return a database; ``row`` is its row of sys.databases, if there is one."""
+    """Return a database; ``row`` is its row of sys.databases, if it has one."""
     reader = _Reader(rows, name, names_of(rows, name), f"{instance}/{name}")
     source = Source() if row is None else row.source
     blank = empty_database(instance, name, source)
@@ -219,7 +219,7 @@ def grant(
 
 
 def built_in(name: str) -> bool:
-    """Tell whether an object comes with the server; the model has it or does not need it."""
+    """Tell whether an object is part of the server; the model has such objects or needs none."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

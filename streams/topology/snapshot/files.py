@@ -1,4 +1,4 @@
-"""Find and read the files of a snapshot: one document or one folder of CSVs per instance."""
+"""Find and read the files of a snapshot: a document or a folder of CSVs for each instance."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def over(stated: Instance, seen: Instance) -> Instance:
-    """Return an instance from a snapshot, plus everything that only a topology can define."""
+    """Return an instance from a snapshot, plus the properties that only a topology can define."""
     return replace(
         seen,
         name=stated.name,
@@ -128,7 +128,7 @@ def _twice(name: str, source: Path) -> Finding:
 def sources_at(path: Path) -> tuple[Path, ...]:
     """Return the documents and the folders of CSVs at a path or directly below.
 
-    Each is the snapshot of one instance.
+    Each document or folder is the snapshot of one instance.
     """
     if path.is_file():
         return (path,) if is_json_snapshot(path) or view_of(path) is not None else ()
@@ -146,6 +146,6 @@ def _within(folder: Path) -> Iterator[Path]:
 
 
 def _csvs(folder: Path) -> list[Path]:
-    """Return a folder's CSVs, beginning with the one that has the server's clock."""
+    """Return a folder's CSVs, beginning with the file that has the server's clock."""
     found = (f for f in folder.iterdir() if f.is_file() and view_of(f) is not None)
     return sorted(found, key=lambda f: (view_of(f) != "server", f.name))

@@ -1,7 +1,7 @@
 """Resolve a route's fully qualified host name to the server with its first label.
 
-No view has a server's own DNS name, but most routes use it. Each assumption is reported, and made
-only if it is unique.
+No view has a server's own DNS name, but most routes use that name. A match is assumed only if it is
+unique, and each assumption is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.topology.validate import ddl_finding
 
 
 def with_full_names(topology: Topology) -> Topology:
-    """Return a topology whose instances have the full names in its routes as aliases."""
+    """Return a topology in which the full names in routes are aliases of instances."""
     leads = directory(topology)
     more: dict[str, dict[str, Finding]] = {}
     for route, address in _addresses(topology.instances.values()):
@@ -48,7 +48,7 @@ def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]
 
 
 def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
-    """Return the servers with a host's first label; if a server has several instances, by port."""
+    """Return the instances whose server has a host's first label; the port may select one."""
     label = host.split(".")[0]
     found = [i for i in topology.instances.values() if label in _labels(i)]
     return found if len(found) < 2 else [i for i in found if i.address.port == port]

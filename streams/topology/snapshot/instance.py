@@ -25,7 +25,7 @@ _ENCRYPTION = {
     7: (Encryption.SUPPORTED, ("RC4", "AES")),
     8: (Encryption.SUPPORTED, ("AES", "RC4")),
 }  # fmt: skip
-"""``encryption_algorithm`` of sys.service_broker_endpoints; NONE before another means SUPPORTED."""
+"""``encryption_algorithm`` of sys.service_broker_endpoints; NONE before a name means SUPPORTED."""
 _AUTHENTICATION = {
     1: ("WINDOWS", "NTLM"), 2: ("WINDOWS", "KERBEROS"), 3: ("WINDOWS", "NEGOTIATE"),
     4: ("CERTIFICATE",), 5: ("WINDOWS", "NTLM", "CERTIFICATE"),
@@ -35,7 +35,7 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _HADR_ROLES = {1: Role.PRINCIPAL, 2: Role.MIRROR}
 _NOT_READ = frozenset({"master", "model", "tempdb"})
-"""Databases imported only if they have services or dialogs of their own."""
+"""Databases that are imported only if they have services or dialogs of their own."""
 
 
 def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
@@ -68,7 +68,7 @@ def name_of(rows: Rows, fallback: str) -> str:
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return the databases in sys.databases and those with rows in any view."""
+    """Return the databases in sys.databases, and all databases with rows in any view."""
     found: dict[str, str] = {}
     for row in rows.of("databases"):
         if str(row["name"]).casefold() not in _NOT_READ:

@@ -33,7 +33,7 @@ _REMEDY = (
 
 
 def is_json_snapshot(path: Path) -> bool:
-    """Tell whether a file begins like a snapshot's document."""
+    """Tell whether a file begins as a snapshot's document does."""
     if path.suffix.casefold() not in (".json", ".xml", ".txt") or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -78,8 +78,8 @@ class _Document:
 
     def __init__(self, path: Path) -> None:
         self._file = str(path)
-        # FOR JSON escapes every line break in a name, so a literal line break was inserted by the
-        # tool that wrote the file, between tokens or within one.
+        # FOR JSON escapes every line break in a name, so a literal line break, between or within
+        # tokens, was inserted by the tool that wrote the file.
         lines = read_lines(path)
         self._text = "".join(lines)
         self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]
@@ -142,7 +142,7 @@ class _Document:
         return Source(self._file, line, at - self._lines[line - 1] + 1)
 
     def error(self, at: int, message: str) -> InputError:
-        """Return the error that the document does not parse at a position."""
+        """Return the error for a document that does not parse at a position."""
         place = self.source(at)
         return InputError(
             message, file=place.file, line=place.line, column=place.column, remedy=_REMEDY

@@ -8,7 +8,7 @@ from streams.topology.objects import queue_name
 from streams.topology.snapshot.rows import Rows
 
 DEFAULT_SCHEMA = "dbo"
-"""The schema that names omit, and that of all objects if the snapshot has no sys.schemas."""
+"""The schema that names omit; the schema of all objects if the snapshot has no sys.schemas."""
 
 
 @dataclass(slots=True)

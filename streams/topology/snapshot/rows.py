@@ -12,7 +12,7 @@ from streams.topology.snapshot.views import VIEWS, CellType, Scope, View
 
 DATABASE = "database_name"
 """The column that names the database of a row."""
-_FARTHEST = 16 * 60  # the largest UTC offset in the world, in minutes
+_FARTHEST = 16 * 60  # the largest UTC offset of any time zone, in minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Rows:
                 Severity.WARNING,
             )
             return
-        if view.name == "server":  # read before any view that has local times
+        if view.name == "server":  # this view is read before any view with local times
             offset = cells.get("utc_offset_minutes") or 0
             self.offset_minutes = offset if abs(offset) <= _FARTHEST else 0
         self.views.setdefault(view.name, []).append(ViewRow(cells, raw.source))

@@ -10,7 +10,7 @@ from streams.topology.snapshot.rows import DATABASE
 from streams.topology.snapshot.views import VIEWS, Scope, View
 
 ROWS = 10_000
-"""Default maximum rows of a large view per database; can be edited in the script."""
+"""Default maximum rows of a large view per database, which can be edited in the script."""
 _LARGE = {"transmission_queue": "enqueue_time", "conversation_endpoints": "lifetime"}
 _COUNTED = """\
 (SELECT c.view_name, c.row_count
@@ -128,7 +128,7 @@ def _select(view: View) -> str:
 
 
 def _plain(view: View) -> str:
-    """Return a query that also suits older servers, which lack columns, so it selects all."""
+    """Return a query that selects all columns, because older servers lack some of them."""
     database = "" if view.scope is Scope.INSTANCE else f"DB_NAME() AS {DATABASE}, "
     explicit = view.expressions or _distinct(view)
     columns = ", ".join(_column(view, name) for name in view.columns) if explicit else "*"

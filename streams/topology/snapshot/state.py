@@ -112,8 +112,9 @@ class LiveInstance:
 
     ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
     ``texts``: the server's own message texts, by number, in its languages. ``cut``: the real row
-    count of truncated views, by database and view. ``closed``: by name, why a database cannot have
-    dialogs (read-only, single-user, offline). ``rows``: the number of rows read per view.
+    count of truncated views, by database and view. ``closed``: by name, the reason why a database
+    cannot have dialogs (read-only, single-user, offline). ``rows``: the number of rows read per
+    view.
     """
 
     name: str
@@ -144,6 +145,6 @@ class Snapshot:
 
     @property
     def taken_at(self) -> float | None:
-        """Return the latest instant of its instances, or ``None`` if no row has a time."""
+        """Return the latest instant of all servers, or ``None`` if no row has a time."""
         times = [i.taken_at for i in self.live.values() if i.taken_at is not None]
         return max(times, default=None)

@@ -1,6 +1,6 @@
 """The catalog views and DMVs of a snapshot, and the columns that are read.
 
-Columns have the views' own names. Four views are defined by Hopline: ``server`` (its name and
+Columns have the views' own names. Hopline defines four views: ``server`` (the server's name and
 time), ``row_counts`` (of truncated views), ``queue_depths``, and the instance's own addresses from
 sys.dm_exec_connections. The scripts select exactly these columns.
 """
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class CellType(Enum):
-    """The type of a cell; times are read as UTC, but ``LOCAL`` times in the server's time zone."""
+    """The type of a cell; times are in UTC, except ``LOCAL`` times, in the server's time zone."""
 
     TEXT = "text"
     INT = "number"
@@ -34,8 +34,8 @@ class Scope(Enum):
 class View:
     """One view; a row without its ``key`` columns is a finding.
 
-    ``source``, ``where`` and ``expressions`` state what to select, if the view's name and columns
-    are not sufficient.
+    ``source``, ``where`` and ``expressions`` are the parts of the query, if the view's name and
+    columns are not sufficient.
     """
 
     name: str
@@ -232,6 +232,6 @@ VIEWS: Mapping[str, View] = {view.name: view for view in _ROWS}
 """All views by name without ``sys.``, beginning with those of the instance."""
 
 NEEDED = ("databases", "routes", "services")
-"""Views without which a snapshot cannot tell where a message goes."""
+"""Views without which a snapshot cannot show the path of a message."""
 OPTIONAL = frozenset({"row_counts", "messages", "dm_exec_connections", "xml_schema_collections"})
-"""Optional views: they only refine answers."""
+"""Optional views, which only refine answers."""

@@ -1,4 +1,4 @@
-"""Record what code does with dialogs, as evidence; code declares no objects."""
+"""Record the uses of dialogs in code, as evidence; code declares no objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.topology.tsql.statements import (
 
 
 def _loose(script: Script, s: Evidence) -> None:
-    """Keep what a script does outside of procedures under the script's name."""
+    """Keep a script's uses of dialogs outside of procedures under the script's name."""
     body = script.body(s.source)
     if body is None:
         _nowhere(script, s, "code")

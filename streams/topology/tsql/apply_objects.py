@@ -114,7 +114,7 @@ def _set_priority(script: Script, s: SetPriority) -> None:
 
 
 def _unique(script: Script, database: DatabaseDraft, made: Priority) -> bool:
-    """Tell whether no other priority has these criteria; warn if one does."""
+    """Tell whether no other priority has these criteria; warn if another priority has them."""
     for other in database.priorities.values():
         if other.name != made.name and _criteria(other) == _criteria(made):
             message = f"broker priority {other.name} has the criteria of {made.name}"
@@ -176,7 +176,7 @@ def _drop(script: Script, s: DropObject) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Dropped:
-    """How one kind of object is found and removed."""
+    """The functions that find and remove one kind of object."""
 
     find: Callable[[DatabaseDraft, str], Any]
     remove: Callable[[DatabaseDraft, Any], None]

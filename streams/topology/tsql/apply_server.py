@@ -30,7 +30,7 @@ def _use(script: Script, s: Use) -> None:
 
 def _create_database(script: Script, s: CreateDatabase) -> None:
     if script.instance.database(s.database) is not None:
-        script.effect = False  # even if it exists: USE and YAML also create databases
+        script.effect = False  # even if the database exists: USE and YAML also create databases
     database = script.instance.ensure(s.database, s.source)
     for option in s.options:
         database.base = _OPTIONS[option](database.base)

@@ -1,8 +1,8 @@
 """Track blocks and branches to know which statements certainly run and which variables stay known.
 
 Conditions are not evaluated. Statements under IF are applied if possible: CREATE if the object does
-not exist, ALTER and DROP if it does, without a warning otherwise. Of IF and ELSE, the first branch
-with an effect counts. CATCH blocks are not applied.
+not exist, ALTER and DROP if it exists, without a warning otherwise. Of IF and ELSE, only the first
+branch with an effect is applied. CATCH blocks are not applied.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
 class Frame:
     """One level of nesting.
 
-    ``before``: the variables at its start, ``otherwise`` those at the end of the other branch.
-    ``source``: place of a condition that has not been reported as unknown yet.
+    ``before``: the variables at its start, ``otherwise``: the variables at the end of the other
+    branch. ``source``: the place of a condition that has not been reported as unknown yet.
     """
 
     form: Form
@@ -46,7 +46,7 @@ class Frame:
 
 
 class Blocks:
-    """The frames around the next statement; ``outer`` are those around dynamic SQL."""
+    """The frames around the next statement; ``outer`` has the frames around dynamic SQL."""
 
     def __init__(self, variables: Variables, outer: Blocks | None = None) -> None:
         self.variables = variables
@@ -96,7 +96,7 @@ class Blocks:
         return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
 
     def dead(self) -> str:
-        """Return why statements here are not applied: CATCH, or the ELSE of an applied branch."""
+        """Return why statements here are not applied: CATCH, or ELSE after an applied branch."""
         for frame in self.all_frames():
             if frame.form is Form.CATCH:
                 return "CATCH"

@@ -68,7 +68,7 @@ def read_over(
     broken: bool = False,
     since: int | None = None,
 ) -> None:
-    """Move to the end of the statement that began at ``start``, as far as it can be found.
+    """Move to the end of the statement that began at ``start``, if the end can be found.
 
     ``understood`` tells whether a supported statement begins here; ``broken``: this statement is
     invalid, so its parentheses may also be wrong. ``since``: where to start; default: the cursor.
@@ -120,7 +120,7 @@ def is_label(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:
-    """Tell whether a word that can begin a statement begins one here."""
+    """Tell whether a word that can begin a statement does so here."""
     word, behind = cursor.token.upper, cursor.peek(1).upper
     if word == "IF" and behind == "EXISTS" and first.upper in _OBJECTS:
         return False  # DROP TABLE IF EXISTS
@@ -140,7 +140,7 @@ def _is_known(cursor: Cursor, first: Token, understood: Understands) -> bool:
 
 
 def end_of_condition(cursor: Cursor) -> int:
-    """Return where the condition of IF or WHILE ends and its statement begins."""
+    """Return the position at which the condition of IF or WHILE ends and its statement begins."""
     tokens = cursor.tokens
     at, depth, cases = cursor.at, 0, 0
     while tokens[at].kind not in (TokenType.END, TokenType.DIRECTIVE):

@@ -1,4 +1,4 @@
-"""Walk through tokens; errors state exactly what was expected."""
+"""Walk through tokens; errors state exactly which token was expected."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Cursor:
         return token
 
     def fail(self, expected: str, at: Token | None = None) -> NoReturn:
-        """Raise an error that states what was expected."""
+        """Raise an error that states the expected token."""
         token = at or self.token
         found = "the end of the batch" if token.first and token.kind is TokenType.END else token
         raise InputError(
@@ -62,7 +62,7 @@ class Cursor:
         )  # fmt: skip
 
     def is_words(self, *words: str) -> bool:
-        """Tell whether these words are next."""
+        """Tell whether these words follow."""
         return all(self.peek(n).upper == word for n, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
@@ -73,7 +73,7 @@ class Cursor:
         return found
 
     def expect(self, *words: str) -> None:
-        """Take these words, which must be next."""
+        """Take these words; raise an error if other tokens follow."""
         for word in words:
             if not self.accept(word):
                 self.fail(word)
@@ -114,7 +114,7 @@ class Cursor:
         """Take a name with its prefixes."""
         parts = [self.name(what)]
         while self.accept_mark("."):
-            # database..name: the schema is left to its default.
+            # In database..name, the schema is the default.
             parts.append("" if self.is_mark(".") else self.name(what))
         return tuple(parts)
 
@@ -132,7 +132,7 @@ class Cursor:
             if self.reading is Reading.AS_FOUND
             else (TokenType.STRING,)
         )
-        # With QUOTED_IDENTIFIER OFF, as sqlcmd has it, double quotes enclose strings.
+        # With QUOTED_IDENTIFIER OFF, the default of sqlcmd, double quotes enclose strings.
         if self.token.kind not in kinds:
             self.fail(f"{what}: a string in single quotes")
         return self.next().text

@@ -32,7 +32,7 @@ _D = TypeVar("_D")
 class Notes:
     """Notes about scripts, in order.
 
-    ``understood`` counts (instance, kind); ``encodings`` has that of each script read as found.
+    ``understood`` counts (instance, kind); ``encodings``: of each script that was read as found.
     """
 
     findings: list[Finding] = field(default_factory=list)

@@ -18,7 +18,7 @@ class Execution:
     """The effect of an EXECUTE, as far as its text shows.
 
     ``text``: statements to be read, in ``database`` if given; ``place``: the place of their string.
-    ``call``: the procedure. ``why``: the unknown part.
+    ``call``: the procedure. ``why``: the part that is known only at run time.
     """
 
     text: str | None = None

@@ -37,7 +37,7 @@ _TEXTS = frozenset({"string", "curved", "half"})
 
 @dataclass(slots=True)
 class Remark:
-    """Unusual text that was accepted: what, how often, and where first."""
+    """Unusual text that was accepted: its kind, its count, and its first place."""
 
     message: str
     file: str
@@ -47,7 +47,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The tokens of a batch, with END last; ``goes_on``: this is a part, and another follows."""
+    """The tokens of a batch, with END last; ``goes_on``: another part of the batch follows."""
 
     tokens: tuple[Token, ...]
     goes_on: bool = False
@@ -79,7 +79,7 @@ class Lexer:
         self._part = _PART
 
     def batches(self) -> Iterator[Batch | InputError]:
-        """Yield each batch, or in as-found reading the error instead of an invalid batch.
+        """Yield each batch; in as-found reading, yield an error in place of an invalid batch.
 
         Strict reading raises the error.
         """
@@ -101,7 +101,7 @@ class Lexer:
             self._part = _PART
 
     def _batch(self, tokens: list[Token]) -> TokenType:
-        """Read up to the next GO, the end, or the word that starts another part.
+        """Read up to the next GO, the end, or the word at which the next part starts.
 
         This function is long because every line runs ten million times, so frequent steps are
         inlined.
@@ -227,7 +227,7 @@ class Lexer:
     # --- Places, and unclosed tokens -------------------------------------------------------------
 
     def _count_lines(self, raw: str, start: int) -> None:
-        """Advance the line past a token that may span lines, unless it cannot be one token."""
+        """Advance the line past a token that may span lines, unless the text is not one token."""
         if "\n" not in raw and "\r" not in raw:
             return
         if self.reading is Reading.AS_FOUND and GO_LINE.search(raw) and self._is_doubtful():
@@ -239,8 +239,8 @@ class Lexer:
     def _is_doubtful(self) -> bool:
         """Tell whether any string in this script is not closed.
 
-        If so, a string that spans a GO is the likely cause: a missing quote inverts all later
-        quotes, and otherwise only the last would be reported.
+        If a string is not closed, a string that spans a GO is the likely cause: a missing quote
+        inverts all later quotes, and otherwise only the last string would be reported.
         """
         if self._doubtful is None:
             rest = Lexer(self.text[self._at :], self.file, self.reading)

@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def schema_name(name: Name) -> str:
-    """Return the stored name of a schema-owned object, preceded by any other database."""
+    """Return the stored name of a schema-owned object, with the database if it is another."""
     schema = name[-2] if len(name) > 1 and name[-2] else "dbo"
     local = queue_name(schema, name[-1])
     return ".".join([*(part for part in name[:-2] if part), local]) if len(name) > 2 else local
@@ -34,7 +34,7 @@ def schema_name(name: Name) -> str:
 
 @dataclass(slots=True)
 class Body:
-    """What code does with dialogs, in order."""
+    """The uses of dialogs in code, in order."""
 
     begins: list[BeginDialog] = field(default_factory=list)
     ends: list[Source] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Body:
                 self.calls[schema_name(evidence.name)] = None
 
     def build(self, name: str, source: Source) -> Procedure:
-        """Return the whole code under a name."""
+        """Return all the code as a procedure with this name."""
         return Procedure(
             name, tuple(self.begins), tuple(self.ends), tuple(self.receives), tuple(self.calls),
             source,

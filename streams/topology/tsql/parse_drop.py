@@ -1,4 +1,4 @@
-"""DROP of all supported objects; the effects are in the handlers' table."""
+"""Parse DROP of all supported objects; the effects are in the handlers' table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE and ALTER QUEUE have the same settings; ALTER leaves other settings unchanged."""
+"""Parse CREATE and ALTER QUEUE, with the same settings; ALTER leaves other settings unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def alter_queue(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def _settings(cursor: Cursor) -> dict[str, Any]:
-    """Read settings by the names of a queue's fields; commas may be missing."""
+    """Read settings, named as the fields of a queue; commas may be missing."""
     changes: dict[str, Any] = {}
     while True:
         word = cursor.choice(_SETTINGS)
@@ -60,7 +60,7 @@ def _switch(cursor: Cursor, word: str) -> bool:
 
 
 def _activation(cursor: Cursor) -> dict[str, str | int | None]:
-    """Read ACTIVATION ( ... ); STATUS = OFF keeps the procedure for a later ON, DROP does not."""
+    """Read ACTIVATION ( ... ); STATUS = OFF keeps the procedure for a later ON, DROP removes it."""
     cursor.expect_mark("(")
     changes: dict[str, str | int | None] = {}
     while True:

@@ -29,7 +29,7 @@ _PERMISSIONS = {
 
 
 def create_certificate(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE CERTIFICATE; of its clauses, only owner, subject and dates are kept."""
+    """Read CREATE CERTIFICATE; keep only the owner, the subject and the dates."""
     name = cursor.dotted("the certificate's name")
     fields: dict[str, Any] = {"user": cursor.authorization()}
     depth = 0
@@ -99,7 +99,7 @@ def _binding_settings(cursor: Cursor) -> dict[str, Any]:
 
 
 def permission(cursor: Cursor, source: Source, verb: str) -> Statement | None:
-    """Parse GRANT, DENY or REVOKE of permissions for dialogs; ``None`` for all others."""
+    """Parse GRANT, DENY or REVOKE of permissions for dialogs; ``None`` for other permissions."""
     if verb == "REVOKE":
         cursor.accept("GRANT", "OPTION", "FOR")
     word = cursor.token.upper

@@ -1,7 +1,8 @@
 """USE, CREATE and ALTER DATABASE, CREATE and ALTER ENDPOINT.
 
 A parser here returns ``None`` if the statement does not concern Service Broker, such as a
-database's files or an endpoint for mirroring. The statement is then skipped like any other.
+database's files or an endpoint for mirroring. The statement is then skipped like any unsupported
+statement.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def alter_database(cursor: Cursor, source: Source) -> Statement | None:
-    """Parse ALTER DATABASE ... SET with an option of the broker; others are skipped."""
+    """Parse ALTER DATABASE ... SET with an option of the broker; other options are skipped."""
     current = cursor.is_words("CURRENT")
     name = cursor.name("a database's name")
     sets, start = cursor.accept("SET"), cursor.at
@@ -137,7 +138,7 @@ def _ip(cursor: Cursor) -> None:
 
 
 def _options(cursor: Cursor) -> dict[str, Any]:
-    """Read the options FOR SERVICE_BROKER by the names of an endpoint's fields."""
+    """Read the options FOR SERVICE_BROKER, named as the fields of an endpoint."""
     changes: dict[str, Any] = {}
     if not cursor.accept_mark("("):
         return changes

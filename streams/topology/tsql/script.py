@@ -20,7 +20,7 @@ class Script:
     """The state of the script: its instance, its current database, and the time.
 
     ``guarded``: the statement is under a condition, so that a missing effect is not reported.
-    ``effect``: whether it has had an effect.
+    ``effect``: whether the statement has had an effect.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Script:
         self.left: list[str | None] = []
 
     def selected(self, source: Source) -> DatabaseDraft | None:
-        """Return the current database (the selected or only one), if any."""
+        """Return the current database, if any: the selected or the only database."""
         if self.current is not None:
             return self.instance.ensure(self.current, source)
         only = [
@@ -47,7 +47,7 @@ class Script:
         return only[0] if len(only) == 1 else None
 
     def database(self, source: Source) -> DatabaseDraft:
-        """Return the current database; raise InputError if none is selected."""
+        """Return the current database; raise InputError if no database is selected."""
         found = self.selected(source)
         if found is not None:
             return found

@@ -17,7 +17,7 @@ Name = tuple[str, ...]
 
 @dataclass(slots=True)
 class Choice:
-    """An IF that is not evaluated; ``effect``: its first branch changed something."""
+    """An IF that is not evaluated; ``effect``: its first branch had an effect."""
 
     effect: bool = False
 
@@ -65,7 +65,7 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files are ignored, ``options`` are those of ALTER DATABASE."""
+    """CREATE DATABASE; files are ignored, ``options`` has the options of ALTER DATABASE."""
 
     database: str
     options: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class CreateContract(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetQueue(Statement):
-    """CREATE or ALTER QUEUE; ``changes`` holds the fields of a queue that are given."""
+    """CREATE or ALTER QUEUE; ``changes`` has the given fields of a queue."""
 
     name: Name
     create: bool
@@ -160,7 +160,7 @@ class SetQueue(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetPriority(Statement):
-    """CREATE or ALTER BROKER PRIORITY; ``changes`` holds the fields that are given."""
+    """CREATE or ALTER BROKER PRIORITY; ``changes`` has the given fields."""
 
     name: Name
     create: bool
@@ -271,7 +271,7 @@ class DefineModule(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EnterText(Evidence):
-    """Dynamic SQL begins, in another database if given; USE inside ends with it."""
+    """Dynamic SQL begins, in another database if given; a USE inside it ends with it."""
 
     database: str | None
 

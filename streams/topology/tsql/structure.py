@@ -13,7 +13,7 @@ _NO_BLOCK = frozenset({"DIALOG", "CONVERSATION", "TRAN", "TRANSACTION", "DISTRIB
 
 
 def structures(cursor: Cursor, blocks: Blocks) -> bool:
-    """Take a keyword that opens or closes a block or a branch; tell whether there was one."""
+    """Take a keyword that opens or closes a block or a branch; tell whether one was taken."""
     word = cursor.token.upper
     if word == "BEGIN":
         return _begin(cursor, blocks)
@@ -22,7 +22,7 @@ def structures(cursor: Cursor, blocks: Blocks) -> bool:
     if word in ("IF", "WHILE"):
         _condition(cursor, blocks, word)
         return True
-    if word == "ELSE":  # an ELSE without IF
+    if word == "ELSE":  # this is an ELSE without IF
         cursor.next()
         return True
     return False
@@ -65,7 +65,7 @@ def _condition(cursor: Cursor, blocks: Blocks, word: str) -> None:
     start = cursor.at
     cursor.at = end_of_condition(cursor)
     if word == "WHILE":
-        # Assignments from here on may already have happened in an earlier iteration.
+        # The assignments that follow may have run in an earlier iteration of the loop.
         forget(cursor.variables, cursor.tokens[cursor.at :])
         blocks.open(Form.LOOP)
     else:

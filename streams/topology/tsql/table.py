@@ -31,7 +31,7 @@ Words = tuple[str, ...]
 class StatementSyntax:
     """A supported statement: its parser, and its syntax for errors.
 
-    A parser returns ``None`` if the statement is not about Service Broker after all.
+    A parser returns ``None`` if the statement does not concern Service Broker.
     """
 
     parse: Parser

@@ -1,8 +1,8 @@
 """The tokens of T-SQL, and the patterns that recognize them.
 
 Strings, bracketed and quoted names, GO lines and sqlcmd's ``:`` lines are one token each, and
-comments are no tokens, so that no later code has to look into text. As-found reading also accepts
-the changes that word processors and web pages make to a script, and reports each in a remark.
+comments are not tokens, so that later code never examines text. As-found reading also accepts the
+changes that word processors and web pages make to a script, and reports each in a remark.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Token(NamedTuple):
 
 
 class Reading(Enum):
-    """How a script is read: strictly, or as found."""
+    """The way in which a script is read: strictly, or as found."""
 
     STRICT = "strict"
     AS_FOUND = "as_found"
@@ -82,7 +82,7 @@ PATTERNS = {
     Reading.STRICT: re.compile(f"{_BLANKS}(?:(?!){_PLAIN})", re.VERBOSE | re.DOTALL),
     Reading.AS_FOUND: re.compile(f"{_BLANKS}(?:{_TYPOGRAPHIC}{_PLAIN})", re.VERBOSE | re.DOTALL),
 }
-"""One token with the blanks before it; only blanks at the end do not match."""
+"""A token with the blanks before it; blanks at the end of the text do not match."""
 
 REMARKS = {
     "curved": "typographic quotes are read as plain quotes",

@@ -25,7 +25,7 @@ class Known:
 Variables = MutableMapping[str, Known]
 """The variables with a known value, by case-folded name."""
 
-_LONGEST = 4_000_000  # characters; without it, a loop that doubles a string would not end
+_LONGEST = 4_000_000  # characters; without a limit, a loop that doubles a string never ends
 _DEEPEST = 32
 
 
@@ -51,7 +51,7 @@ class _Reader:
         return found
 
     def need(self, found: bool) -> None:
-        """Give up unless this mark is next."""
+        """Give up, because the value is unknown, unless an expected token was found."""
         if not found:
             raise _UnknownError
 

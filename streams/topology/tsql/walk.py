@@ -104,7 +104,7 @@ class Walker:
             yield self._directive()
         elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2
-            forget(cursor.variables, cursor.tokens[cursor.at :])  # a GOTO may jump here
+            forget(cursor.variables, cursor.tokens[cursor.at :])  # a GOTO may jump to this place
         elif self.module is None and module_begins(cursor):
             yield from self._head(start)
         elif cursor.token.upper in ("EXEC", "EXECUTE"):
@@ -164,7 +164,7 @@ class Walker:
         yield from self._found(" ".join(words), statement)
 
     def _idle(self) -> str:
-        """Return why declarations here are not applied, or an empty text if they are."""
+        """Return why declarations here are not applied; "" if they are applied."""
         return self.blocks.dead() if self.module is None else f"a {self.module.kind.lower()}"
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:
@@ -208,7 +208,7 @@ class Walker:
         assign(cursor.variables, cursor.tokens[start:end])
 
     def _text(self, found: Execution) -> Iterator[Item]:
-        """Read the statements of a string as if they were in its place."""
+        """Read the statements of a string as if they stood in the place of the EXECUTE."""
         assert found.text is not None and found.place is not None
         place = found.place
         source = Source(self.cursor.file, place.line, place.column)

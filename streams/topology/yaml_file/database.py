@@ -46,7 +46,7 @@ ROUTE_KEYS = (
 def read_database(
     node: Node, instance: str, name: str, now: float, findings: list[Finding], read: ReadFile
 ) -> Database:
-    """Read a database, also ``msdb``; routes that break a rule are kept and reported (C-06).
+    """Read a database, including ``msdb``; routes that break a rule are kept and reported (C-06).
 
     ``read`` reads the files of schemas that are not inline.
     """
@@ -240,7 +240,7 @@ def default_queue(service: str) -> str:
 def _service(name: str, key: Node, node: Node) -> Service:
     given = node.fields("a service", ("queue", "contracts"))
     queue = _some(given["queue"], "queue") if "queue" in given else default_queue(name)
-    # Omitted means DEFAULT; an empty list means that the service can only initiate.
+    # A missing list means DEFAULT; an empty list means that the service can only initiate.
     contracts = given["contracts"].texts("contracts") if "contracts" in given else (DEFAULT,)
     return Service(name, queue, contracts, key.source)
 

@@ -55,7 +55,8 @@ class ScriptName:
 class Document:
     """The content of the file; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: how the scripts of an instance are read. ``snapshots``: the snapshots before them.
+    ``readings``: the way in which an instance's scripts are read. ``snapshots``: the snapshots that
+    come before the scripts.
     """
 
     instances: Mapping[str, Instance]
@@ -79,7 +80,7 @@ def _no_file(name: str, source: Source) -> str:
 def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -> Document:
     """Parse the file's text; raise InputError if its structure is wrong.
 
-    ``read`` reads the files that the text names, except for scripts; by default there are no files.
+    ``read`` reads the files that the text names, except for scripts; by default, no file exists.
     """
     root = parse_yaml(text, file)
     given = root.fields("a topology", TOPOLOGY_KEYS) if root else {}

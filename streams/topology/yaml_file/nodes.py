@@ -29,7 +29,7 @@ _SWITCH = {
 
 
 def parse_file(path: Path) -> Node | None:
-    """Return the root of a file, or ``None`` for an empty one; a byte order mark is allowed."""
+    """Return the root of a file, or ``None`` for an empty file; a byte order mark is allowed."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -39,7 +39,7 @@ def parse_file(path: Path) -> Node | None:
 
 
 def parse_yaml(text: str, file: str) -> Node | None:
-    """Return the document's root, or ``None`` for an empty one."""
+    """Return the document's root, or ``None`` for an empty document."""
     loader = _Loader(text)
     try:
         _refuse_depth(text, file)
@@ -74,13 +74,13 @@ def _refuse_depth(text: str, file: str) -> None:
 def _refuse_size(root: yaml.Node, file: str) -> None:
     """Raise InputError if aliases expand to an excessive size.
 
-    A few lines of nested aliases can expand beyond any memory.
+    A few lines of nested aliases can expand to more than any memory.
     """
     sizes: dict[int, float] = {}
 
     def measure(node: yaml.Node) -> float:
         if id(node) not in sizes:
-            sizes[id(node)] = math.inf  # a recursive alias would be read forever
+            sizes[id(node)] = math.inf  # reading a recursive alias would never end
             parts = node.value if isinstance(node, yaml.CollectionNode) else ()
             flat = (part for item in parts for part in (item if type(item) is tuple else (item,)))
             sizes[id(node)] = 1 + sum(map(measure, flat))
@@ -131,7 +131,7 @@ class Node:
         return isinstance(self.raw, yaml.SequenceNode)
 
     def fail(self, expected: str, remedy: str = "") -> NoReturn:
-        """Raise an error that states what was expected here."""
+        """Raise an error that states the content expected here."""
         raise self.error(f"expected {expected}, found {self._raw_text()}", remedy)
 
     def error(self, message: str, remedy: str = "") -> InputError:
@@ -163,7 +163,7 @@ class Node:
             if not isinstance(raw_key, yaml.ScalarNode) or key.is_null or not raw_key.value:
                 key.fail(f"a name among {what}")
             first = found.get(raw_key.value)
-            # Keys from a merge (<<) are elsewhere in the file, and may be overridden.
+            # Keys from a merge (<<) are in another place of the file, and may be overridden.
             if first is not None and begin <= first[0].raw.start_mark.index < end:
                 remedy = f"The first is in line {first[0].source.line}; keep one of them."
                 raise key.error(f"'{raw_key.value}' is given twice", remedy)
@@ -229,7 +229,7 @@ class Node:
         return value
 
     def switch(self, what: str) -> bool:
-        """Return on or off for any of YAML's words for them."""
+        """Return true or false for any of YAML's words for on and off."""
         if isinstance(self.raw, yaml.ScalarNode):
             value = _SWITCH.get(self.raw.value.casefold())
             if value is not None:

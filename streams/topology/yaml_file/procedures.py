@@ -1,4 +1,4 @@
-"""The code of ``topology.yaml``: which procedures begin, receive and end dialogs."""
+"""The code of ``topology.yaml``: the procedures that begin, receive or end dialogs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Write a topology as ``topology.yaml``, without default values.
 
-Reading the file gives the same topology, except for details that it cannot express: where
-procedures end conversations, the epochs of a live system, and gaps between the ids of routes.
+Reading the file gives the same topology, except for details that the file cannot express: the
+places where procedures end conversations, the epochs of a live system, and gaps between the ids of
+routes.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def _queue(q: Queue) -> dict[str, Any]:
 
 def _service(s: Service) -> dict[str, Any]:
     queue = {} if s.queue == default_queue(s.name) else {"queue": s.queue}
-    # An omitted list means DEFAULT, an empty one that the service can only initiate.
+    # A missing list means DEFAULT; an empty list means that the service can only initiate.
     contracts = {} if s.contracts == (DEFAULT,) else {"contracts": list(s.contracts)}
     return {**queue, **contracts}
 

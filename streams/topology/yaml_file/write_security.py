@@ -76,7 +76,7 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
 
 
 def instant(seconds: float) -> datetime | float:
-    """Return an instant as an ISO text if that is exact."""
+    """Return an instant as an ISO text if the text is exact."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
