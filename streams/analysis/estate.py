@@ -26,7 +26,7 @@ week.
 class Estate:
     """A topology at an instant (``now``, epoch seconds); each service's network is created once.
 
-    ``soon`` (seconds): how long before its expiry an object counts as about to expire.
+    ``soon``: seconds before its expiry in which an object counts as about to expire.
     """
 
     topology: Topology

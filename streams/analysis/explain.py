@@ -18,7 +18,7 @@ _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where a message at this instance goes next. ``database`` is its home if sent from inside."""
+    """The question where a message goes next. ``database`` is its home if it was sent from here."""
 
     instance: Instance
     database: Database | None
@@ -53,7 +53,7 @@ class DecisionAnswer:
         return MSDB if q.outside or q.database is None else q.database.name
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer by the contract's keys."""
+        """Return the answer as a dictionary with the keys of the JSON output."""
         q = self.question
         return {
             "at": {"instance": q.instance.name, "table": self.table},

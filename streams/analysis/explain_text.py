@@ -1,4 +1,4 @@
-"""Answers as text: a decision with its rules, and how a path ended."""
+"""Answers as text: a decision with its rules, and the end of a path."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
 
 
 def failure_text(ending: Ending, step: Step) -> str:
-    """Return how and where a path without a delivery ended."""
+    """Return the kind and the place of the end of a path without a delivery."""
     error = f": {int(ending.error)}, {text_of(ending.error)}" if ending.error is not None else ""
     match ending.disposition:
         case Disposition.UNKNOWN:

@@ -1,4 +1,4 @@
-"""The names and ids of an estate, to detect misspelt and stale ones."""
+"""The names and ids of an estate, to detect misspelt and outdated names and ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Home:
 
     @property
     def source(self) -> Source:
-        """Return the place of the database, otherwise that of the instance."""
+        """Return the place of the database, otherwise the place of the instance."""
         own = self.database.source
         return own if own.file else self.instance.source
 

@@ -13,7 +13,7 @@ from streams.topology import Database, Finding, Instance, Route, Severity, Sourc
 
 
 def every_database(estate: Estate) -> Iterator[Home]:
-    """Yield every database; in each instance, ``msdb`` after the others."""
+    """Yield every database; in each instance, ``msdb`` is last."""
     for instance in estate.topology.instances.values():
         for database in (*instance.databases.values(), instance.msdb):
             yield Home(instance, database)
@@ -35,7 +35,7 @@ def live_routes(estate: Estate, database: Database) -> tuple[Route, ...]:
 
 
 def targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
-    """Return instance > service > the active databases in which it can be a target."""
+    """Return, by instance and service, the active databases that have it as a target."""
     return estate.once(_targets)
 
 
@@ -64,7 +64,7 @@ def finding(
 
 
 def day(moment: float) -> str:
-    """Return an instant (epoch seconds) to the minute, in UTC; distant ones are not exact."""
+    """Return an instant (epoch seconds) to the minute, in UTC; distant instants are not exact."""
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):

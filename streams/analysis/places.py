@@ -23,7 +23,7 @@ class Place:
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageError:
-    """Return the error for an unknown name, with the known ones."""
+    """Return the error for an unknown name, with the known names."""
     names = sorted(known)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     there = f"{where} has: {shown}." if names else f"{where} has none."
@@ -62,7 +62,7 @@ def find_within(topology: Topology, text: str) -> tuple[Instance, Database | Non
 
 
 def find_sender(topology: Topology, text: str, to: str) -> Place:
-    """Parse ``INSTANCE/DATABASE[/SERVICE]``; without a service, the only possible one."""
+    """Parse ``INSTANCE/DATABASE[/SERVICE]``; the default is the only possible service."""
     name, rest = _instance_of(topology, text)
     instance = find_instance(topology, name)
     if rest is None:

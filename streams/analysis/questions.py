@@ -15,7 +15,7 @@ from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
 from streams.topology import Topology, load
 
-if TYPE_CHECKING:  # each has its own command, so only that command pays for the import
+if TYPE_CHECKING:  # imported on demand: each is needed by one command only
     from streams.analysis.check import Report
     from streams.analysis.diagnose import Diagnoses
     from streams.analysis.diff import Difference
@@ -25,7 +25,7 @@ class Questions:
     """A topology, compiled once, with methods for all questions.
 
     Places are written as in the commands: ``Instance/Database`` or ``Instance/Database/Service``.
-    An unknown name raises UsageError with the known ones.
+    An unknown name raises UsageError with the known names.
     """
 
     def __init__(self, topology: Topology, now: float) -> None:
@@ -56,7 +56,7 @@ class Questions:
         outside: bool = False,
         from_target: bool = False,
     ) -> DecisionAnswer:
-        """Explain where a message for a service goes next, rule by rule."""
+        """Explain, rule by rule, where a message for a service goes next."""
         instance, database = find_at(self.topology, at)
         question = Question(instance, database, to, broker, conversation, outside, from_target)
         compiled = self._estate.instances[instance.name]
@@ -111,7 +111,7 @@ class Questions:
 
 
 def ask(topology: Topology | Path | str, now: float) -> Questions:
-    """Open a topology for questions: a folder, a snapshot of live servers, or a loaded one.
+    """Open a topology for questions: a folder, a snapshot of live servers, or a loaded topology.
 
     ``now`` (epoch seconds) determines which routes have expired; usually ``time.time()``. Raise
     InputError for syntax errors.

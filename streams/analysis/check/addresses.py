@@ -25,7 +25,7 @@ def loop_backs(estate: Estate) -> Iterator[Finding]:
         here = estate.instances[at.instance.name]
         for route in live_routes(estate, at.database):
             address = parse_address(route.address)
-            # A listener is meant to lead here, while this replica is the primary.
+            # A listener is meant to lead to this instance while its replica is the primary.
             if address and here.is_here(address) and not _is_listener(at.instance, address):
                 yield finding(
                     "TA-26", Severity.WARNING, at, route.source,
@@ -103,7 +103,7 @@ def _transports(estate: Estate, passage: Passage) -> list[At]:
 
 
 def _transport(estate: Estate, hop: Hop) -> At | None:
-    """Return the TRANSPORT route that decides a step."""
+    """Return the TRANSPORT route that decides at a step."""
     at = routes_of(estate).behind(*hop)
     address = None if at is None else parse_address(at.route.address)
     return at if address is not None and address.kind is AddressKind.TRANSPORT else None

@@ -94,7 +94,7 @@ def _idle(at: Home, route: Route, why: str) -> Finding:
 
 
 def _why_idle(estate: Estate, at: Home, route: Route) -> str:
-    """Return why a route has no effect, or ``None`` if it has one."""
+    """Return the reason why a route has no effect, or ``None`` if it has an effect."""
     instance = estate.instances[at.instance.name]
     table = RoutingTable(r for r in instance.msdb.routes if r.route_id != route.route_id)
     without, steps = replace(instance, msdb=table), set()
@@ -103,7 +103,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
         if [_outcome(d) for d in _decisions(before)] != [_outcome(d) for d in _decisions(after)]:
             return ""
         steps |= {decision.step for decision in _decisions(after)}
-    # That replies find their return path proves little if the service is also a target.
+    # If the service is also a target, it proves little that replies find their return path.
     steps = steps - {"REPLY"} or steps
     return "; ".join(_WHY[step] for step in sorted(steps & set(_WHY)))
 
@@ -120,7 +120,7 @@ def _outcome(decision: Decision) -> tuple[Verdict, tuple[str, ...]]:
 
 
 def _arriving(estate: Estate, at: Home, route: Route) -> Iterator[Query]:
-    """Yield the questions that messages for a route's service can ask here."""
+    """Yield the routing queries that messages for a route's service can cause here."""
     service = route.service or ""
     for database in at.instance.databases.values():
         if service in database.services:

@@ -1,4 +1,4 @@
-"""Do acknowledgements come back? TA-09, TA-36 and TA-38."""
+"""Acknowledgements that do not return, or return on other paths: TA-09, TA-36 and TA-38."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
         if not answer.flow.stated and _pair(answer) in answered:
-            continue  # the initiator was guessed, and another guess gets its acknowledgements
+            continue  # the initiator is a guess; for another guess, acknowledgements return
         for back in answer.backs:
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
@@ -93,7 +93,7 @@ def _why(back: Back) -> str:
 
 
 def why_not(failure: Failure) -> str:
-    """Return in a few words why an acknowledgement does not arrive."""
+    """Return the reason why an acknowledgement does not arrive, in a few words."""
     end, last = failure.ending, failure.hops[-1][1]
     if end.delivered:
         return f"they are delivered to {end.at}"
@@ -154,7 +154,7 @@ def _over(names: frozenset[str]) -> str:
 
 
 def stale_returns(estate: Estate) -> Iterable[Finding]:
-    """Find return routes that lead nowhere while others bring the acknowledgement back (EX-62)."""
+    """Find return routes that lead nowhere while others return the acknowledgement (EX-62)."""
     groups: dict[tuple[str, str], list[tuple[FlowAnswer, Back, Failure]]] = {}
     reported = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
     for answer in answers_of(estate):

@@ -17,7 +17,7 @@ from streams.topology import Expectation, Finding, Severity, finding_at
 
 
 def broken_expectations(estate: Estate) -> Iterable[Finding]:
-    """Find expectations that do not hold, and those about a sender that does not exist."""
+    """Find expectations that do not hold, or whose sender does not exist."""
     for expected in estate.topology.expect:
         try:
             sender = find_sender(estate.topology, expected.sender, expected.to)

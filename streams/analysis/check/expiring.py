@@ -1,4 +1,4 @@
-"""What has expired or is about to: routes (TA-19) and certificates (TA-42)."""
+"""Routes (TA-19) and certificates (TA-42) that have expired or will soon expire."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from streams.topology import Certificate, Finding, Route, Severity
 
 
 def routes(estate: Estate) -> Iterator[Finding]:
-    """Find routes that have expired, and those that will soon (reference 1.4)."""
+    """Find routes that have expired or will soon expire (reference 1.4)."""
     for at in every_database(estate):
-        # The configuration service creates short-lived routes, so only expired ones matter here.
+        # The configuration service creates short-lived routes, so only its expired routes matter
+        # here.
         renewed = any(r.service == CONFIGURATION_SERVICE for r in at.database.routes)
         for route in at.database.routes:
             if route.expires is None:
@@ -27,7 +28,7 @@ def routes(estate: Estate) -> Iterator[Finding]:
 
 
 def _as_of(route: Route) -> str:
-    # A LIFETIME counts from the execution of its statement, and that time is unknown.
+    # A LIFETIME counts from the execution of its statement, whose time is unknown.
     return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
@@ -41,7 +42,7 @@ def _route(at: Home, route: Route, expires: float, template: str) -> Finding:
 
 
 def certificates(estate: Estate) -> Iterator[Finding]:
-    """Find certificates that are not valid now or soon will not be (8.2, 28011)."""
+    """Find certificates that are not valid now or will soon become invalid (8.2, 28011)."""
     for at in every_database(estate):
         for one in at.database.certificates.values():
             used = _use(at, one)
@@ -56,7 +57,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
 
 
 def _use(at: Home, one: Certificate) -> str:
-    """Describe what uses a certificate, if known: a binding of its user, or the endpoint."""
+    """Describe the user of a certificate, if known: a binding of its owner, or the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
             return f"binding {binding.name} uses it for dialogs with {binding.service}"

@@ -1,4 +1,4 @@
-"""Related dialogs that may end up in different databases (TA-37, TA-44)."""
+"""Related dialogs that may reach different databases (TA-37, TA-44)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.topology import BeginDialog, Finding, Procedure, Severity
 
 
 def spread(estate: Estate) -> Iterator[Finding]:
-    """Find services that are in the same databases and are balanced separately (3.1)."""
+    """Find services of the same databases that are balanced separately (3.1)."""
     for at in user_databases(estate):
         together: dict[frozenset[str], list[str]] = {}
         for service, brokers in _balanced(estate, at).items():

@@ -35,7 +35,7 @@ def _unnamed(estate: Estate, at: Home) -> list[str]:
 
 
 def _neighbours(estate: Estate, at: Home) -> list[str]:
-    """Return those of the services that are in other databases."""
+    """Return the services that are in other databases."""
     return [service for service in _unnamed(estate, at) if service not in at.database.services]
 
 
@@ -43,7 +43,7 @@ def _neighbours(estate: Estate, at: Home) -> list[str]:
 
 
 def auto_created_local(estate: Estate) -> Iterator[Finding]:
-    """Find where AutoCreatedLocal is missing, and where it exposes too much (1.1, MR)."""
+    """Find databases where AutoCreatedLocal is missing, or exposes too many services (1.1, MR)."""
     for at in user_databases(estate):
         yield from _missed(estate, at)
     for instance in estate.topology.instances.values():
@@ -83,7 +83,7 @@ def _open(estate: Estate, at: Home) -> Iterator[Finding]:
 
 
 def local_copy(estate: Estate) -> Iterator[Finding]:
-    """Find services whose dialogs a LOCAL catch-all takes before one to the network (EX-11)."""
+    """Find services whose dialogs match a LOCAL catch-all before a network catch-all (EX-11)."""
     for at in user_databases(estate):
         resorts = _last_resorts(live_routes(estate, at.database))
         local = [route for route in resorts if _is_local(route)]
@@ -122,7 +122,7 @@ def never_asked(estate: Estate) -> Iterator[Finding]:
 
 def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
     lost = _neighbours(estate, at) if _is_local(route) else []
-    # Every database has AutoCreatedLocal; report it only where it would have found a service.
+    # Every database has AutoCreatedLocal; report only routes that would have found a service.
     if lost or not _is_local(route):
         missed = f"; {listed(lost)} of this instance needs a route of its own" if lost else ""
         yield finding(

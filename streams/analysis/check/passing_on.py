@@ -47,7 +47,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
 
 
 def not_forwarding(estate: Estate) -> Iterable[Finding]:
-    """Find instances that would have to forward messages but may not (R8.2)."""
+    """Find instances that must forward messages but are not allowed to do so (R8.2)."""
     groups: dict[str, list[Trouble]] = {}
     for trouble in caused_by(estate, Cause.NOT_FORWARDING):
         groups.setdefault(trouble.instance, []).append(trouble)
@@ -65,7 +65,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
 
 
 def _counted(troubles: Iterable[Trouble]) -> str:
-    """Name the flows that have a trouble, and the affected messages."""
+    """Name the flows with a trouble, and the affected messages."""
     flows = {str(t.answers[0].flow): t.phase for t in troubles}
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))

@@ -24,7 +24,7 @@ from streams.topology import (
 from streams.topology.compile import LOOPBACK
 
 LISTED = 20
-"""Maximum number of flows that a finding names, although it counts all of them."""
+"""Maximum number of flows that a finding names, although it counts all flows."""
 
 
 def place_of(instance: Instance, database: Database) -> str:
@@ -38,7 +38,7 @@ def written(*sources: Source) -> Source:
 
 
 def where(at: At) -> Source:
-    """Return where a route is written, otherwise the place of its table or instance."""
+    """Return the place of a route in a file, otherwise the place of its table or instance."""
     return written(at.route.source, at.database.source, at.instance.source)
 
 
@@ -63,7 +63,7 @@ def routes_on(estate: Estate, hops: Hops) -> tuple[At, ...]:
 
 
 def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
-    """Return evidence: the flows that a finding is about, up to ``LISTED`` of them."""
+    """Return evidence: at most ``LISTED`` flows that a finding concerns."""
     names = tuple(dict.fromkeys(str(answer.flow) for answer in answers))
     return {"flows": list(names[:LISTED]), "flow_count": len(names)}
 
@@ -99,7 +99,7 @@ def table_of(estate: Estate, trouble: Trouble) -> Home:
 
 
 def named(trouble: Trouble) -> str:
-    """Return the destination of a message: the service, and the broker id if it has one."""
+    """Return the destination of a message: the service, and the broker id if it is known."""
     broker = trouble.failure.ending.broker
     return trouble.service + (f" (broker id {broker})" if broker is not None else "")
 
@@ -118,7 +118,7 @@ def _hosts(estate: Estate) -> frozenset[str]:
 
 
 def lives(estate: Estate, service: str) -> str:
-    """Describe where a service is."""
+    """Describe the location of a service."""
     homes = known(estate).services.get(service, ())
     if not homes:
         return "no database of this topology has the service"

@@ -50,17 +50,17 @@ def no_route(estate: Estate) -> Iterable[Finding]:
 
 
 def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the troubles of messages from initiators; a target that cannot answer is TA-09."""
+    """Yield the troubles of messages from initiators; TA-09 is for targets that cannot answer."""
     return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
 
 
 def not_here(estate: Estate) -> Iterable[Finding]:
-    """Find messages for which only a LOCAL route matches, and the service is elsewhere (R5.5)."""
+    """Find messages for which only a LOCAL route matches, but whose service is elsewhere (R5.5)."""
     for trouble in _leaving(estate, Cause.NOT_HERE):
         home = table_of(estate, trouble)
         route = trouble.route
         by = "the broker id given" if route is None else f"route {route.route.name} (LOCAL)"
-        # AutoCreatedLocal comes with its database, so show the code that names the service instead.
+        # AutoCreatedLocal is created with its database, so show the code that names the service.
         own = route is not None and route.route.source != home.database.source
         source = route.route.source if route is not None and own else Source()
         yield finding_at(

@@ -13,9 +13,9 @@ from streams.topology import Finding, Severity
 class Check:
     """One row of the table.
 
-    ``severities``: those that its findings can have, the worst first. ``rule``: the section of the
-    semantics on which it is based. ``why`` and ``remedy`` are the text of its page, in whole
-    sentences.
+    ``severities``: the severities that its findings can have, the worst first. ``rule``: the
+    section of the reference on which the check is based. ``why`` and ``remedy`` are the text of the
+    check's page, in whole sentences.
     """
 
     code: str

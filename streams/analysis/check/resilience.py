@@ -1,4 +1,4 @@
-"""How many failures does a flow survive? TA-15."""
+"""The number of failures that a flow survives: TA-15."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _W, _I = Severity.WARNING, Severity.INFO
 
 
 def degrees(estate: Estate) -> Iterable[Finding]:
-    """Report by how many paths broker ids are reached over forwarders, and where routes mislead."""
+    """Report the number of paths over forwarders to each broker id, and misleading routes."""
     for forth, answers in outbound_answers(estate):
         if any(r.disjoint > 1 or r.instances for r in forth.redundancy.values()):
             yield _degree(estate, forth, answers)

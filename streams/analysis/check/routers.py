@@ -29,7 +29,7 @@ class _Routers:
 
 
 def routers(estate: Estate) -> Iterator[Finding]:
-    """Find what a router lacks for a target: a path, a contract, or a message type (section 6)."""
+    """Find the path, contract or message type that a router lacks for a target (section 6)."""
     homes = _homes(estate)
     for name, router in _routers(estate).items():
         for at in router.copies:
@@ -60,7 +60,7 @@ def _routers(estate: Estate) -> dict[str, _Routers]:
 def _is_router(database: Database, service: Service) -> bool:
     """Tell whether a service passes dialogs on, judging by its name or by the code of its reader.
 
-    Such code begins a dialog from its own service that is related to the received one, with a
+    Such code begins a dialog from its own service that is related to the received dialog, with a
     service that only the message names.
     """
     if service.name == ROUTER:
@@ -75,10 +75,10 @@ def _is_router(database: Database, service: Service) -> bool:
 
 
 def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
-    """Return the services to which a router may pass dialogs, and where each is named.
+    """Return the services to which a router may pass dialogs, each with a place that names it.
 
-    They are not listed anywhere, so these are the services that its routes name and with which its
-    procedures begin dialogs.
+    No list of these services exists, so the result has the services that the router's routes name
+    and with which its procedures begin dialogs.
     """
     found = {r.service: r.source for r in live_routes(estate, at.database) if r.service is not None}
     for procedure in at.database.procedures.values():

@@ -18,7 +18,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings, the worst first; within a severity, by code and then by place.
+    """All findings, the worst first; findings of one severity by code, then by place.
 
     ``suppressed``: the findings that a suppression covers; all other counts exclude them.
     """
@@ -27,7 +27,7 @@ class Report:
     suppressed: tuple[Suppressed, ...] = ()
 
     def count(self, severity: Severity) -> int:
-        """Return how many findings of a severity there are."""
+        """Return the number of findings of a severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
     def reaches(self, severity: Severity) -> bool:
@@ -35,7 +35,7 @@ class Report:
         return any(_ORDER[f.severity] <= _ORDER[severity] for f in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report by the contract's keys."""
+        """Return the report as a dictionary with the keys of the JSON output."""
         return {
             "findings": [finding.to_json() for finding in self.findings],
             "summary": {severity.value: self.count(severity) for severity in Severity},

@@ -22,7 +22,7 @@ def report_sarif(
 ) -> dict[str, Any]:
     """Return a report as a SARIF log; the URIs of files are relative to the folder ``base``.
 
-    ``site`` is the address of the documentation site; without it no rule has a ``helpUri``.
+    ``site`` is the address of the documentation site; without ``site``, no rule has a ``helpUri``.
     """
     rules = tuple(checks)
     index = {check.code: number for number, check in enumerate(rules)}

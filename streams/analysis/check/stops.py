@@ -18,7 +18,7 @@ from streams.routing import Route
 
 @dataclass(slots=True)
 class Stop:
-    """A decision on the path of some flows, with the table that makes it."""
+    """A decision on the path of some flows, with the table that makes the decision."""
 
     graph: PathGraph
     state: State
@@ -37,7 +37,7 @@ class Stop:
 
 
 def stops_of(estate: Estate) -> tuple[Stop, ...]:
-    """Return every decision about a message without broker id, once for each service."""
+    """Return all decisions about messages without broker id, each once per service."""
     return estate.once(_find_stops)
 
 

@@ -1,4 +1,4 @@
-"""All checks, in the order of their codes. A new one is a function and a row."""
+"""All checks, in the order of their codes. A new check needs a function and a row."""
 
 from __future__ import annotations
 

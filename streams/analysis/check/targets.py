@@ -122,7 +122,7 @@ def _repeated(routes: Iterable[Route]) -> Iterator[str]:
 
 
 def arbitrary(estate: Estate) -> Iterable[Finding]:
-    """Find instances where any of several databases may take a message (R7.2)."""
+    """Find instances in which any of several databases may accept a message (R7.2)."""
     for stop in stops_of(estate):
         names = stop.step.decision.candidates
         instance = stop.home.instance

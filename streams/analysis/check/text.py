@@ -14,7 +14,7 @@ from streams.topology import Finding, Severity
 Paint = Callable[[Severity, str], str]
 """Return a text in the colour of a severity."""
 _INFOS = 10
-"""Maximum infos shown per code, so that errors stay visible in a large estate."""
+"""Maximum number of infos shown per code, so that errors stay visible in a large estate."""
 
 
 def _plain(severity: Severity, text: str) -> str:

@@ -1,4 +1,4 @@
-"""All paths on which a message of some flow, or its acknowledgement, does not arrive, and why.
+"""All paths on which a message of a flow, or its acknowledgement, does not arrive, and the causes.
 
 Each failure has one cause, and one cause often breaks many flows. This module assigns each failure
 the code of its cause, and groups failures with the same cause.
@@ -51,8 +51,8 @@ _BY_NUMBER = {
     Number.TRANSPORT_STOPPED: Cause.NOT_STARTED,
     Number.FORWARDING_DISABLED: Cause.NOT_FORWARDING,
     Number.HOPS_EXHAUSTED: Cause.HOPS,
-    # TRANSPORT with a name that has no address, a request to the configuration service, and a
-    # sender whose delivery is off have checks of their own, or are not mistakes.
+    # Three ends have their own checks, or are not mistakes: TRANSPORT with a name without address,
+    # a request to the configuration service, and a sender whose delivery is off.
     Number.ADDRESS_UNUSABLE: Cause.OTHER,
     Number.ROUTE_INVALID: Cause.OTHER,
     Number.WAITING_FOR_CONFIGURATION: Cause.OTHER,
@@ -74,7 +74,7 @@ class Trouble:
 
     @property
     def instance(self) -> str:
-        """Return where the failing path ends."""
+        """Return the end of the failing path."""
         return self.failure.ending.instance
 
     @property
@@ -114,7 +114,7 @@ def _failures(
         flow = answer.flow
         for failure in answer.failures:
             yield answer, Phase.FIRST, failure, flow.to
-        # If a dialog has several targets, the rejected ones drop its messages: TA-12, one cause.
+        # If a dialog has several targets, the rejected targets drop its messages: TA-12, one cause.
         for later in () if answer.forth.splits else locked(estate, answer):
             for failure in later.failures:
                 yield answer, Phase.LOCKED, failure, flow.to
@@ -144,7 +144,7 @@ def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
 
 
 def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
-    """Return the route that led to the end of the path; at the sender, the one that matched."""
+    """Return the route that led to the end of the path; at the sender, the matching route."""
     state, step = failure.hops[-1]
     if len(failure.hops) == 1 and step.decision.looped_back:
         here = estate.instances[state.instance]
@@ -155,7 +155,7 @@ def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
 
 
 def at_fault(estate: Estate, trouble: Trouble) -> Instance:
-    """Return the instance that does not take part: the last one, or the silent next hop."""
+    """Return the instance that causes the failure: the last instance, or the silent next hop."""
     here = estate.topology.instances[trouble.instance]
     address = trouble.failure.hops[-1][1].address
     if trouble.cause is not Cause.NOT_STARTED or address is None or not here.started:
@@ -165,7 +165,7 @@ def at_fault(estate: Estate, trouble: Trouble) -> Instance:
 
 
 def circle(failure: Failure) -> tuple[str, ...]:
-    """Return the instances of a loop, beginning with the one to which it returns."""
+    """Return the instances of a loop, beginning with the instance to which it returns."""
     back = failure.hops[-1][1].following
     instances = failure.instances
     if back is None or back.instance not in instances:
@@ -174,5 +174,5 @@ def circle(failure: Failure) -> tuple[str, ...]:
 
 
 def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the troubles of one cause."""
+    """Yield the troubles with one cause."""
     return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)

@@ -1,4 +1,4 @@
-"""What SQL Server enforces and Hopline's workers do not (TA-47)."""
+"""Settings that SQL Server enforces, but Hopline's workers do not (TA-47)."""
 
 from __future__ import annotations
 

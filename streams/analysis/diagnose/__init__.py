@@ -1,7 +1,7 @@
 """Find the causes of stuck messages and leaked endpoints.
 
 :func:`diagnose` checks the causes of :mod:`streams.analysis.diagnose.table` in order against a
-snapshot, and compares its rows with the decisions of :mod:`streams.routing`.
+snapshot, and compares the snapshot's rows with the decisions of :mod:`streams.routing`.
 """
 
 from streams.analysis.diagnose.cause import Cause, Stage

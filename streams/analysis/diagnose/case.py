@@ -41,7 +41,7 @@ class Target:
 class Case:
     """A message that represents all messages with the same facts; costly results are cached.
 
-    ``endpoint`` is the sending side of the dialog. ``old``: too old to be in flight.
+    ``endpoint`` is the sending side of the dialog. ``old``: the message is too old to be in flight.
     """
 
     estate: Estate
@@ -86,7 +86,7 @@ class Case:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Return the decision that the sender's routes would make now, rule by rule."""
+        """Return the decision by the sender's current routes, rule by rule."""
         query = Query(
             self.message.to_service, Origin.INSIDE, self.broker, self.database.name,
             from_initiator=self.initiator,
@@ -119,7 +119,7 @@ class Case:
 
     @cached_property
     def failure(self) -> MessagePath | None:
-        """Return a path that fails and has no fallback; ``None`` if there is none.
+        """Return a path that fails and has no fallback, or ``None``.
 
         A dialog keeps its choice among broker ids; the next retry tries another address.
         """
@@ -135,7 +135,7 @@ class Case:
 
     @property
     def failed_end(self) -> Ending | None:
-        """Return how the failing path ends."""
+        """Return the kind of end of the failing path."""
         return None if self.failure is None else self.failure.ending
 
     @property
@@ -144,7 +144,7 @@ class Case:
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:
-        """Describe where and how the path ends."""
+        """Describe the place and the kind of the path's end."""
         if self.failure is None:
             return ""
         between = [state.instance for state, _ in self.failure.hops]
@@ -184,7 +184,7 @@ class Case:
 
     @property
     def next_hop(self) -> Instance | None:
-        """Return the instance that comes next on the first path."""
+        """Return the next instance on the first path."""
         path = self.failure or next(self.graph.listed(), None)
         if path is None or len(path.hops) < 2:
             return None

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 Evidence = tuple[str, ...]
-"""Sentences showing that a cause applies: first the statement, then its evidence."""
+"""Sentences that show that a cause applies: first the statement, then the evidence for it."""
 C = TypeVar("C")
 
 
@@ -29,7 +29,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Generic[C]):
-    """A cause. ``numbers``: SQL Server's errors that indicate the cause. ``rule``: its section.
+    """A cause. ``numbers``: SQL Server's errors that indicate it; ``rule``: the section about it.
 
     ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
     ``bad`` is reported but requires no action.

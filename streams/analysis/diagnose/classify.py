@@ -1,4 +1,4 @@
-"""Do the sender's routes lead anywhere, and can the dialog be secured?"""
+"""Causes at the sender: no route for the message, or a dialog that cannot be secured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.topology import Route
 
 
 def _decided(case: Case, error: Number, numbers: tuple[int, ...]) -> Evidence | None:
-    """Return the decision with this error; without routes, the status that reports it."""
+    """Return the decision with this error; without routes, the status that reports the error."""
     if not case.routes_known:
         return status_of(case, numbers)
     decision = case.explanation.decision

@@ -1,4 +1,4 @@
-"""Facts of a snapshot about a stuck message besides its cause: status, copies, peers."""
+"""Facts about a stuck message besides its cause: status, copies, peers."""
 
 from __future__ import annotations
 

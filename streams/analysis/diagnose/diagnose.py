@@ -51,7 +51,7 @@ def _whole(seen: Topology, around: Topology | None) -> Topology:
 
 
 def _known_as(seen: Instance, stated: Instance | None) -> Instance:
-    """Return an instance with the addresses that a topology states; no view contains them."""
+    """Return an instance with the addresses in a topology, which no view contains."""
     if stated is None:
         return seen
     return replace(

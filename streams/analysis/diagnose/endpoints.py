@@ -46,7 +46,7 @@ def diagnose_endpoints(
 
 
 def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -> Iterator[str]:
-    """Yield whether the endpoint's queue has messages, and the state of its queue monitor."""
+    """Yield sentences about the messages in the endpoint's queue, and its queue monitor's state."""
     instance = estate.topology.instances[live.name]
     database = instance.database(endpoint.database)
     queue = queue_of(database, endpoint.service or "") if database is not None else None

@@ -18,7 +18,7 @@ class Group(Generic[T]):
     """Rows that are equal in everything that the causes check; ``first`` represents all of them.
 
     ``oldest`` is the age of the oldest row in seconds; only a few conversations and places are
-    kept.
+    stored.
     """
 
     first: T

@@ -1,4 +1,4 @@
-"""Causes of leaked conversation endpoints, as a table like that for stuck messages."""
+"""Causes of leaked conversation endpoints, in a table like the table for stuck messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOUR, DAY = 3600.0, 86400.0
 LONG, IDLE = HOUR, 7 * DAY
 """Minimum age of a suspicious endpoint in seconds; a dialog may be in use for days."""
 MANY = 100
-"""Number of endpoints of one kind that is suspicious at any age."""
+"""Number of endpoints of one kind that are suspicious at any age."""
 _OLDEST = 30 * 365 * DAY
 
 
@@ -23,8 +23,8 @@ _OLDEST = 30 * 365 * DAY
 class Side:
     """An endpoint with the facts that the snapshot has about it.
 
-    ``far``: the database of the other side, if it is in the snapshot; ``peer``: its endpoint there.
-    ``pending``: its messages in the transmission queue.
+    ``far``: the database of the other side, if it is in the snapshot; ``peer``: the endpoint of the
+    other side. ``pending``: messages of this endpoint in the transmission queue.
     """
 
     endpoint: ConversationEndpoint
@@ -36,14 +36,14 @@ class Side:
 
     @property
     def age(self) -> float | None:
-        """Return the endpoint's age in seconds, if the default lifetime tells when it began."""
+        """Return the endpoint's age in seconds, if its begin follows from the default lifetime."""
         if self.endpoint.expires is None or self.taken_at is None:
             return None
         age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)
         return age if 0 <= age <= _OLDEST else None
 
     def older(self, seconds: float) -> bool:
-        """Tell whether the endpoint is known to be older."""
+        """Tell whether the endpoint is known to be older than this."""
         return self.age is not None and self.age > seconds
 
 

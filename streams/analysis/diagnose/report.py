@@ -15,8 +15,8 @@ from streams.topology.snapshot import Snapshot
 class Diagnosis:
     """Rows with the same cause: their number, the age of the oldest in seconds, and the evidence.
 
-    ``also``: other causes, further down in the table, that also apply. ``conversations`` are a few
-    of the dialogs, ``sources`` the places of their rows.
+    ``also``: causes further down in the table that also apply. ``conversations`` has a few of the
+    dialogs, ``sources`` the places of their rows.
     """
 
     cause: Cause[Any]
@@ -36,7 +36,7 @@ class Diagnosis:
         return self.cause.stage is Stage.LEAK
 
     def to_json(self) -> dict[str, Any]:
-        """Return the diagnosis for scripts."""
+        """Return the diagnosis as a dictionary for JSON output."""
         return {
             "cause": self.cause.code,
             "stage": self.cause.stage.value,
@@ -72,11 +72,11 @@ class Diagnoses:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing is stuck and nothing leaks."""
+        """Tell whether no message is stuck and no endpoint leaks."""
         return not any(diagnosis.cause.bad for diagnosis in self.found)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer for scripts."""
+        """Return the answer as a dictionary for JSON output."""
         live = self.snapshot.live.values()
         return {
             "instances": [i.name for i in live],

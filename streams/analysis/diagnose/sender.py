@@ -1,4 +1,4 @@
-"""Is the sender able to send? Its database, its broker, and the dialog itself."""
+"""Causes at the sender: its database, its broker, and the dialog itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def by_status(
 
 
 def status_of(case: Case, numbers: tuple[int, ...]) -> Evidence | None:
-    """Return the status as evidence, if its number is one of these."""
+    """Return the status as evidence, if it has one of these numbers."""
     if case.status.number not in numbers:
         return None
     number = case.status.number

@@ -1,8 +1,9 @@
 """Recognize the error of a row's ``transmission_status``, by its text or by a number in it.
 
 The column is text in the server's language. If the snapshot has the server's own templates
-(sys.messages), these are used. Otherwise phrases of the English templates are tried, then any known
-number in the text, then Windows' error numbers, which the text contains in every language.
+(sys.messages), the status is compared with these. Otherwise it is searched for phrases of the
+English templates, then for any known number, then for Windows' error numbers, which the text
+contains in every language.
 """
 
 from __future__ import annotations
@@ -94,14 +95,14 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (9782, "exception occurred while dispatching a message"),
     (9736, "error occurred in dialog transmission"),
 )
-"""Numbers with phrases of their English texts; texts that contain others come first."""
+"""Numbers with phrases of their English texts; texts that contain other texts come first."""
 
 _WINDOWS = {
     11001: 9783, 11002: 9783, 11004: 9783,
     10060: 9754, 10061: 9754, 10064: 9754, 10065: 9754, 10051: 9754, 1225: 9754, 121: 9754,
     10054: 9755, 10053: 9759, 64: 9755,
 }  # fmt: skip
-"""SQL Server's error by Windows' error number, if only the number can be read."""
+"""SQL Server's error for a Windows error number, if only that number can be read."""
 _WRAPPERS = frozenset({9736, 9782, 9756, 9642, 28005, 28072})
 """Errors whose text names the actual error: ``Error: 8494, State: 1.``"""
 _KNOWN = frozenset(STATUS_NUMBERS)
@@ -119,12 +120,12 @@ class Status:
 
     @property
     def empty(self) -> bool:
-        """Tell whether no attempt was made yet, or none failed."""
+        """Tell whether no attempt has failed, or no attempt was made yet."""
         return not self.text
 
     @property
     def unknown(self) -> bool:
-        """Tell whether the text is not a known message."""
+        """Tell whether the text matches no known message."""
         return bool(self.text) and self.number is None
 
 
@@ -150,7 +151,8 @@ def _by_phrase(status: str) -> Iterator[int]:
 def _by_template(status: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:
     """Return the errors whose template matches the status, the longest template first.
 
-    A wrapper's last directive is another error's text, so templates also match within the status.
+    Some errors contain the text of another error at their end, so templates also match within the
+    status.
     """
     hits = [
         (len(template), number)

@@ -13,6 +13,6 @@ CAUSES: tuple[Cause[Case], ...] = (
     *transport.CAUSES,
     *target.CAUSES,
 )
-"""Of a message in a transmission queue."""
+"""The causes for a message in a transmission queue."""
 LEAKS: tuple[Cause[Side], ...] = leaks.CAUSES
 """Of a conversation endpoint."""

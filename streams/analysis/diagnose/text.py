@@ -9,7 +9,7 @@ from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.prose import counted, wrapped
 
 LISTED = 25
-"""Maximum number of diagnoses written in full; there may be one for each of a thousand services."""
+"""Maximum number of diagnoses written in full; a thousand services may have one each."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 

@@ -137,7 +137,7 @@ _OWN_CAUSES = frozenset(
         Number.BROKER_NOT_HERE,
     }
 )
-"""Errors that end a path and have their own causes."""
+"""Errors at the end of a path that have their own causes."""
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(

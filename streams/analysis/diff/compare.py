@@ -9,7 +9,7 @@ from streams.analysis.diff.reach import Reach, Target
 
 
 class Change(Enum):
-    """The effect on a flow, the worst first; the values are the contract's words."""
+    """The effect on a flow, the worst first; the values are used in JSON output."""
 
     STOPS = "stops"
     MOVES = "moves"
@@ -32,10 +32,10 @@ def worst(changes: Iterable[Change | None]) -> Change | None:
 
 
 def compare_flows(before: Reach, after: Reach) -> Change | None:
-    """Compare what all dialogs of a flow reach.
+    """Compare the databases that all dialogs of a flow reach.
 
     A database whose broker id is now reached elsewhere has moved; a database that no path reaches
-    any more has stopped, even if its dialogs now reach another one. Dialogs that now reach no
+    any more has stopped, even if its dialogs now reach another database. Dialogs that now reach no
     database have stopped, too. If other dialogs reach the same databases, because the hash selects
     among more or fewer broker ids, dialogs have moved.
     """
@@ -52,7 +52,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
-    """Compare what one dialog reaches; it stops only if it no longer reaches any database."""
+    """Compare the databases that one dialog reaches; it stops only if it now reaches none."""
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
     if not after.arrivals:

@@ -1,9 +1,9 @@
-"""Find what one direction of a dialog reaches, and whether acknowledgements return.
+"""Find the databases that one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
 to the sender, because unacknowledged messages are retried until they are lost with their dialog. It
-does not matter whether an address is tried first, on a retry or always (U-19), because one of
-several addresses is enough.
+does not matter whether an address is tried first, on a retry, or always (U-19), because one working
+address is enough.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Course:
         return Reach(arrivals, edges, self._unreachable())
 
     def losses(self) -> tuple[Loss, ...]:
-        """Return every step that loses messages or acknowledgements, those of messages first."""
+        """Return every step that loses messages, then every step that loses acknowledgements."""
         return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
 
     def splits(self) -> bool:
@@ -72,11 +72,11 @@ class Course:
         return self._there is not None and bool(several_targets(self._there))
 
     def taken(self) -> frozenset[Edge]:
-        """Return every step that any message or acknowledgement takes, wherever it ends."""
+        """Return every step that any message or acknowledgement takes, wherever its path ends."""
         return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
 
     def choices(self) -> Choices:
-        """Return the selections of the dialog's id on any of these paths."""
+        """Return the selections that the dialog's id makes on any of these paths."""
         steps = tuple(
             step
             for _, graph in self._legs()
@@ -162,7 +162,7 @@ class Course:
 
 
 def _edges(leg: str, graph: PathGraph, good: Callable[[Ending], bool]) -> Iterator[Edge]:
-    """Yield the edges of all paths with a good end."""
+    """Yield the edges of all paths that end well."""
     for key in _walked(graph, partial(_leads_to, graph, good)):
         for move in graph.moves(key):
             if move.following is not None and _leads_to(graph, good, move.following):

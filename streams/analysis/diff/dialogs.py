@@ -1,8 +1,8 @@
 """Compare two topologies dialog by dialog, for real conversations.
 
 A dialog's id matters only where the hash selects a broker id or a database; dialogs with the same
-selections have the same result. So each combination's result is computed once and then looked up,
-however many dialogs there are.
+selections have the same result. So the result of each combination is computed once and then looked
+up for all dialogs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.routing import order_databases, pick_broker
 _KEPT = 65536
 
 Decided = tuple[tuple[int, ...], tuple[str, ...]]
-"""The id's selections: the index among the broker ids, and the database of each group."""
+"""The selections by an id: the index among the broker ids, and the database of each group."""
 
 
 class Fate(NamedTuple):

@@ -1,4 +1,4 @@
-"""Compare two topologies flow by flow: what stops, moves, changes its path or loses redundancy."""
+"""Compare two topologies flow by flow: flows that stop, move, change paths or lose redundancy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The number of captured messages of a flow, and of those that change, by kind of change."""
+    """The number of captured messages of a flow, and of its changed messages by kind of change."""
 
     messages: int = 0
     changed: Mapping[Change, int] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class FlowChange:
     """A changed flow.
 
     ``losses`` are the new losses, ``left`` the steps of working paths that are no longer taken, and
-    ``taken`` those of new working paths. ``splits``: one dialog can now reach several databases
-    (TA-12) but could not before.
+    ``taken`` the steps of new working paths. ``splits``: one dialog can now reach several databases
+    (TA-12), which was impossible before.
     """
 
     flow: Direction
@@ -55,7 +55,7 @@ class FlowChange:
     touched: Touched = NOTHING
 
     def to_json(self) -> dict[str, Any]:
-        """Return the change by the contract's keys."""
+        """Return the change as a dictionary with the keys of the JSON output."""
         return {
             "from": self.flow.sender,
             "to": self.flow.to,
@@ -72,10 +72,10 @@ class FlowChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The result: the changed flows, the worst first, and the number of all flows.
+    """The result of a comparison: the changed flows, the worst first, and the number of all flows.
 
-    ``unreached``: how many unchanged flows reach nothing in either topology, because "unchanged"
-    must not be read as good news.
+    ``unreached``: the number of unchanged flows that reach no database in either topology, because
+    "unchanged" must not be read as good news.
     """
 
     changes: tuple[FlowChange, ...]
@@ -88,11 +88,11 @@ class Difference:
         return not self.changes
 
     def count(self, change: Change) -> int:
-        """Return how many flows have this change."""
+        """Return the number of flows with this change."""
         return sum(1 for c in self.changes if c.change is change)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer by the contract's keys."""
+        """Return the answer as a dictionary with the keys of the JSON output."""
         return {
             "flows": [change.to_json() for change in self.changes],
             "summary": {
@@ -116,8 +116,8 @@ def compare_topologies(
 ) -> Difference:
     """Compare every flow of either topology.
 
-    ``touched`` has captured messages by flow; flows that only the capture has are compared too. A
-    flow that only the new topology has can only begin.
+    ``touched`` has captured messages by flow; flows that only the capture has are compared, too. A
+    flow that only the new topology has can only start to work.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}
@@ -130,7 +130,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return the change of a flow, or its reach in either topology if there is none."""
+    """Return the change of a flow, or its reach in either topology if nothing changes."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))
@@ -145,7 +145,7 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
 
 
 def _place(loss: Loss) -> tuple[str, ...]:
-    # "there" before "back", as they happen.
+    # "there" before "back", in the order in which they happen.
     return "" if loss.leg == "there" else loss.leg, loss.state.instance, str(loss.step.address)
 
 

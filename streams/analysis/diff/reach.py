@@ -48,7 +48,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a target is reached: broker id as written, share of messages, paths in both directions.
+    """The reach of a target: broker id as written, share of messages, paths in both directions.
 
     ``dialogs`` are the required selections of the dialog's id.
     """
@@ -62,7 +62,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The result. ``edges`` are the steps of working paths.
+    """The reach of a direction. ``edges`` are the steps of working paths.
 
     ``unreachable`` is the share of messages whose dialogs reach no database; ``missing`` is the
     reason why no dialog can begin.
@@ -85,7 +85,7 @@ class Loss:
 
     @property
     def like(self) -> tuple[object, ...]:
-        """Return the key of equal losses in two topologies."""
+        """Return a key that is the same for equal losses in two topologies."""
         return self.leg, self.state, self.step.decision.routes, self.step.address, self.ending
 
 

@@ -16,7 +16,7 @@ LINK = "--"
 def remove(topology: Topology, name: str) -> Topology:
     """Return the topology without an instance, a database, a route or a link.
 
-    ``Instance``, ``Instance/Database``, ``Instance/Database/Route`` (msdb's routes too) or
+    The name is ``Instance``, ``Instance/Database``, ``Instance/Database/Route`` (also of msdb) or
     ``InstanceA--InstanceB``. Addresses of a removed instance lead nowhere. There is no failover:
     the mirror of a pair stays a mirror. Raises UsageError for an unknown name.
     """
@@ -36,7 +36,7 @@ def remove(topology: Topology, name: str) -> Topology:
 
 
 def _link(topology: Topology, name: str) -> frozenset[str] | None:
-    """Return the ends of a link; ``None`` if it is none, because names may contain ``--``."""
+    """Return the ends of a link; ``None`` for another object, whose name may contain ``--``."""
     if topology.instance(name) is not None:
         return None
     at = name.find(LINK)

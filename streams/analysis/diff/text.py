@@ -72,7 +72,7 @@ def _block(change: FlowChange) -> Iterator[str]:
 
 
 def _change_lines(change: FlowChange) -> Iterator[str]:
-    """Yield the lost targets, the new ones, and the number of remaining paths."""
+    """Yield the lost targets, the new targets, and the number of remaining paths."""
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:
@@ -113,7 +113,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield where paths end now, or else which steps are no longer taken."""
+    """Yield the new ends of paths, or otherwise the steps that are no longer taken."""
     if change.after.missing is not None:
         yield change.after.missing
         return

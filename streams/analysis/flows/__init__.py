@@ -1,1 +1,1 @@
-"""The flows of a whole estate, what they reach, and their single points of failure."""
+"""The flows of a whole estate, their targets, and their single points of failure."""

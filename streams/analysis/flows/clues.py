@@ -21,7 +21,7 @@ from streams.topology import (
 )
 
 _OF_THE_ENGINE = frozenset({CONFIGURATION_SERVICE, SYSTEM_SERVICE})
-"""Services that no application converses with."""
+"""Services with which no application converses."""
 
 
 class Clue(Enum):
@@ -68,7 +68,7 @@ class Home:
 
 @dataclass(slots=True)
 class Deployed:
-    """Every service by name, and by contract the names of those that accept it."""
+    """All services by name, and, by contract, the names of the services that accept it."""
 
     homes: dict[str, list[Home]] = field(default_factory=dict)
     accepting: dict[str, set[str]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
 
 
 def expected(topology: Topology) -> Iterator[Hint]:
-    """Yield the topology's expectations; one with a nonexistent sender is left out."""
+    """Yield the topology's expectations, except those with a nonexistent sender."""
     for stated in topology.expect:
         try:
             place = find_sender(topology, stated.sender, stated.to)

@@ -60,7 +60,8 @@ def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...
 def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
     """Return how a flow continues after a target has acknowledged.
 
-    From then on a dialog has a broker id (reference 2.1), and routes match differently.
+    From the acknowledgement on, a dialog has a broker id (reference 2.1), and routes match
+    differently.
     """
     if answer.flow.broker is not None:
         return ()

@@ -31,7 +31,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An end without delivery: how, where and why, with the first path to it."""
+    """An end without delivery: its kind, place and reason, with the first path to it."""
 
     ending: Ending
     share: Fraction
@@ -43,7 +43,7 @@ class Failure:
         return tuple(state.instance for state, _ in self.hops)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the failure for scripts."""
+        """Return the failure as a dictionary for JSON output."""
         error = self.ending.error
         return {
             "disposition": self.ending.disposition.value,
@@ -58,10 +58,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """The return path of acknowledgements: the shortest one that arrives, if any.
+    """The return path of acknowledgements: the shortest path that arrives, if any.
 
     ``failures`` are the ends of paths that do not reach the initiator's database; ``between`` has
-    the instances on all paths that do.
+    the instances on all paths that reach it.
     """
 
     place: Ending
@@ -110,7 +110,7 @@ class FlowAnswer:
     """The outcome of a flow.
 
     ``forth``: its outbound paths, which other flows may share. ``backs``: the return paths from
-    each reached database. ``hazards``: problems although everything arrives.
+    each reached database. ``hazards``: problems although all messages arrive.
     """
 
     flow: Flow
@@ -122,7 +122,7 @@ class FlowAnswer:
 
     @property
     def reached(self) -> tuple[Reached, ...]:
-        """Return the databases that receive its dialogs."""
+        """Return the databases that receive the flow's dialogs."""
         return self.forth.reached
 
     @property
@@ -137,25 +137,25 @@ class FlowAnswer:
 
     @property
     def redundancy(self) -> Mapping[str, int]:
-        """Return by broker id the number of disjoint paths."""
+        """Return the number of disjoint paths for each broker id."""
         return {broker: part.disjoint for broker, part in self.forth.redundancy.items()}
 
     @property
     def single_points(self) -> tuple[str, ...]:
         """Return the instances, and the routes as ``Instance/Database/Route``, that all paths use.
 
-        This covers the paths to each reached broker id.
+        The paths to each reached broker id are considered separately.
         """
         parts = self.forth.redundancy.values()
         return tuple(dict.fromkeys(name for p in parts for name in (*p.instances, *p.routes)))
 
     @property
     def returns(self) -> bool:
-        """Tell whether a database is reached and all reached ones can acknowledge."""
+        """Tell whether databases are reached, and all reached databases can acknowledge."""
         return bool(self.backs) and all(back.arrives for back in self.backs)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer for scripts."""
+        """Return the answer as a dictionary for JSON output."""
         redundancy = self.redundancy
         return {
             **self.flow.to_json(),

@@ -1,10 +1,10 @@
 """Derive the flows of an estate.
 
 Flows are not listed in a single place, so they are derived from the clues of :mod:`.clues`.
-Expectations and BEGIN DIALOG are used as they are. Routes, bindings, priorities and contracts are
-used only if there is no stronger clue for the same database and service, and if they are not just
-the return path of a dialog that the other side begins, because an unintended flow would cause false
-alarms.
+Expectations and BEGIN DIALOG statements are used directly. Routes, bindings, priorities and
+contracts are used only if there is no stronger clue for the same database and service, and if they
+are not just the return path of a dialog that the other side begins, because an unintended flow
+would cause false alarms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Clue", "Evidence", "Flow", "flows_of"]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Dialogs that a service begins with another one, and the evidence (``why``).
+    """Dialogs that a service begins with another service, and the evidence (``why``).
 
     ``broker`` is the broker id of BEGIN DIALOG; ``contract`` is ``None`` if unknown.
     """
@@ -59,7 +59,7 @@ class Flow:
         return any(evidence.clue in (Clue.EXPECT, Clue.BEGIN) for evidence in self.why)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the flow for scripts."""
+        """Return the flow as a dictionary for JSON output."""
         return {
             "from": str(self.sender),
             "to": self.to,
@@ -113,7 +113,7 @@ class _Book:
     stated: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, hint: Hint) -> None:
-        """Add an explicit clue; the initiator is guessed if unknown."""
+        """Add an explicit clue; guess the initiator if it is unknown."""
         for name in self._beginners(hint):
             self._add(hint, name)
 
@@ -127,7 +127,7 @@ class _Book:
             self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
-        """Add a clue; if a stronger one exists, only confirm that."""
+        """Add a clue; if a stronger clue exists, only use this one to confirm it."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
@@ -173,9 +173,9 @@ class _Book:
     def _guess(self, hint: Hint) -> tuple[str, ...]:
         """Return the most likely initiator services.
 
-        These are the services that can only initiate; if there are none, those that share a
-        contract with the target; if there are none either, all. Of these, services to which the
-        target has a route are preferred.
+        The candidates are the services that can only initiate; without such services, those that
+        share a contract with the target; otherwise all services. Among the candidates, services to
+        which the target has a route are preferred.
         """
         every = [s for s in initiators(hint.database) if s.name != hint.to]
         accepted = self.deployed.accepted(hint.to)

@@ -1,7 +1,7 @@
 """Reachable states and ends of a message, without counting paths.
 
-:mod:`streams.analysis.paths.path_graph` counts paths. If it is enough to know every end and one
-path to it, as for acknowledgements, a search over states is cheaper.
+:mod:`streams.analysis.paths.path_graph` counts paths. If every end and one path to it are enough,
+as for acknowledgements, a search over states takes less time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Hops = tuple[tuple[State, Step], ...]
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Every reachable state, and every end with the shortest path to it."""
+    """All reachable states, and every end with the shortest path to that end."""
 
     network: Network
     states: tuple[State, ...]
@@ -53,7 +53,7 @@ def travel(network: Network, start: State) -> Journey:
 
 
 def _straight(network: Network, start: State) -> Journey | None:
-    """Follow a message without alternatives, the usual case; return ``None`` if it has any."""
+    """Follow a message without alternatives, the usual case; ``None`` if there are alternatives."""
     hops: list[tuple[State, Step]] = []
     state: State | None = start
     while state is not None and len(hops) < HOPS:

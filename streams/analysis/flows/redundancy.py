@@ -1,4 +1,4 @@
-"""The redundancy of paths to a broker id: how many are disjoint, and what all of them share."""
+"""The redundancy of paths to a broker id: the number of disjoint paths, and shared parts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _END = ""
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """The paths to one broker id: how many are ``disjoint``, and what all of them share.
+    """The paths to one broker id: the number of ``disjoint`` paths, and the parts that all share.
 
     Disjoint paths share no instance; elsewhere, "paths" means all paths. A direct hop from the
-    sender to the target counts as one path. ``instances`` are those between the two that all paths
-    share, ``routes`` the shared forwarding routes, as ``Instance/Database/Route``. Routes that
-    differ only in their names are alternatives; what would match without a route is a question for
-    ``diff``. ``between``: every instance between the two on any path.
+    sender to the target counts as one path. ``instances`` are the instances between sender and
+    target that all paths share, ``routes`` the shared forwarding routes, as
+    ``Instance/Database/Route``. Routes that differ only in their names are alternatives; ``diff``
+    finds the routes that would match without a route. ``between``: all instances between sender and
+    target on any path.
     """
 
     disjoint: int
@@ -138,7 +139,7 @@ def _residual(
     start: str,
 ) -> Iterator[tuple[str, bool]]:
     name, entered = place
-    if entered and name in entered_from:  # in use: go back along the path that uses it
+    if entered and name in entered_from:  # the link is in use: go back along the path that uses it
         yield (entered_from[name], False)
         return
     if not entered and name in entered_from:
@@ -168,7 +169,7 @@ def _take(
 
 
 def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:
-    """Return the instances without which no target is reached; each path has all of them."""
+    """Return the instances without which no target is reached; each path contains them all."""
     path = _path(links, start, targets, "") or []
     return tuple(name for name in path[1:-1] if _path(links, start, targets, name) is None)
 
@@ -195,7 +196,7 @@ def _path(
 def _shared_routes(
     graph: PathGraph, routes: RouteIndex, used: list[tuple[Key, Move]]
 ) -> tuple[str, ...]:
-    """Return the routes without which no path to the end is left."""
+    """Return the routes without which no path leads to the end."""
     by_key: dict[Key, list[Move]] = {}
     for key, move in used:
         by_key.setdefault(key, []).append(move)
@@ -235,7 +236,7 @@ def _back_to_start(
 
 def _label(routes: RouteIndex, key: Key, move: Move) -> str:
     """Return the single route of a hop; empty if there are alternatives."""
-    if move.step.address is None:  # delivered; with a broker id, this needs no route (M6)
+    if move.step.address is None:  # a delivery; with a broker id, no route is needed (M6)
         return ""
     at = routes.behind(key.state, move.step)
     return str(at) if at is not None and routes.alone(at) else ""

@@ -48,7 +48,7 @@ class Unsettled:
     to: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the statement for scripts."""
+        """Return the statement as a dictionary for JSON output."""
         place = {"file": self.source.file, "line": self.source.line}
         return {"at": self.at, "procedure": self.procedure, "to": self.to, **place}
 
@@ -63,12 +63,12 @@ class Survey:
     unsettled: tuple[Unsettled, ...] = ()
 
     def count(self, verdict: PathVerdict) -> int:
-        """Return how many flows have a verdict."""
+        """Return the number of flows with a verdict."""
         return sum(answer.verdict is verdict for answer in self.answers)
 
     @property
     def good(self) -> bool:
-        """Tell whether the messages of every flow arrive everywhere, without hazards."""
+        """Tell whether the messages of every flow reach all targets, without hazards."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
     def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:
@@ -76,7 +76,7 @@ class Survey:
         return tuple(point for point in self.single_points if point.kind is kind)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the survey for scripts."""
+        """Return the survey as a dictionary for JSON output."""
         return {
             "flows": [answer.to_json() for answer in self.answers],
             "single_points": [
@@ -142,7 +142,7 @@ def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
 
 
 def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
-    """Yield the single points of failure, those that affect most flows first."""
+    """Yield the single points of failure, beginning with those that affect most flows."""
     found: dict[tuple[FailurePoint, str], list[str]] = {}
     for answer in answers:
         for part in answer.forth.redundancy.values():

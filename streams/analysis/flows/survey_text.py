@@ -95,7 +95,7 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
 
 
 def _ended(answers: Iterable[FlowAnswer]) -> Iterator[tuple[Ending, Step]]:
-    """Yield how failing paths end, and acknowledgements without a return path."""
+    """Yield the ends of failing paths, and acknowledgements without a return path."""
     for answer in answers:
         lost = (failure for back in answer.backs if not back.arrives for failure in back.failures)
         for failure in (*answer.failures, *lost):

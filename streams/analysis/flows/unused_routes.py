@@ -15,8 +15,8 @@ from streams.topology import MSDB, Database, Role
 def unused_routes(estate: Estate) -> tuple[At, ...]:
     """Return the valid routes that no path of any flow uses.
 
-    It leaves out expired routes, AutoCreatedLocal, routes of databases that send nothing now (a
-    mirror, or delivery is off), and routes to services outside of the topology.
+    The result excludes expired routes, AutoCreatedLocal, routes of databases that send nothing now
+    (mirrors, or delivery is off), and routes to services outside of the topology.
     """
     return estate.once(_unused)
 
@@ -28,7 +28,7 @@ def _unused(estate: Estate) -> tuple[At, ...]:
 
 
 def _used(estate: Estate) -> Iterator[At]:
-    """Yield the routes that messages and acknowledgements use, or would without a failure."""
+    """Yield the routes that messages and acknowledgements use, or would use without a failure."""
     index = routes_of(estate)
     for network, states in _visited(estate):
         for state in states:
@@ -55,7 +55,7 @@ def _visited(estate: Estate) -> Iterable[tuple[Network, set[State]]]:
             visit(later.journey.network, later.journey.states)
         for answer in answers:
             backs = answer.backs
-            if answer.failures:  # what the missing targets would use on the return path
+            if answer.failures:  # the return paths of missing targets
                 homes = _homes(estate, answer.flow.to)
                 backs = (*backs, *(return_path(estate, answer.flow, place) for place in homes))
             for back in backs:

@@ -29,12 +29,12 @@ _REFUSED = Number.CONTRACT_LACKS_INITIATOR_TYPE
 
 
 def type_of(database: Database, name: str) -> MessageType | None:
-    """Return a message type of the database: one of its own, or one that every database has."""
+    """Return a message type of the database: its own type, or a type that every database has."""
     return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
 
 
 def contracts(estate: Estate, passage: Passage) -> tuple[Finding, ...]:
-    """Return why a flow has no contract that is valid on both sides; computed once."""
+    """Return the reason why a flow has no contract that is valid on both sides; computed once."""
     ends = passage.ends(estate)
     known = estate.once(_by_flow)
     key = (str(passage.flow), *map(str, ends))
@@ -62,7 +62,7 @@ def _between(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator
 
 
 def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
-    """Find contracts that the engine would refuse to create (1.1): types that are missing."""
+    """Find contracts that the engine would refuse to create (1.1), because types are missing."""
     missing = [name for name in contract.messages if type_of(at.database, name) is None]
     if missing:
         yield _finding(

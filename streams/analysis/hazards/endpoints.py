@@ -41,8 +41,8 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
 def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
     here, there = estate.topology.instances[one], estate.topology.instances[other]
     for conflict, remedy in _conflicts(here, there):
-        # Report the endpoint whose setting differs from the default, because that setting was
-        # written.
+        # Report the endpoint whose setting differs from the default, because someone wrote that
+        # setting.
         at = there if here.endpoint.encryption is Encryption.REQUIRED else here
         yield finding(
             "TA-39", Severity.ERROR, at, at.endpoint.source,

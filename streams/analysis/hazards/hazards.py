@@ -13,9 +13,10 @@ from streams.analysis.paths.splits import Split, split_finding
 from streams.topology import Finding, Severity
 
 CODES = ("TA-12", "TA-17", "TA-31", "TA-39")
-"""Codes that can be hazards: a dialog reaches several targets, or none although a path exists.
+"""Codes that can be hazards: a dialog reaches several targets, or no target although a path exists.
 
-Messages that do not arrive or are not acknowledged need no finding, because their paths show it.
+Messages that do not arrive or are not acknowledged need no finding, because their paths show the
+failure.
 """
 
 

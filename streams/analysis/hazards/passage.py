@@ -35,7 +35,7 @@ class Passage:
         return Home(self.flow.sender.instance, self.flow.sender.database)
 
     def ends(self, estate: Estate) -> tuple[Home, ...]:
-        """Return the databases that accept the dialogs, or if none does, the intended ones."""
+        """Return the databases that accept the dialogs; if none does, the intended databases."""
         found = []
         for place in self.places:
             instance = estate.topology.instances[place.instance]

@@ -15,7 +15,7 @@ class Position:
     """The position of a state in its network.
 
     ``circle``: the states on whose cycles a message can return to it. ``height``: the maximum
-    number of forwards from there, without visiting a state twice.
+    number of forwards from the state, without visiting a state twice.
     """
 
     circle: frozenset[State]
@@ -68,7 +68,7 @@ class Circles:
                 lowest[state] = min(lowest[state], number[target])
 
     def _following(self, state: State) -> Iterator[State]:
-        """Yield following states that were not completed by an earlier search."""
+        """Yield the following states that no earlier search has completed."""
         for step in self.network.steps(state):
             if step.following is not None and step.following not in self._found:
                 yield step.following

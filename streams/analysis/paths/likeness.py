@@ -1,8 +1,8 @@
-"""Group messages that a table routes alike because they differ only in unknown names.
+"""Group messages that a table routes in the same way, as they differ only in unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
-An unknown name makes no difference, so the decision for the first such message holds for the
-others, with their broker id.
+An unknown name makes no difference, so the decision for the first message with unknown names holds
+for all such messages, with their broker id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streams.routing import (
 )
 
 Table = tuple[str, str | None]
-"""The deciding table: an instance, with a database or (``None``) msdb."""
+"""The deciding table: an instance, and a database or (``None``) msdb."""
 _OTHER = "\0other"
 """Represents every unknown name."""
 

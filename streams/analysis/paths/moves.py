@@ -14,7 +14,7 @@ from streams.analysis.paths.network import Disposition, Ending, Network, State, 
 from streams.errors import Number
 
 HOPS = 16
-"""How often a message may be forwarded (U-34)."""
+"""The maximum number of times that a message may be forwarded (U-34)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,8 +22,8 @@ class Key:
     """A state on a path, with the visited part of its cycle, and the number of forwards before.
 
     ``forwards`` is also 0 if no path from the state can exhaust the hop count, because earlier
-    forwards do not matter then. :class:`Moves` creates one key of each kind, so they compare by
-    identity.
+    forwards do not matter then. :class:`Moves` creates one key of each kind, so keys are compared
+    by identity.
     """
 
     state: State

@@ -26,7 +26,7 @@ __all__ = ["Common", "Disposition", "Ending", "Network", "Pick", "State", "Step"
 
 @dataclass(slots=True)
 class Common:
-    """The part that all networks of a topology share: steps by class, see :mod:`.likeness`."""
+    """The data that all networks of a topology share: steps by class, see :mod:`.likeness`."""
 
     topology: Topology
     instances: Mapping[str, routing.Instance]
@@ -64,7 +64,7 @@ class Network:
         return found
 
     def _decided(self, state: State) -> tuple[Step, ...]:
-        """Return the cached steps of a message that is routed alike, or compute them."""
+        """Return the cached steps of a message that is routed in the same way, or compute them."""
         table = (state.instance, state.database)
         kind = self.common.likeness.kind(table, self.service, state.broker, self.from_initiator)
         if kind is None:
@@ -169,7 +169,7 @@ class Network:
 
 
 def _with_broker(steps: tuple[Step, ...], broker: str | None) -> tuple[Step, ...]:
-    """Return the steps after one decision as those of a message with another broker id."""
+    """Return the steps after one decision, for a message with another broker id."""
     if steps[0].decision.broker == broker:
         return steps
     decision = replace(steps[0].decision, broker=broker)
@@ -186,7 +186,7 @@ def _carrying(step: Step, decision: Decision, broker: str | None) -> Step:
 
 
 def _forwards(state: State, decision: Decision) -> bool:
-    # A message that loops back (R9) is forwarded by the instance where it began.
+    # A message that loops back (R9) is forwarded by the instance from which it was sent.
     outside = state.database is None
     return decision.verdict is Verdict.FORWARD or (decision.verdict is Verdict.PROBE and outside)
 
@@ -201,7 +201,7 @@ def _left(state: State, decision: Decision) -> Ending:
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
 ) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
-    """Yield a plan's decisions with their alternative broker ids and how many there are."""
+    """Yield a plan's decisions, each with its alternative broker ids and their number."""
     if conversation is not None:
         yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return

@@ -1,7 +1,7 @@
 """Summarize many paths in a few lines, by tiers and ends.
 
 Steps from one place are similar if they have the same broker id and lead to the same kinds of
-problems, or to none. Only the first of similar steps is followed.
+problems, or to no problem. Only the first of similar steps is followed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streams.analysis.paths.returns import Returns
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]
-"""How failing paths end, or paths that deliver but are not acknowledged."""
+"""The kinds of ends of failing paths, or of deliveries that are not acknowledged."""
 LINES = 60
 """The number of branches after which no further branch is followed."""
 
@@ -25,7 +25,7 @@ LINES = 60
 class Branch:
     """Similar steps, with their share of all messages and the continuation of the first.
 
-    ``more``: the continuation is drawn elsewhere already, or too large.
+    ``more``: the continuation is already drawn elsewhere, or is too large.
     """
 
     steps: tuple[Step, ...]
@@ -49,7 +49,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The tree of tiers, and all ends: those with problems first, then by share and name."""
+    """The tree of tiers, and all ends: ends with problems first, then by share and name."""
 
     branches: tuple[Branch, ...]
     ends: tuple[End, ...]

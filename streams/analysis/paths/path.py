@@ -55,11 +55,11 @@ class Paths:
 
     @property
     def good(self) -> bool:
-        """Tell whether everything arrives without hazards."""
+        """Tell whether all messages arrive without hazards."""
         return self.verdict is PathVerdict.OK
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer by the contract's keys."""
+        """Return the answer as a dictionary with the keys of the JSON output."""
         return {
             "from": str(self.sender),
             "to": self.to,

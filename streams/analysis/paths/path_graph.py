@@ -32,9 +32,9 @@ _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest cycles whose paths are followed exactly, because their number grows factorially."""
+"""The largest cycles whose paths are followed exactly, because the number grows factorially."""
 KEYS = 10_000
-"""How many keys cycles may add to the states before only smaller ones are followed exactly."""
+"""Maximum number of keys that cycles add to the states; above it, only smaller cycles are exact."""
 
 
 class PathClass(NamedTuple):
@@ -64,7 +64,7 @@ class MessagePath:
 
 @dataclass(slots=True)
 class PathGraph:
-    """All paths from one state; ``circles`` are those of the network, if known."""
+    """All paths from one state; ``circles`` are the cycles of the network, if known."""
 
     network: Network
     start: State
@@ -140,7 +140,7 @@ class PathGraph:
             here = arrived.pop(key)
             moves = self.moves(key)
             for (hops, picks), total in here.items():
-                of, part = _ALL, total  # moves from one place mostly have the same share
+                of, part = _ALL, total  # moves from one place mostly have equal shares
                 for move in moves:
                     step = move.step
                     if step.share is not of:
@@ -152,7 +152,7 @@ class PathGraph:
                         _add(arrived.setdefault(move.following, {}), (hops + 1, every), part)
 
     def _measure(self) -> None:
-        """Compute the path lengths from each key: bit n is set if there is one of n hops."""
+        """Compute the path lengths from each key: bit n is set if a path has n hops."""
         if self._lengths:
             return
         for key in reversed(self._keys):

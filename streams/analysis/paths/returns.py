@@ -1,12 +1,12 @@
 """Return paths of acknowledgements: the shortest one from every target database.
 
-Unlike outbound paths, return paths are not counted, because one that arrives is enough. So a single
-backward search covers all databases at once, regardless of cycles.
+Unlike outbound paths, return paths are not counted, because one path that arrives is enough. So a
+single backward search covers all databases at once, regardless of cycles.
 
 There are three different searches for return paths. This one finds whether any path arrives, from
-hundreds of databases; ``flows.flow_answer`` also finds which paths fail and which instances are
-between; ``diff.course`` counts the paths. In all of them, :meth:`Ending.is_home` decides whether an
-acknowledgement has arrived, and :class:`Network` what follows a state.
+hundreds of databases; ``flows.flow_answer`` also finds the paths that fail and the instances
+between; ``diff.course`` counts the paths. In all three searches, :meth:`Ending.is_home` decides
+whether an acknowledgement has arrived, and :class:`Network` decides which steps follow a state.
 """
 
 from __future__ import annotations

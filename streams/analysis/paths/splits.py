@@ -14,7 +14,7 @@ from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology, finding_at
 
 Reach = frozenset[tuple[str, frozenset[Pick]]]
-"""The reached broker ids, each with the choices that lead there."""
+"""The reached broker ids, each with the choices that lead to it."""
 _NO_PICKS: frozenset[Pick] = frozenset()
 
 

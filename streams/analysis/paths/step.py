@@ -1,6 +1,6 @@
 """The values of a network: states, steps, and ends.
 
-Named tuples, because large estates create and hash millions of them.
+These are named tuples, because large estates create and hash millions of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Pick = tuple[str, int, int | str]
 
 
 class Disposition(Enum):
-    """How a path ends; the values are the contract's words."""
+    """The kind of a path's end; the values are used in JSON output."""
 
     DELIVERED = "delivered"
     DELAYED = "delayed"
@@ -31,7 +31,7 @@ Home = tuple[str, str]
 
 
 class State(NamedTuple):
-    """A decision point of a message; ``database`` is its home, ``None`` for one from outside."""
+    """A decision point of a message; ``database`` is its home, ``None`` for outside messages."""
 
     instance: str
     database: str | None
@@ -65,7 +65,7 @@ class Ending(NamedTuple):
 class Step(NamedTuple):
     """One possible step from a state, with its share of the state's messages.
 
-    ``forwards`` tells whether the step uses a hop; sending a local message does not.
+    ``forwards`` tells whether the step uses up a hop; sending a local message does not.
     """
 
     share: Fraction

@@ -17,7 +17,7 @@ from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
 ENDS, FINDINGS = 10, 3
-"""How many ends and how many findings an outline lists."""
+"""Maximum number of ends, and of findings, that an outline lists."""
 _NAMES = 3
 
 _RULES = {
@@ -34,7 +34,7 @@ _RULES = {
 
 @dataclass(slots=True)
 class _Node:
-    """A line of the tree; ``steps`` are the steps that lead there."""
+    """A line of the tree; ``steps`` are the steps that lead to it."""
 
     label: str
     step: str = ""
@@ -68,7 +68,7 @@ def _head(paths: Paths) -> str:
 
 
 def _ended(paths: Paths) -> Iterator[tuple[Ending, Step]]:
-    """Yield how the listed paths end, in both directions."""
+    """Yield the ends of the listed paths, in both directions."""
     for outcome in paths.outcomes:
         for path in filter(None, (outcome.way, outcome.back)):
             yield path.ending, path.hops[-1][1]

@@ -9,7 +9,7 @@ from streams.topology import Finding
 
 
 class PathVerdict(Enum):
-    """The verdict; the values are words of the contract, from the worst to the best."""
+    """The verdict; the values are used in JSON output, from the worst to the best."""
 
     BROKEN = "broken"
     HAZARD = "hazard"

@@ -51,7 +51,7 @@ class _Reader:
         return found
 
     def need(self, found: bool) -> None:
-        """Give up, because the value is unknown, unless an expected token was found."""
+        """Treat the value as unknown unless an expected token was found."""
         if not found:
             raise _UnknownError
 
