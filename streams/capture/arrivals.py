@@ -23,7 +23,7 @@ class Arrived(NamedTuple):
     """A message in a queue: its dialog and side, number, place, path and latency.
 
     ``path`` has the instances, joined by ``>``; ``ms`` is the latency from the command to the
-    queue. ``enqueued_at`` is when the command was stored, in epoch milliseconds.
+    queue. ``enqueued_at`` is the time at which the command was stored, in epoch milliseconds.
     """
 
     conversation: str
@@ -36,7 +36,7 @@ class Arrived(NamedTuple):
 
 
 class CopyEvent(NamedTuple):
-    """An event about a copy; ``at`` is in epoch milliseconds, ``error`` is its number."""
+    """An event about a copy; ``at`` is in epoch milliseconds, ``error`` is an error number."""
 
     conversation: str
     what: CopyOutcome
@@ -60,7 +60,7 @@ Found = Arrived | CopyEvent | RefusedStatement
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Found]:
-    """Yield what a replay needs of a record: a delivery, a lost copy, or a rejected statement."""
+    """Yield the facts in a record for a replay: a delivery, a lost copy, a rejected statement."""
     place = place_of(topic, topics)
     if place is None:
         return
@@ -87,7 +87,7 @@ def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
         return
     names = [name for name, _ in path]
     if len(names) > 1 and names[-1].startswith(f"{names[-2]}/"):
-        del names[-2]  # the target's own instance, which its database already has
+        del names[-2]  # the target's own instance, which the place of its database has
     took = path[-1][1] - header.enqueued_at if path else 0
     yield Arrived(
         str(frame.conversation), frame.parties.from_initiator, header.sequence, place,

@@ -1,4 +1,4 @@
-"""The blocks of an Avro object container, one at a time, skipping damaged ones.
+"""The blocks of an Avro object container, one at a time, skipping damaged blocks.
 
 A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
 the 16 bytes of the sync marker in the header. So a reader that finds a damaged block can search for
@@ -33,9 +33,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An unreadable place of the file: from byte ``at`` up to ``until``, and why.
+    """An unreadable part of the file: from byte ``at`` up to ``until``, and the reason.
 
-    ``records`` is the number of its records, if the block states it.
+    ``records`` is the number of its records, if the block states a number.
     """
 
     at: int
@@ -65,14 +65,14 @@ class Blocks:
         self._wanted = {"type": "array", "items": wanted}
 
     def __iter__(self) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
-        """Yield every block with its records; raise DamageError at the first damaged one."""
+        """Yield every block with its records; raise DamageError at the first damaged block."""
         self._file.seek(self._begin)
         while self._file.tell() < self._size:
             block = self._next()
             yield block, self._records(block)
 
     def salvaged(self) -> Iterator[tuple[Block, list[dict[str, Any]]] | Damage]:
-        """Yield every readable block, and the damage between them."""
+        """Yield every readable block, and the damage between blocks."""
         self._file.seek(self._begin)
         while self._file.tell() < self._size:
             try:
@@ -116,7 +116,7 @@ class Blocks:
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
                 raise ValueError("its records do not have the stated length")
-        except Exception as error:  # on damaged bytes the decoder may raise any exception
+        except Exception as error:  # the decoder may raise any exception for damaged bytes
             why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise DamageError(block.at, why, block.records) from error
         return found  # type: ignore[return-value]

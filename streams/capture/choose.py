@@ -17,7 +17,7 @@ Seen = tuple[Record, Look]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The conditions, all of which must be true. An empty or None one is ignored.
+    """The conditions, all of which must be true. An empty condition or None is ignored.
 
     ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds; a dialog belongs to a
     service if any record of it is from or to that service; ``percent`` of the dialogs are selected
@@ -43,7 +43,7 @@ class Choice:
         return not self.instances or (seen.instance or "").casefold() in self.instances
 
     def draws(self, conversation: str | None) -> bool:
-        """Tell whether a dialog's id selects it; false without a condition on dialogs."""
+        """Tell whether a dialog is selected by its id; false without a condition on dialogs."""
         if conversation is None:
             return not self.conversations and self.percent >= 100
         if self.conversations and conversation not in self.conversations:

@@ -28,7 +28,7 @@ def close(
 ) -> Comparison | None:
     """Wait for the outcome of a replay, and compare it with the captured run and the forecast.
 
-    ``began`` is when the job began (epoch milliseconds); ``quiet`` as for
+    ``began`` is the start of the job (epoch milliseconds); ``quiet`` is as for
     :func:`streams.capture.settle.settle`; ``report`` gets the numbers of arrived and of expected
     messages. Returns None if the cluster has no queues.
     """
@@ -41,7 +41,7 @@ def close(
         for original in rerun.dialogs():
             for loop in range(rerun.naming.loops):
                 ledger.add_dialog(original, rerun.naming.of(original, loop))
-        if rerun.found.skipped:  # otherwise the capture has only commands
+        if rerun.found.skipped:  # without this, the capture has only commands
             for record in rerun.reader:
                 for found in read_arrivals(record.topic, record.headers, record.value, own):
                     ledger.was(found)

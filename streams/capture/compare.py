@@ -21,7 +21,7 @@ from streams.errors.refusals import Refusals
 __all__ = ["Comparison", "Differing", "Latency", "Ledger"]
 
 LISTED = 1_000
-"""Maximum number of dialogs listed; all are counted."""
+"""Maximum number of dialogs listed; all dialogs are counted."""
 _BATCH = 5_000
 _TABLES = """
 PRAGMA journal_mode = OFF;
@@ -62,7 +62,7 @@ _FORETOLD = """CASE
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds from command to queue; all 0 without arrivals."""
+    """Milliseconds from command to queue; all values are 0 without arrivals."""
 
     p50: int = 0
     p95: int = 0
@@ -72,7 +72,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A side of a dialog with different outcomes, and the number of each kind."""
+    """A side of a dialog with different outcomes, and the number of messages of each kind."""
 
     original: str
     replayed: str
@@ -86,11 +86,12 @@ class Comparison:
 
     ``outcomes`` counts messages: ``same``; ``moves``: to another database; ``way``: to the same
     database on another path; ``stops``: arrived only in the capture; ``begins``: arrived only in
-    the replay; ``neither``. ``foretold`` counts them by the prediction of the routing core (``as``,
-    ``other``, ``unknown``). ``original``: the capture contains the outcome of its run, without
-    which there is nothing to compare. ``twice`` counts messages that are in a queue twice.
+    the replay; ``neither``. ``foretold`` counts messages by the prediction of the routing core
+    (``as``, ``other``, ``unknown``). ``original``: the capture contains the outcome of its run,
+    without which no comparison is possible. ``twice`` counts messages that are in a queue twice.
     ``copies`` and ``copies_before`` are events by subject and error number; ``refused`` and
-    ``refused_before`` statements. ``trimmed`` has the queues that may have contained more messages.
+    ``refused_before`` count rejected statements. ``trimmed`` has the queues that may have contained
+    more messages.
     """
 
     messages: int
@@ -117,7 +118,7 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Tell whether all outcomes are as before and as predicted, without duplicates."""
+        """Tell whether all outcomes are equal to the original and predicted ones, each once."""
         return not (self.differences or self.foretold.get("other") or self.twice)
 
 
@@ -126,7 +127,7 @@ class Ledger:
     """Collect both runs; :meth:`compare` returns the result. A context manager."""
 
     wanted: int = 0
-    """Expected messages: the predicted ones, or all without a prediction."""
+    """Expected messages: the predicted messages, or all messages without a prediction."""
     arrived: int = 0
     """Messages of the replay that were found in a queue, each counted once."""
     _database: sqlite3.Connection = field(init=False)

@@ -1,4 +1,4 @@
-"""Read captures: a container file, or a folder of them with a manifest.
+"""Read captures: a container file, or a folder of container files with a manifest.
 
 Only one block is in memory, regardless of the capture's size. At damage the reader stops and
 reports the place; in salvage mode it continues after the damage and counts the lost records.
@@ -33,7 +33,7 @@ class Loss(NamedTuple):
 class CaptureReader:
     """Read a capture any number of times; each iteration starts at the first record.
 
-    ``counts`` is None if the writer did not finish; such a file is read up to its end. Raises
+    ``counts`` is None if the writer did not finish; such a file is read to its end. Raises
     InputError, here or during iteration, unless the capture is complete. With ``salvage``, an
     iteration skips damage; ``losses`` and ``lost`` report what was skipped.
     """
@@ -70,7 +70,7 @@ class CaptureReader:
 
     @property
     def lost(self) -> int | None:
-        """Return how many records the last iteration lost, or None if unknown."""
+        """Return the number of records that the last iteration lost, or None if unknown."""
         if self.counts is not None:
             return self.counts.records - self._read
         known = [loss.damage.records for loss in self.losses]

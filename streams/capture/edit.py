@@ -26,9 +26,9 @@ OURS = "sb-"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change. ``allow``: the foreign headers to keep; None keeps all.
+    """The changes to make. ``allow``: the foreign headers to keep; None keeps all headers.
 
-    ``remove``: message types whose bodies are removed, ``*`` for every one.
+    ``remove``: message types whose bodies are removed, ``*`` for every type.
     """
 
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class Editor:
         try:
             for rule in rules:
                 masked, found[rule.text] = rule.apply(masked)
-        except ValueError:  # a body that a rule cannot read cannot be masked, so remove it
+        except ValueError:  # a body that no rule can read cannot be masked, so remove it
             self.done.unreadable += 1
             return nothing
         for name in self.done.matched.keys() & found.keys():

@@ -60,7 +60,7 @@ class CaptureFolder:
         self._split, self._codec = split, codec
         self._manifest = Manifest(metadata, recording=recording)
         self.positions: dict[str, dict[int, int]] = {}
-        """The offset behind the last written record, by topic and partition."""
+        """The offset after the last written record, by topic and partition."""
         self._writer: CaptureWriter | None = None
         self._lock: IO[bytes] | None = None
         if resume and (self.path / MANIFEST).exists():
@@ -196,7 +196,7 @@ def _make(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    """Lock the folder until the file is closed; raise UsageError if another process has it."""
+    """Lock the folder until the file is closed; raise UsageError if another process locks it."""
     file = open_private(folder / _LOCK, "wb")
     if sys.platform != "win32":
         import fcntl

@@ -1,7 +1,7 @@
 """Predict with the routing core which databases get which messages of a replay.
 
-This uses the same code as ``hopline diff`` (:mod:`streams.capture.judge`), but with one topology
-instead of two, and with the conversations of the replay.
+The prediction uses the same code as ``hopline diff`` (:mod:`streams.capture.judge`), but with one
+topology instead of two, and with the conversations of the replay.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Naming:
 class Side(NamedTuple):
     """One side of a dialog of the replay: the old and the new id, and the number of SENDs.
 
-    ``places`` has the databases (``instance/database``), one of which gets the messages; it is None
-    if that cannot be judged, and ``standing`` is then the reason.
+    ``places`` has the databases (``instance/database``), one of which gets the messages. It is None
+    if the prediction is impossible, and ``standing`` is then the reason.
     """
 
     original: str
@@ -76,14 +76,14 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Numbers of messages by predicted destination (empty: nowhere), and of those not judged."""
+    """Numbers of messages by predicted destination (empty: none), and of messages not judged."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)
 
     @property
     def messages(self) -> int:
-        """Return how many messages there are."""
+        """Return the total number of messages."""
         return sum(self.places.values()) + sum(self.unjudged.values())
 
 

@@ -35,10 +35,10 @@ _LATEST_BEGIN = 0.9  # of the duration
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What to generate; ``duration`` is in milliseconds.
+    """The traffic to generate; ``duration`` is in milliseconds.
 
-    The contract DEFAULT allows only the message type DEFAULT, so all messages have this type then.
-    Raises UsageError for impossible values.
+    The contract DEFAULT allows only the message type DEFAULT, so all messages under it have this
+    type. Raises UsageError for impossible values.
     """
 
     instance: str = "ServerA"
@@ -111,7 +111,7 @@ def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
     weights = [chance.heavy() for _ in range(dialogs)]
     spare, total = messages - dialogs, fsum(weights)  # sum() rounds differently from Python 3.12 on
     sizes = [1 + int(spare * weight / total) for weight in weights]
-    for n in range(messages - sum(sizes)):  # the rest of rounding, below dialogs
+    for n in range(messages - sum(sizes)):  # what rounding leaves, less than the number of dialogs
         sizes[n % dialogs] += 1
     return sizes
 
@@ -133,7 +133,7 @@ def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, in
 
 
 def _begin(chance: Chance, duration: int) -> int:
-    """Return when a dialog begins: two thirds begin in bursts, the others at any time."""
+    """Return the begin of a dialog: two thirds begin in bursts, the others at any time."""
     latest = int(duration * _LATEST_BEGIN)
     if chance.once_in(3):
         return chance.below(latest)

@@ -44,11 +44,11 @@ __all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _AGAIN = 0.2
 _TRIES = 3
-"""How often a transaction is tried after transient aborts."""
+"""Maximum number of attempts for a transaction after transient aborts."""
 
 
 class Standing(NamedTuple):
-    """The progress of a job: settled items, the rejected ones of them, its start (epoch ms)."""
+    """The progress of a job: settled items, the number of rejected items, its start (epoch ms)."""
 
     position: int
     refused: int
@@ -56,7 +56,7 @@ class Standing(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An item that Kafka permanently rejects: its place in the batch (from 0), and why."""
+    """An item that Kafka permanently rejects: its place in the batch (from 0), and the reason."""
 
     item: int
     reason: str
@@ -80,7 +80,7 @@ def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
 
 
 def demand_name(name: str) -> str:
-    """Return the name of a job; raise UsageError for an invalid one."""
+    """Return the name of a job; raise UsageError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"'{name}' is not a valid job name.",
@@ -93,10 +93,10 @@ class Job:
     """Produce each item of a plan once, in order. For use by one thread.
 
     ``plan`` is a short text that identifies the plan; ``anchor`` is a topic of the cluster for the
-    position, the same one for every resume; ``now`` is in epoch milliseconds. An existing job is
-    resumed; ``standing`` is its progress. Raises UsageError if the name belongs to another plan,
-    and SurroundingsError if Kafka does not respond or has lost the progress. A loss is detected for
-    jobs with an ``instance``, that of ``anchor``.
+    position, and must not change when the job is resumed; ``now`` is in epoch milliseconds. An
+    existing job is resumed; ``standing`` is its progress. Raises UsageError if the name belongs to
+    another plan, and SurroundingsError if Kafka does not respond or has lost the progress. A loss
+    is only detected for jobs with an ``instance``, to which ``anchor`` belongs.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Job:
         self.name, self._plan, self._timeout = demand_name(name), plan, timeout
         self._cluster = cluster
         self._mark = TopicPartition(anchor, 0)
-        # In this order, because Kafka has the final progress only when no other process can commit.
+        # This order is needed: Kafka has the final progress only when no other process can commit.
         self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
         group = f"{cluster.topics.prefix}replay.{name}"
@@ -173,7 +173,7 @@ class Job:
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
-        if not self._is_kept:  # so that a job with a record is known to have had an offset
+        if not self._is_kept:  # so that every job with a record has had an offset
             self._keep((), self.standing)
             self._is_kept = True
         position, refused, began = self.standing

@@ -29,7 +29,7 @@ from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
-    """Whether captured messages could be judged, or the reason why not."""
+    """Whether captured messages could be judged, or the reason why they could not."""
 
     JUDGED = "judged"
     UNKNOWN_SENDER = "unknown sender"
@@ -42,7 +42,7 @@ class DialogRow(NamedTuple):
 
     ``flow`` is the flow of the dialog, as begun by its initiator; ``before`` and ``after`` are the
     destination databases (``instance/database``). ``arrived`` counts messages in queues of the
-    capture, ``elsewhere`` those of them in databases that are not in ``before``.
+    capture, ``elsewhere`` the arrived messages in databases that are not in ``before``.
     """
 
     conversation: str
@@ -145,8 +145,8 @@ def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
 class Tally:
     """Counted rows: messages by whether they could be judged, and changes by flow.
 
-    ``arrived`` counts judged messages in queues of the capture, ``elsewhere`` those of them in
-    places to which the old topology does not send them.
+    ``arrived`` counts judged messages in queues of the capture, ``elsewhere`` the arrived messages
+    in places to which the old topology does not send them.
     """
 
     messages: Mapping[Standing, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Tally:
     elsewhere: int = 0
 
     def plus(self, other: Tally) -> Tally:
-        """Return the sum of both."""
+        """Return the sum of two results."""
         messages = Counter(self.messages)
         messages.update(other.messages)
         flows = {
@@ -166,7 +166,7 @@ class Tally:
         return Tally(dict(messages), flows, arrived, elsewhere)
 
     def to_json(self) -> dict[str, int]:
-        """Return the numbers of messages for scripts."""
+        """Return the numbers of messages as a dictionary for JSON output."""
         every = {s.name.lower(): self.messages.get(s, 0) for s in Standing}
         found = {"arrived": self.arrived, "elsewhere": self.elsewhere}
         return {"messages": sum(every.values()), **every, **found}

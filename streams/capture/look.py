@@ -34,7 +34,7 @@ class Look(NamedTuple):
     """A record: its place and content; ``at`` is in epoch milliseconds, ``size`` in bytes.
 
     ``what`` is a statement (``BEGIN``, ``SEND``), ``message`` or ``ack`` of a frame, an event's
-    name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is that of the command
+    name, or ``malformed``; ``side`` is ``initiator`` or ``target``. ``id`` is the id of the command
     or the message.
     """
 
@@ -59,13 +59,13 @@ class Look(NamedTuple):
 
     @property
     def time(self) -> str | None:
-        """Return the time as in ``2026-01-05T09:00:00.123Z``, or None if it is not a date."""
+        """Return the time in the form ``2026-01-05T09:00:00.123Z``, or None if it is not a date."""
         return time_text(self.at)
 
 
 @lru_cache(1024)
 def time_text(at: int) -> str | None:
-    """Return epoch milliseconds as sortable text, or None without a time that is a date."""
+    """Return epoch milliseconds as sortable text, or None for a time that is not a date."""
     if at < 0:
         return None
     try:

@@ -45,7 +45,7 @@ class Gap:
 class Recording:
     """The source of a recording in Kafka; a resumed recording must have the same source.
 
-    ``asked`` are the command's arguments, ``topics`` Kafka's ids of the topics, by name.
+    ``asked`` has the command's arguments, ``topics`` Kafka's ids of the topics, by name.
     """
 
     cluster: str
@@ -53,7 +53,7 @@ class Recording:
     topics: Mapping[str, str]
     begins: Positions
     ends: Positions | None = None
-    """Exclusive; None if the partition is followed until stopped."""
+    """The end offsets, exclusive; None if the partitions are followed until the recording stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Mask bodies by rules, so that personal data does not leave the system.
 
 A value keeps its shape: letters become ``x`` or ``X``, digits become ``0``, and all other
-characters stay. So well-formed bodies stay well-formed, and tests still find a name in the same
+characters stay. So well-formed bodies stay well-formed, and a name is still found in the same
 place.
 """
 
@@ -32,7 +32,7 @@ class Masked(NamedTuple):
 
     body: bytes
     found: int
-    """How many values the rule matched."""
+    """The number of values that the rule matched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _members(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _blank(value: Any) -> Any:
-    """Return a value in which everything is masked."""
+    """Return a value in which all texts and numbers are masked."""
     if isinstance(value, str):
         return shape(value)
     if isinstance(value, bool):
@@ -216,7 +216,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
 
 
 def _in_any_namespace(path: str) -> str:
-    """Return a path in which names without a namespace match in any, including a default one."""
+    """Return a path whose names without namespace match in any namespace, even a default one."""
     return _NAME.sub(lambda found: found[1] or f"{{*}}{found[2]}", path)
 
 

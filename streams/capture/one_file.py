@@ -69,7 +69,7 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
 
 
 def salvaged(path: Path, header: Header) -> Iterator[Record | Damage]:
-    """Yield every readable record, and the damage in between."""
+    """Yield every readable record, and the damage between records."""
     with _open(path) as file:
         for found in _blocks(file, header).salvaged():
             if isinstance(found, Damage):
@@ -103,7 +103,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
-    except Exception as error:  # on a damaged header the decoder may raise any exception
+    except Exception as error:  # the decoder may raise any exception for a damaged header
         raise InputError(
             f"The file's header cannot be read: {error_text(error)}.",
             file=str(path),

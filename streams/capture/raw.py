@@ -1,9 +1,9 @@
 """Restore records exactly: topic, partition, key, headers, value, and timestamp.
 
 Records are written into empty topics, so that a new capture has the same records in the same order
-within each partition. Two things differ: offsets, because transaction markers also take offsets,
-and the timestamps of topics with LogAppendTime. Records about the running cluster are left out: its
-``catalog``, written by ``hopline apply``, and the reports of processes about themselves.
+within each partition. Only two properties differ: offsets, because transaction markers also take
+offsets, and the timestamps of topics with LogAppendTime. Records about the running cluster are left
+out: its ``catalog``, written by ``hopline apply``, and the reports of processes about themselves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RawPlan:
     """The plan of a restore: the records and the highest partition of each topic, by its new name.
 
     ``stamped`` counts the records that get a new timestamp from their topic, ``left`` the omitted
-    records by topic. ``name`` identifies capture and prefix.
+    records by topic. ``name`` identifies the capture and the prefix.
     """
 
     name: str
@@ -51,7 +51,7 @@ class RawPlan:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The result: ``done`` records of the plan are settled; Kafka rejected ``refused`` of these."""
+    """The result: ``done`` records of the plan are settled; Kafka rejected ``refused`` of them."""
 
     done: int
     now: int
@@ -128,8 +128,8 @@ def put_back(
 ) -> PutBack:
     """Produce the unsettled records, in the order of the capture; ``report`` gets the progress.
 
-    A record and the position after it are committed together, so nothing is duplicated, whichever
-    process is killed at whatever time.
+    A record and the position after it are committed together, so no record is duplicated, whichever
+    process is killed at any time.
     """
     began = job.standing.position
     refused: list[tuple[Record, str]] = []

@@ -55,7 +55,7 @@ class CaptureOrigin(Enum):
 class Metadata:
     """The metadata of a file: the topics' ``prefix``, the topology's name, and epoch milliseconds.
 
-    ``schemas``: those of headers and values, as Avro's canonical JSON.
+    ``schemas``: the schemas of headers and values, as Avro's canonical JSON.
     """
 
     kind: CaptureOrigin
@@ -78,7 +78,7 @@ class Counts:
     last: int = -1
 
     def __add__(self, other: Counts) -> Counts:
-        """Return the sum of both."""
+        """Return the sum of two counts."""
         begins = [first for first in (self.first, other.first) if first >= 0]
         return Counts(
             self.records + other.records,

@@ -52,7 +52,7 @@ class Recorded:
 
 
 def learn_from(cluster: Cluster) -> tuple[str, ...]:
-    """Return the schemas of the cluster's records, and those of this version."""
+    """Return the schemas of the cluster's records, and the schemas of this version."""
     if cluster.topics.catalog in topic_names(cluster):
         read_catalog(cluster)  # registers the announced schemas
     return (*own_schemas(), *learned_schemas())
@@ -62,9 +62,9 @@ def learn_from(cluster: Cluster) -> tuple[str, ...]:
 class Recorder:
     """Record into folders until the end, or until ``stopped``.
 
-    ``monotonic`` is a clock in seconds. Without end offsets, Kafka is asked for new topics every
-    ``look_every`` seconds; those that ``chosen`` accepts are recorded from their beginnings.
-    ``patience`` is how many seconds Kafka may be unavailable.
+    ``monotonic`` is a clock in seconds. Without end offsets, the recorder looks for new topics
+    every ``look_every`` seconds; new topics that ``chosen`` accepts are recorded from their
+    beginnings. ``patience`` is the number of seconds for which Kafka may be unavailable.
     """
 
     monotonic: Callable[[], float]
@@ -136,7 +136,7 @@ class Recorder:
 def _look(
     cluster: Cluster, folder: CaptureFolder, known: Recording, spans: Spans, chosen: Choose
 ) -> Recording:
-    """Add new topics; if Kafka is unavailable, ask again later."""
+    """Add new topics; if Kafka is unavailable, retry later."""
     try:
         names = spans.topics()
         new = {name: names[name] for name in chosen(names) if name not in known.begins}
@@ -151,7 +151,7 @@ def _look(
 
 
 def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
-    """Return records as columns, and how many have headers that the client library cannot read."""
+    """Return records as columns, and the number of records with unreadable headers."""
     headers, damaged = _headers_of(messages)
     times = list(map(_timestamp, messages))
     return Batch(

@@ -1,9 +1,9 @@
-"""What to record of a cluster: topics, start and end offsets.
+"""The parts of a cluster to record: topics, start and end offsets.
 
-End offsets are read in an order in which no effect lacks its cause: first those of the endpoints'
-state, then of queues and other effects of commands, then of commands, and last of events. So a
-capture of a running system contains every record that `verify` needs to judge messages that the
-endpoints' state shows as settled (``streams.report.snapshot``).
+End offsets are read in an order in which no effect lacks its cause: first the ends of the
+endpoints' state, then of queues and other effects of commands, then of commands, and last of
+events. So a capture of a running system contains every record that `verify` needs to judge messages
+that the endpoints' state shows as settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAMED = {"--from": "--since", "--to": "--until"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time (epoch milliseconds) or an offset, for all partitions, for a topic, or for one."""
+    """A time (epoch milliseconds) or an offset, for all partitions, a topic, or a partition."""
 
     moment: int | None = None
     offset: int = 0
@@ -63,7 +63,7 @@ def choose(
     instances: Collection[str] = (),
     patterns: Sequence[str] = (),
 ) -> list[str]:
-    """Return the names of the topics to record; ``needed`` are those of a topology.
+    """Return the names of the topics to record; ``needed`` are the topics of a topology.
 
     Raises UsageError if an instance or a pattern matches none, SurroundingsError if the cluster
     lacks a needed topic.
@@ -153,10 +153,10 @@ def begin(
 
 
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
-    """Return how an interrupted or followed recording continues.
+    """Return the recording with which an interrupted or followed recording continues.
 
     ``wanted`` is the recording that the command would start now. Raises UsageError if it differs
-    from the interrupted one, or if topics were recreated.
+    from the interrupted recording, or if topics were recreated.
     """
     known = manifest.recording
     if known is None:
@@ -190,7 +190,7 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
     """Return a recording with more topics, each from its start.
 
-    Topics have numbers of partitions.
+    ``topics`` has numbers of partitions by name.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}

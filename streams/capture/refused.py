@@ -105,7 +105,7 @@ class _Predictor:
                 self._deliver(tx, conversation, command)
 
     def _deliver(self, sender: Transaction, conversation: uuid.UUID, command: Command) -> None:
-        """Put a dialog's first message where it may arrive."""
+        """Put a dialog's first message into the databases that it may reach."""
         own = sender.machines[command.database, conversation, True].dialog
         for place in self._places.get(str(conversation), ()):
             instance, database = self._databases[place]

@@ -1,9 +1,9 @@
 """Replay a plan: send it and report the result.
 
-The loop is open: a late record is sent at once, the following ones are not postponed, and the delay
-is reported. Clock, pause and destination are arguments. The loop itself makes no decisions:
-:mod:`streams.capture.schedule` determines the times, :mod:`streams.capture.restate` the content,
-and :mod:`streams.capture.job` commits exactly once.
+The load is open-loop: a late record is sent at once, the following records are not postponed, and
+the delay is reported. Clock, pause and destination are arguments. The loop itself makes no
+decisions: :mod:`streams.capture.schedule` determines the times, :mod:`streams.capture.restate` the
+content, and :mod:`streams.capture.job` commits exactly once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LATE = 0.1
 """Seconds after its due time from which a record counts as late."""
 _SLICE = 0.1  # the longest pause in seconds, so that a signal is noticed soon
 _PROGRESS_EVERY = 1.0
-_LISTED = 20  # rejections that are described; all are counted
+_LISTED = 20  # rejections that are described; all rejections are counted
 _MOST, _MOST_BYTES = 1_000, 4 << 20  # per batch
 
 
@@ -47,7 +47,7 @@ class Clock:
 class Progress:
     """The progress of a replay; ``rate`` in records per second since the last report.
 
-    ``at`` is when the latest record was due, in seconds of the plan, or None without times.
+    ``at`` is the due time of the latest record, in seconds of the plan, or None without times.
     """
 
     sent: int
@@ -73,7 +73,7 @@ class Replayed:
 
     ``behind`` is the delay of the latest record in seconds (0 without times), ``late`` the number
     of records delayed by :data:`LATE` or more; ``rejections`` describes the first failures;
-    ``broken`` is why the destination failed.
+    ``broken`` is the reason why the destination failed.
     """
 
     sent: int
@@ -89,7 +89,7 @@ class Replayed:
 
     @property
     def delivered(self) -> int:
-        """Return how many records the broker has confirmed."""
+        """Return the number of records that the broker has confirmed."""
         return self.sent - self.failed - self.unconfirmed
 
     @property
@@ -190,7 +190,7 @@ class _Loop:
             self.tally.started = now - self._next.at
 
     def run(self) -> str | None:
-        """Send batch by batch; return why the destination failed, or None."""
+        """Send batch by batch; return the reason why the destination failed, or None."""
         try:
             while self._wait():
                 now = self._clock.monotonic()

@@ -22,9 +22,9 @@ __all__ = ["Rerun"]
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What to replay (``found`` is the content of ``reader``): prefix, speed and names.
+    """The options of a replay (``found`` is the content of ``reader``): prefix, speed and names.
 
-    ``speed`` and ``rate`` are those of :func:`streams.capture.schedule.plan`.
+    ``speed`` and ``rate`` are as for :func:`streams.capture.schedule.plan`.
     """
 
     reader: CaptureReader
@@ -52,7 +52,7 @@ class Rerun:
 
     def dues(self) -> Iterator[Due]:
         """Yield the plan; raise InputError for implausible times, UsageError for bad options."""
-        self._made()  # so that errors are reported now
+        self._made()  # errors are reported now, not later
         if self.speed is not None and self.rate is None:
             demand_time(self.found, self.speed, str(self.reader.path))
         return looped(self._made, self.naming.loops, self._lasts or 0.0)

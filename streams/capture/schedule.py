@@ -4,7 +4,7 @@ The rules:
 
 1. Only commands are sent, because everything else follows from them; other records are counted.
 2. A dialog's records keep their order in the file, regardless of timestamps. A timestamp that goes
-  back within a dialog, or is missing, is replaced by the dialog's latest one so far.
+  back within a dialog, or is missing, is replaced by the dialog's latest timestamp so far.
 3. Times are relative to the earliest command of the file, divided by the speed. Dialogs that follow
   each other in the file, partition by partition, are interleaved again by time.
 4. With a rate, commands are sent evenly in that order; at full speed, in the order of the file.
@@ -31,7 +31,7 @@ __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "r
 
 _WINDOW = 10_000  # records in memory while they are sorted by time
 LONGEST = 31 * 86_400.0
-"""The longest plausible replay in seconds; if longer, a clock of the capture was wrong.
+"""The longest plausible replay in seconds; in a longer one, a clock of the capture was wrong.
 """
 
 
@@ -56,13 +56,13 @@ class Contents:
 
     @property
     def seconds(self) -> float:
-        """Return how long the captured run took, in seconds."""
+        """Return the duration of the captured run in seconds."""
         return (self.last - self.first) / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A record and when to send it: seconds after the start, or None to send it without waiting.
+    """A record and its due time: seconds after the start, or None to send it without waiting.
 
     ``number`` is the record's place in the file, from 1; ``loop`` counts from 0.
     """
@@ -134,7 +134,7 @@ def plan(
 ) -> Iterator[Due]:
     """Yield the commands in send order; ``speed`` None means at once.
 
-    ``prefix`` is that of the topics in the records, ``to_prefix`` that of the destination,
+    ``prefix`` is the prefix of the topics in the records, ``to_prefix`` the destination's,
     ``first`` the earliest timestamp, ``rate`` the commands per second regardless of their times.
     Raises UsageError for an invalid speed or rate, or a topic without a new name.
     """
@@ -188,7 +188,7 @@ def _moved(record: Record, prefix: str, to_prefix: str) -> Record:
 
 
 def renamed(topic: str, prefix: str, to_prefix: str) -> str:
-    """Return a topic's name under another prefix; raise UsageError if there is none."""
+    """Return a topic's name under another prefix; raise UsageError if no such name exists."""
     if prefix == to_prefix:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:

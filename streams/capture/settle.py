@@ -32,7 +32,7 @@ _EARLIER = 60_000
 
 
 def has_queues(cluster: Cluster) -> bool:
-    """Tell whether anything can arrive in this cluster at all."""
+    """Tell whether messages can arrive in this cluster at all."""
     return any(kind == "queue" for _, kind in _topics(cluster))
 
 
@@ -93,7 +93,7 @@ def _topics(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _reader(cluster: Cluster, began: int) -> Consumer:
     ends = read_highs(cluster, [topic for topic, _ in _topics(cluster)])
-    # In this order, so that records written between the two calls are found by one of them.
+    # This order lets one of the two calls find records that are written between them.
     since = ends | first_since(cluster, ends, began - _EARLIER)
     consumer = cluster.consumer(f"{cluster.topics.prefix}replay", auto_offset_reset="earliest")
     consumer.assign([TopicPartition(*place, offset) for place, offset in since.items()])

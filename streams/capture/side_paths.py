@@ -17,7 +17,7 @@ _ARRIVED = (6, 7, 8, 9, 12)
 class SidePath:
     """The instances on the path of one side's messages, ordered by their first records.
 
-    ``drops`` has the errors with which copies ended, and the places.
+    ``drops`` has the errors with which copies were dropped, and the places.
     """
 
     from_initiator: bool
@@ -64,7 +64,7 @@ def _event(event: Mapping[str, Any], both: tuple[SidePath, SidePath]) -> None:
         if event["subclass"] == 1:
             both[not initiator].meet(at)
         elif event["subclass"] in _ARRIVED and (event["subclass"] != 12 or not initiator):
-            both[bool(initiator)].meet(at)  # the endpoint has received what the other side sent
+            both[bool(initiator)].meet(at)  # the endpoint has received a message of the other side
         return
     if kind in (EventKind.MESSAGE_CLASSIFY, _FORWARDED, _DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
         both[not initiator].meet(at)

@@ -14,7 +14,7 @@ from typing import Any
 from streams.capture.look import MALFORMED, Look
 
 COLUMNS = 60
-"""Of the chart of rates."""
+"""The number of columns of the chart of rates."""
 _BATCH = 5_000
 _TABLE = """
 CREATE TABLE seen (
@@ -39,7 +39,7 @@ class Survey:
     """The numbers; times are epoch milliseconds, ``width`` is that of a column of ``rates``, in ms.
 
     ``offsets`` counts missing offsets between the first and the last of a partition, including
-    transaction markers; ``sequences`` counts messages that a queue lacks before its last one.
+    transaction markers; ``sequences`` counts messages that a queue lacks before its last message.
     """
 
     records: int

@@ -1,7 +1,7 @@
 """Turn the records of a capture into dialogs: initiator, SENDs per side, and arrivals.
 
-Records of one dialog may be anywhere in one or several files. Each becomes a small :class:`Talk`
-under the dialog's id, and talks with the same id are merged, in any order.
+Records of one dialog may be anywhere in one or several files. Each record becomes a small
+:class:`Talk` under the dialog's id, and talks with the same id are merged, in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNREADABLE = ""
 
 
 class Begin(NamedTuple):
-    """A BEGIN; of several with one id, the earliest counts, because the others were rejected."""
+    """A BEGIN; among several with one id, the earliest is used: the later ones were rejected."""
 
     at: int
     instance: str

@@ -1,7 +1,7 @@
 """Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
 
-SQLite evaluates the conditions, because its syntax is well known. It must not do anything else,
-such as access tables, execute statements, or run forever.
+SQLite evaluates the conditions, because its syntax is well known. Conditions must have no other
+effect: access no tables, execute no statements, and not run forever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streams.capture.record import Record
 from streams.errors import UsageError
 
 COLUMNS = ("time", *Look._fields, "body", "key", "headers")
-"""The columns of a condition: the fields of :class:`Look`, and the record's own."""
+"""The columns of a condition: the fields of :class:`Look`, and the fields of the record."""
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 _LATE = len(Look._fields) + 1
 

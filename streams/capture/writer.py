@@ -67,7 +67,7 @@ class CaptureWriter:
         self._marker = _marker(entries)
         try:
             self._file: IO[bytes] = open_private(self._part, "w+b")  # closed by close()
-            fastavro.writer(  # of the header only
+            fastavro.writer(  # this writes only the header
                 self._file, load("CapturedRecord"), [], codec=codec.value, metadata=dict(entries),
                 sync_marker=self._marker,
             )  # fmt: skip
@@ -93,7 +93,7 @@ class CaptureWriter:
         self.write_batch(batch_of((record,)))
 
     def write_batch(self, batch: Batch) -> None:
-        """Append several records, which is several times as fast as one by one."""
+        """Append several records, which is several times as fast as single appends."""
         packed = pack(batch)
         self.counts += batch.counts
         for raw in packed:
@@ -128,14 +128,14 @@ class CaptureWriter:
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
             self._file.flush()
-            os.fsync(self._file.fileno())  # before any other file refers to it
+            os.fsync(self._file.fileno())  # before any other file refers to this file
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def leave(self) -> None:
-        """Stop before the end; the written part is readable."""
+        """Stop before the end; the part written so far is readable."""
         try:
             self._end_block()
             self._squeezer.finish()

@@ -1,4 +1,4 @@
-"""Build records from everything staged, in time order.
+"""Build records from all staged findings, in time order.
 
 The rules:
 
@@ -66,7 +66,7 @@ def assemble(
 
 
 def _unite(staging: Staging, between: Between) -> None:
-    """Merge everything known about a dialog into one row."""
+    """Merge all known facts about a dialog into one row."""
     staging.run(
         "CREATE TABLE party (conversation BLOB PRIMARY KEY, from_service TEXT, to_service TEXT, "
         "contract TEXT, instance TEXT, database TEXT) WITHOUT ROWID"

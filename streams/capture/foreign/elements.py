@@ -45,7 +45,7 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
 
 
 def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
-    """Return where an element ends and whether it is complete; its start if unknown."""
+    """Return the end of an element (its start if unknown), and whether it is complete."""
     left, close = ("<", ">") if begin[1] == "<" else ("&lt;", "&gt;")
     closing = f"{left}/{begin[2]}{close}"
     following = _BEGIN.search(buffer, begin.end())

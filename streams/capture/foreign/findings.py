@@ -1,4 +1,4 @@
-"""The content of foreign recordings, as values, and what could not be imported."""
+"""The content of foreign recordings, as values, and the parts that could not be imported."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ Finding = ForeignStatement | TraceEvent | Party | Typed | Endpoint | Waiting
 
 @dataclass(slots=True)
 class Left:
-    """The number of omissions of one kind, and the place of the first one."""
+    """The number of omissions of one kind, and the place of the first omission."""
 
     count: int
     first: str
@@ -140,11 +140,11 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Tell whether everything that concerns Service Broker was imported."""
+        """Tell whether all entries that concern Service Broker were imported."""
         return not self.left
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for scripts."""
+        """Return the report as a dictionary for JSON output."""
         return {
             "rows": dict(self.rows),
             "made": dict(self.made),
@@ -169,7 +169,7 @@ def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
 
 @lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
-    """Return a conversation's id: the text itself if it is a GUID, otherwise one derived from it.
+    """Return a conversation's id: the text if it is a GUID, otherwise an id derived from the text.
 
     The same name means the same conversation in every import and in `hopline inspect`.
     """

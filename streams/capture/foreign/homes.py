@@ -56,7 +56,7 @@ class Homes:
 def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
     """Parse ``[INSTANCE/DATABASE/]SERVICE``; names of services may contain slashes.
 
-    Raises UsageError if the topology has the service nowhere, or in several places.
+    Raises UsageError if the topology does not have the service, or has it in several places.
     """
     parts = text.split("/", 2)
     found = homes.hosts(text)

@@ -66,7 +66,7 @@ def read_log(
 
 
 def _demand(columns: LogColumns, found: tuple[str, ...], file: str) -> None:
-    # JSON may omit empty values, but a log whose first row has no time has another format.
+    # JSON may omit empty values, but a log whose first row has no time is in another format.
     needed = columns.columns[:2] if file.casefold().endswith(("json", "jsonl")) else columns.columns
     missing = [name for name in needed if name not in found]
     if missing:

@@ -83,7 +83,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[str, int]] = {
 class Seen:
     """An event from any tool; ``at`` is epoch milliseconds, ``rank`` its number on the server.
 
-    ``from_initiator`` is the side of the endpoint for event 124, otherwise that of the sender.
+    ``from_initiator`` is the side of the endpoint for event 124, otherwise the sender's side.
     """
 
     kind: EventKind

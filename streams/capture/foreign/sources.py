@@ -42,14 +42,14 @@ class ForeignFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, and its instance if the user gives it."""
+    """A file, and its instance if the user has given one."""
 
     path: Path
     instance: str | None = None
 
     @property
     def called(self) -> str:
-        """Return the instance's name: the given one, otherwise that of the file."""
+        """Return the instance's name: the given name, otherwise the name of the file."""
         return self.instance or self.path.name.partition(".")[0]
 
 
@@ -183,7 +183,7 @@ class Reader:
 
 
 def in_order(sources: Collection[Source], reader: Reader) -> list[Source]:
-    """Return the sources, beginning with those that contain names for others."""
+    """Return the sources, beginning with sources that contain names for other sources."""
     return sorted(sources, key=lambda source: reader.kind(source) not in _LATE)
 
 

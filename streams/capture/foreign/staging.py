@@ -1,7 +1,8 @@
-"""A temporary database for findings until all of them are read.
+"""A temporary database for findings, until all findings are read.
 
-Only then are the initiator, the first message and the order known. SQLite keeps a few megabytes in
-memory and the rest in a file of the temporary folder (``TMPDIR``), which is deleted on close.
+The initiator, the first message and the order are only known when all findings are read. SQLite
+keeps a few megabytes in memory and all other data in a file of the temporary folder (``TMPDIR``),
+which is deleted on close.
 """
 
 from __future__ import annotations

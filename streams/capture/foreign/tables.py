@@ -119,7 +119,7 @@ class _Lines:
 
 
 def _delimiter(header: str, known: Collection[str]) -> str:
-    """Return the delimiter that yields most known columns in the header, or else most words."""
+    """Return the delimiter with the most known columns in the header, or else the most words."""
 
     def found(delimiter: str) -> tuple[int, int]:
         words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]
@@ -157,8 +157,8 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Fore
 def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
     """Read an array of objects; numbers count its elements.
 
-    FOR JSON escapes every line break in a value, so a literal line break was inserted by the tool
-    that saved the file, between tokens or within one.
+    FOR JSON escapes every line break in a value, so a literal line break, between or within tokens,
+    was inserted by the tool that saved the file.
     """
     text = (piece.replace("\r", "").replace("\n", "") for piece in pieces(path))
     buffer, at, number = next(text).lstrip(), 1, 0
@@ -171,7 +171,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
             problem = _error_text(error)
-        if end < len(buffer):  # otherwise the number may continue
+        if end < len(buffer):  # without a delimiter, the number may continue
             number, at = number + 1, end
             yield from _row(value, number, path, report)
             continue

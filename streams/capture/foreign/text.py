@@ -11,7 +11,7 @@ from streams.errors import InputError
 from streams.topology.decode import marked_encoding, unmarked_utf_16
 
 LONGEST = 16 * 1024 * 1024
-"""Maximum number of characters in a line, cell or element; no message is longer."""
+"""Maximum number of characters in a line, cell or element; messages are not longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
 _ERRORS = "hopline-cp1252"

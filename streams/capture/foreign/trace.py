@@ -1,7 +1,7 @@
 """SQL Trace and Profiler: rows of ``fn_trace_gettable``, a trace table, or Profiler's XML.
 
-Columns are read by name, or by number if a table has only these; both numbering conventions of the
-documentation (C-23) are accepted. A column's content depends on the event (reference 7.1).
+Columns are read by name, or by number if a table has only numbers; both numbering conventions of
+the documentation (C-23) are accepted. A column's content depends on the event (reference 7.1).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _seen(
 
 
 def _side(raw: Any) -> bool | None:
-    """Return a role; a classification event may have the message's origin instead."""
+    """Return a role; a classification event may have the message's origin in its place."""
     role = word(raw)
     return flag(role) if role in ("initiator", "target") else None
 

@@ -44,7 +44,7 @@ def view_of(columns: Collection[str]) -> ViewKind | None:
 
 
 Home = tuple[str, str | None]
-"""An instance, and one of its databases if known."""
+"""An instance, and one of its databases, if known."""
 
 
 class Names:
