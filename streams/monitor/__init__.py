@@ -1,7 +1,7 @@
 """Spark: stream figures from Kafka, and judge captures on executors.
 
 Structured Streaming writes latency, duplicates, paths and undecodable records from Kafka into the
-store. This package is the only importer of pyspark.
+store. Only this package imports pyspark.
 """
 
 from pyspark.sql import SparkSession

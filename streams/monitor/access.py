@@ -1,9 +1,9 @@
 """Translate librdkafka's properties into those of Java's Kafka client.
 
 Spark uses Java's client, whose properties have other names. Unsupported properties, and properties
-with another meaning, are rejected, never dropped: without them the connection would be less secure
-than requested. Certificates and keys are passed as text, so executors on other machines need no
-files.
+with another meaning, are rejected, never dropped: without these properties, the connection would be
+less secure than requested. Certificates and keys are passed as text, so executors on other machines
+need no files.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
     chain, key = _pem(given, "ssl.certificate"), _pem(given, "ssl.key")
     if key and chain:
-        # Java recognizes a key in text by its first line: it must be PKCS #8.
+        # Java recognizes a key in text form by its first line: the key must be in PKCS #8.
         if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
             raise UsageError(
                 "Spark's Kafka client reads PKCS #8 keys only.",

@@ -1,8 +1,8 @@
 """Group records of a cluster or of captures by dialog on Spark's executors.
 
-Nothing is decided here: listeners extract the parts of a record, judges evaluate the parts of a
-dialog. Bodies do not leave the JVM: a digest replaces them. Spark spills to disk what does not fit
-into memory, and each partition returns only one sum to this process.
+This module makes no decisions: listeners extract the parts of a record, judges evaluate the parts
+of a dialog. Bodies do not leave the JVM, because a digest replaces them. Spark spills data to disk
+that does not fit into memory, and each partition returns only one sum to this process.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from streams.wire.state_keys import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
 Positions = dict[tuple[str, int], bytes | None]
-"""The latest record of positions of each partition, by topic and partition; None without one."""
+"""The latest record of positions, by topic and partition; None without such a record."""
 
 _ERROR, _HEAD = b"<Error ", 256
 """The start of an Error's body, and a length that is enough to include its code."""
 
 
 class Listener(Protocol):
-    """Extract the dialogs that a record is about."""
+    """Extract the dialogs that a record concerns."""
 
     def read_fields(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
         """Yield (dialog, part) for a record.
@@ -113,7 +113,7 @@ def survey_capture(spark: SparkSession, container: Container) -> Positions:
 
 
 def _survey(frame: DataFrame) -> tuple[Positions, int]:
-    """Return the latest positions of each partition, and how many records there are."""
+    """Return the latest positions of each partition, and the number of records."""
     noted = F.when(F.col("key") == F.lit(bytearray(POSITIONS_KEY)), F.col("offset"))
     rows = (
         frame.groupBy("topic", "partition")

@@ -1,8 +1,8 @@
 """Read captures on Spark's executors with its Avro source, and judge them by given functions.
 
-Nothing is decided here. Files are split into blocks if possible, Spark groups the parts of one
-dialog and spills what does not fit, and each partition is judged by the same function as in one
-process.
+This module makes no decisions. Files are split into blocks if possible, Spark groups the parts of
+one dialog and spills data that does not fit into memory, and each partition is judged by the same
+function as in a single process.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
 
 
 def _schema() -> str:
-    """Return the reader's schema, which has only the needed fields; Spark would decode all."""
+    """Return the reader's schema with only the needed fields, because Spark decodes all fields."""
     schema = load("CapturedRecord")
     return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 

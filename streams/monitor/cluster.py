@@ -13,7 +13,7 @@ TIMEOUT_MS = 15_000
 
 
 def cluster_id(spark: SparkSession, cluster: Cluster, *, timeout_ms: int = TIMEOUT_MS) -> str:
-    """Return the id of the cluster; raise SurroundingsError if none responds."""
+    """Return the id of the cluster; raise SurroundingsError if no broker responds."""
     asked = java_properties(cluster)
     jvm = spark._jvm
     assert jvm is not None

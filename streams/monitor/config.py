@@ -40,7 +40,7 @@ class MonitorConfig:
     window: int = 10_000
     """Length of the windows of latencies and events."""
     late: int = 60_000
-    """Watermark: deliveries that are older than the newest one by more than this are left out."""
+    """Watermark: the maximum age of a delivery, relative to the newest delivery, to be included."""
     horizon: int = 600_000
     """Two copies of a message are compared if they arrived within this time of each other; a
     message that has not arrived after this time is missing.
@@ -69,7 +69,7 @@ class MonitorConfig:
         """Return the checkpoint folder for these settings and a cluster.
 
         The state depends on window and watermark, and offsets belong to one cluster. With other
-        values the queries start again instead of producing wrong figures.
+        values, the queries start again instead of producing wrong figures.
         """
         parts: tuple[object, ...]
         parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)

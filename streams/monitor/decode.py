@@ -23,7 +23,7 @@ def _is(raw: str, prefix: bytes) -> Column:
 
 
 def spoiled_by(name: str, raw: str, writers: Writers) -> Column:
-    """Return why a column cannot be decoded at all: missing, or an unknown schema."""
+    """Return the reason why a column cannot be decoded at all: missing, or an unknown schema."""
     known = reduce(or_, (_is(raw, prefix) for prefix in writers))
     return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
 

@@ -1,7 +1,7 @@
-"""Dialogs: the last state of each side, and when it was reached.
+"""Dialogs: the last state of each side, and the time at which it was reached.
 
-No state is kept between batches, so none grows with the number of dialogs. The previous state is in
-the store, and a row there keeps the times that a batch cannot know
+No state is kept between batches, so Spark's state does not grow with the number of dialogs. The
+previous state is in the store, whose rows keep the times that a batch cannot know
 (``streams.store.state_tables``).
 """
 
@@ -25,7 +25,8 @@ STATE = (
     "is_locked", "ended_at", "sent", "acknowledged", "received", "parked", "attempt", "status",
     "status_at",
 )  # fmt: skip
-"""One record about a side of a dialog; ``gone``: it was deleted; ``reason``: why it is unreadable.
+"""One record about a side of a dialog; ``gone``: the side was deleted; ``reason``: the reason why
+the record is unreadable.
 """
 
 SIDE = ("topic", "database", "conversation", "is_initiator")
@@ -95,9 +96,9 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
 def sides(states: DataFrame) -> DataFrame:
     """Return one row per side of a dialog in a batch (STATE, static).
 
-    A row has the columns of ``DialogSide``, as far as the side's records in the batch have them
-    (``state`` is null if none has), ``gone_at`` if the last record deletes the side, and the number
-    of ``unreadable`` records, with the ``reason`` of one of them.
+    A row has the columns of ``DialogSide``, if the side's records in the batch have them (``state``
+    is null if no record has a state), ``gone_at`` if the last record deletes the side, and the
+    number of ``unreadable`` records, with the ``reason`` of one of them.
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()
@@ -152,6 +153,6 @@ def troubles(events: DataFrame) -> DataFrame:
 
 
 def _begins(what: Column, order: object) -> Column:
-    """Return whether a record differs in ``what`` from the one before; true for the first."""
+    """Return whether a record differs in ``what`` from the previous record; true for the first."""
     before = F.lag(what).over(order)  # type: ignore[arg-type]
     return before.isNull() | (before != what)

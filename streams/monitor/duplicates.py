@@ -22,7 +22,7 @@ REPEATS = (
 )  # fmt: skip
 
 SKEW_MS = 60_000
-"""How far a sender's clock may be ahead before its messages are left out, in milliseconds."""
+"""Milliseconds that a sender's clock may be ahead before its messages are left out."""
 
 
 def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> DataFrame:
@@ -70,10 +70,10 @@ def cause() -> Column:
 def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """Return the messages that the same queue has more than once (REPEATS).
 
-    If there is any, exactly-once is broken, and the alarm is raised in the batch of the second
-    copy. All copies of a message have the same enqueued time, which is therefore part of the key
-    and the event time. So no pair of copies straddles a border, and the state drops a message when
-    later messages were enqueued more than ``within`` ms after it. Unsequenced messages have no
+    Any such message violates exactly-once, and the alarm is raised in the batch of the second copy.
+    All copies of a message have the same enqueued time, which is therefore part of the key and the
+    event time. So a pair of copies is never split between windows, and the state drops a message
+    when later messages were enqueued more than ``within`` ms after it. Unsequenced messages have no
     exactly-once guarantee.
     """
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
@@ -98,7 +98,7 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
             F.max("arrived").alias("last_at"),
         )
     )
-    # An undecodable record has no time; latency.windows explains why it is left out only here.
+    # An undecodable record has no time; latency.windows explains why it is only left out here.
     alarms = counted.where((F.col("copies") > 1) & F.col("first_at").isNotNull())
     for identifier in ("message_id", "conversation"):
         alarms = alarms.withColumn(identifier, uuid_text(identifier))

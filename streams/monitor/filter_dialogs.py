@@ -1,7 +1,7 @@
-"""Select the traffic to monitor: that of applications, or of one replay.
+"""Select the traffic to monitor: the traffic of applications, or of one replay.
 
-A replay that makes new dialog ids marks them (:mod:`streams.wire.job`). The id is in the key of all
-records of a dialog, or in a header of a queue's record, so no record needs to be decoded.
+A replay that creates new dialog ids marks these ids (:mod:`streams.wire.job`). The id is in the key
+of all records of a dialog, or in a header of a queue's record, so no record needs to be decoded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def only(raw: DataFrame, job: str | None) -> DataFrame:
     key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
     if "headers" not in raw.columns:
         return raw.where(_is_of(key, job))
-    # In a queue the key is the group's id, and a header has the dialog's.
+    # In a queue, the key is the group's id, and a header has the dialog's id.
     return raw.where(_is_of(F.coalesce(uuid_text(header(CONVERSATION)), key), job))
 
 

@@ -20,7 +20,7 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
     Each direction of a dialog is divided into windows of twice ``within`` ms that overlap by half,
     so that neighbours delivered at most ``within`` ms apart share a window. A queue gets a dialog's
     messages in order, so all numbers between the smallest and the largest of a window must be
-    there. The state of a window is small: the count, sum and exclusive or of its numbers. If more
+    present. The state of a window is small: the count, sum and exclusive or of its numbers. If more
     numbers arrived twice than are missing, the gap is not visible, but repeats raise a separate
     alarm. In such a stretch ``missing`` is 0, which also withdraws an earlier report, so the result
     does not depend on batch boundaries. An Error skips numbers on purpose (U-47), and messages that
@@ -55,7 +55,7 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
         )
     )
     span = F.col("last") - F.col("first") + 1
-    # As a double: the product of two numbers need not fit into a long.
+    # The type is double, because the product of two numbers may not fit into a long.
     expected = (F.col("first") + F.col("last")).cast("double") * span / 2
     whole = (F.col("total") == expected) & (
         F.col("xor") == _xor_up_to(F.col("last")).bitwiseXOR(_xor_up_to(F.col("first") - 1))

@@ -10,7 +10,7 @@ from streams.protocol.frames import Flag
 from streams.wire.bounds import MOST_VISITS
 
 HISTOGRAM_BINS = 2048
-"""Maximum number of bins of a window's histogram; if there are more values, neighbours are merged.
+"""Maximum number of bins of a window's histogram; with more values, neighbours are merged.
 """
 
 LEGS = (
@@ -75,7 +75,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
     """Return latencies (WINDOWS) per window of ``length`` ms and path; exact percentiles.
 
-    Rows ``late`` ms older than the newest one are left out once the watermark has passed them.
+    Rows ``late`` ms older than the newest row are left out once the watermark has passed them.
     """
     figures = (
         legs.withWatermark("at", f"{late} milliseconds")
@@ -91,8 +91,8 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
             ),
         )
     )
-    # Left out only here, because Spark moves a condition on decoded columns below the decoding and
-    # decodes twice. A condition that depends on an aggregate is not moved.
+    # Rows are left out only here, because Spark moves a condition on decoded columns below the
+    # decoding and decodes twice. A condition that depends on an aggregate is not moved.
     kept = figures.where(F.col("reason").isNotNull() | F.col("max").isNotNull())
     return kept.select(
         "*",
@@ -103,7 +103,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the visits without the target's own instance, which the target's name already has."""
+    """Return the visits without the target's own instance, which is part of the target's name."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)

@@ -1,4 +1,4 @@
-"""The schemas with which records may be written: our own, and those that the catalog announces."""
+"""The schemas in which records may be written: our own, and the schemas in the catalog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_S = 15.0
 
 
 class Schemas:
-    """The schemas that writers may have used, by record name; ``objects`` are the catalog's."""
+    """The schemas that writers may have used, by record name; ``objects`` come from the catalog."""
 
     def __init__(self, objects: Iterable[tuple[str, str]] = ()) -> None:
         self._announced = [(split_key(k)[3].split(".")[0], b) for k, b in objects if is_schema(k)]

@@ -31,7 +31,7 @@ enlarge the state of a message without limit, and every batch would write that s
 
 _STEPS = ("sequence", "place", "fragment", "sent_at", "left_at", "first_hop")
 COPY = ("removed", "arrived_at", *_STEPS, "topic")
-"""A copy that reached an endpoint; ``topic`` is the queue's, null if the copy was removed.
+"""A copy that reached an endpoint; ``topic`` is the queue's topic, null if the copy was removed.
 
 ``sent_at`` distinguishes the sender's transmissions, ``left_at`` the passes of one transmission by
 the sender's forwarder, ``first_hop`` the routes of one pass. The order of the fields is the order
@@ -52,7 +52,7 @@ LIVES = (
     "redeliveries", "several_routes", "several_targets", "replays", "unknown", "trouble",
     "first_at", "last_at", "found",
 )  # fmt: skip
-"""``found``: it arrived later than a horizon after its first transmission."""
+"""``found``: the message arrived later than a horizon after its first transmission."""
 
 _TYPES = {
     "conversation": "binary",
@@ -75,10 +75,10 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
     """Return the sightings in ``out`` and in queues (``read.ENVELOPE``).
 
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
-    of a message that was sent while its dialog was retried. Its time is that at which the message
-    was accepted, which extends no session, unless this was more than a horizon ago. Undelivered
-    system messages are not missing, because an endpoint that has ended accepts an EndDialog without
-    delivering it.
+    of a message that was sent while its dialog was retried. Its time is the time at which the
+    message was accepted, which extends no session, unless this was more than a horizon ago.
+    Undelivered system messages are not missing, because an endpoint that has ended accepts an
+    EndDialog without delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -179,7 +179,7 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
     repeated = F.col("copies") > F.least("delivered", F.lit(1))
-    # No condition on a key, because Spark would move it below the watermark, with the heartbeats.
+    # There is no condition on a key: Spark would move it below the watermark, with the heartbeats.
     something = sessions.withColumn("found", found).where(missing | F.col("found") | repeated)
     for identifier in ("message_id", "conversation"):
         something = something.withColumn(identifier, uuid_text(identifier))
@@ -187,10 +187,10 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
 
 
 def _with_causes(sessions: DataFrame) -> DataFrame:
-    """Add why the message arrived more than once.
+    """Add the reason why the message arrived more than once.
 
     The copies at one endpoint are compared step by step: transmissions of the sender, passes of its
-    forwarder, routes of one pass; identical ones were forwarded twice on the path. If nothing was
+    forwarder, routes of one pass; identical copies were forwarded twice on the path. If nothing was
     delivered, the originals are unknown.
     """
     queued = F.filter("arrived", lambda copy: ~copy["removed"])
@@ -199,7 +199,8 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
     nowhere = F.transform(compared, lambda copy: copy.withField("place", no_place))
     several = F.size(F.array_distinct("queued.topic")) > 1
     counted = sessions.withColumn("queued", queued).withColumn(
-        # An endpoint may have moved meanwhile, so places matter only if there are several queues.
+        # The endpoint may have moved between copies, so places matter only if there are several
+        # queues.
         "all",
         F.when(several, compared).otherwise(nowhere),
     )
@@ -232,7 +233,7 @@ def _of_fragments() -> Column:
 
 
 def _different(*names: str) -> Column:
-    """Return how many copies differ in any of these columns.
+    """Return the number of copies that differ in any of these columns.
 
     Hashes are compared, because Spark compares structs pairwise. A hash skips nulls, so it includes
     whether each value is null.

@@ -47,7 +47,7 @@ class Seen:
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
     ``heartbeats``: whether an instance is up, and its last heartbeat; ``links``: the instances to
-    which its routes lead. ``hung``: transactions in the topics that the monitor reads.
+    which an instance's routes lead. ``hung``: transactions in the topics that the monitor reads.
     """
 
     homes: tuple[str, ...]
@@ -214,7 +214,7 @@ class Eye:
         return held
 
     def _bytes(self, place: Place, positions: Sequence[int]) -> int:
-        """Return how many bytes these bodies count towards MESSAGE_FORWARD_SIZE."""
+        """Return the number of bytes of these bodies that count towards MESSAGE_FORWARD_SIZE."""
         sizes = self._sizes.pop(place, {})
         known = {offset: sizes[offset] for offset in positions if offset in sizes}
         unknown = [offset for offset in positions if offset not in sizes]

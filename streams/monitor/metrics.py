@@ -1,6 +1,6 @@
 """Metrics of a running monitor for Prometheus, health, readiness.
 
-Labels are the names of its queries, which are few.
+Labels are the names of the monitor's few queries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABELS = ("query",)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of each query; ``read`` returns None if a query does not have it."""
+    """A metric of each query; ``read`` returns None if a query does not have the metric."""
 
     name: str
     says: str

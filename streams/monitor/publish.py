@@ -10,24 +10,24 @@ from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
 _STATE = (DialogSide, DialogGone)
-"""Kinds of rows that the topics of state already have, record by record."""
+"""Kinds of rows that need no copy: the state topics already have each record."""
 
 
 class Publisher:
     """Write a batch to ``metric``, then to the store.
 
-    In this order every row in the store is also in the topic. A repeated batch is written to the
-    topic again, which is harmless because the last row of each key counts.
+    Because of this order, every row in the store is also in the topic. A repeated batch is written
+    to the topic again, which is harmless, because only the last row of each key is used.
     """
 
     def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:
-        """``wait`` is how many seconds Kafka may take to confirm a batch."""
+        """``wait`` is the maximum number of seconds for Kafka to confirm a batch."""
         self._store, self._wait = store, wait
         self._topic = cluster.topics.metric
         self._producer = cluster.producer()
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write a batch; return False if the store had it already. Raises SurroundingsError."""
+        """Write a batch; return False if the store already had it. Raises SurroundingsError."""
         found = tuple(rows)
         self._publish(query, batch_id, found)
         return self._store.write(query, run, batch_id, found)

@@ -149,7 +149,7 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         ),
         lifecycle.of_events(records.events(), now),
     ]
-    # This source always exists, because a checkpoint's sources must not change.
+    # This source is always present, because a checkpoint's sources must not change.
     heartbeats = records.raw(*_HEARTBEATS) if config.until_idle is None else records.none()
     seen.append(lifecycle.heartbeats(heartbeats, now))
     return reduce(DataFrame.unionByName, seen)

@@ -45,8 +45,8 @@ _OF_MESSAGE = (
 )  # fmt: skip
 
 LAST_NUMBER = 1 << 40
-"""No dialog has as many messages. Numbers up to this one can be added up. A larger number, which
-any writer may claim, would end the query, because Spark raises if a sum does not fit."""
+"""No dialog has this number of messages. Numbers up to this can be added up. A larger number, which
+any writer may claim, would end the query, as Spark raises an error if a sum does not fit."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}
@@ -64,8 +64,8 @@ def stream(
 ) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
-    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has at most ``most`` of
-    them, if given. This needs a pattern instead of a name, because every queue has its own topic,
+    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has at most ``most``
+    records, if given. A pattern is needed instead of a name, because every queue has its own topic,
     and topics may be created later. ``failOnDataLoss`` is off because queue topics are trimmed
     after reading.
     """
@@ -171,10 +171,10 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 
 
 def event_time(claimed: str, now: Column) -> Column:
-    """Return when something happened: ``claimed`` (ms) unless that is in the future.
+    """Return the time of a record's event: ``claimed`` (ms), unless this is in the future.
 
-    In that case use Kafka's timestamp, but at most ``now``, the batch's time, because one record
-    from the future would advance the watermark and make all other records late.
+    For a time in the future, use Kafka's timestamp, but at most ``now``, the batch's time, because
+    one record from the future would advance the watermark and make all other records late.
     """
     instant = F.timestamp_millis(F.col(claimed))
     plausible = F.when(instant <= now, instant)
@@ -189,13 +189,13 @@ def flagged(*flags: Flag) -> Column:
 def names_a_dialog() -> Column:
     """Return whether the record of a queue has a dialog id.
 
-    A record without one was not written by an endpoint worker, and the store could not keep it.
+    A record without a dialog id was not written by an endpoint worker, and cannot be stored.
     """
     return F.length("conversation") == 16
 
 
 def uuid_text(column: str | Column) -> Column:
-    """Return the canonical text of a UUID's 16 bytes; null if there are not 16."""
+    """Return the canonical text of a UUID's 16 bytes; null for another number of bytes."""
     digits = F.lower(F.hex(column))
     parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
     text = F.concat_ws("-", *(F.substring(digits, start, length) for start, length in parts))
@@ -209,7 +209,7 @@ def uuid_bytes(column: str | Column) -> Column:
 
 
 def instant_in(column: str) -> Column:
-    """Return the time (ms) in eight big-endian bytes; null without any."""
+    """Return the time (ms) in eight big-endian bytes; null without a value."""
     number = F.conv(F.hex(column), 16, 10).try_cast("long")
     return F.when(_instant(number), number)
 
@@ -221,7 +221,7 @@ def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -
 
 
 def header(name: str) -> Column:
-    """Return the value of the last header with a name, as all readers do; null without one."""
+    """Return the value of the last header with a name, as all readers do; null if it is missing."""
     named = F.filter("headers", lambda one: one["key"] == name)
     return F.get(F.reverse(named), 0)["value"]
 

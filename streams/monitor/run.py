@@ -45,9 +45,9 @@ def run(
 ) -> None:
     """Monitor a cluster until ``stop`` is set or, with ``until_idle``, no more records arrive.
 
-    ``say`` is called with lines for the user. Without a session one is started, and stopped at the
-    end. Raises SurroundingsError if Java, Kafka or the store is missing or fails, UsageError if the
-    store has different settings.
+    ``say`` is called with lines for the user. Without a session, a session is started, and stopped
+    at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails, UsageError
+    if the store has different settings.
     """
     with Store.open(config.store) as store:
         if spark is not None:
@@ -145,7 +145,7 @@ def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str
     """Return the time up to which all queries have read, and store it if it has changed."""
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
     if len(reached) < len(watches):
-        # one query has not read at all yet, so the value of a former run is still valid
+        # a query has not read its topics yet, so the value of a former run is still valid
         return noted
     if noted and min(reached.values()) < min(noted.values()) + _NOTE_MS:
         return noted

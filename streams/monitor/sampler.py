@@ -33,9 +33,9 @@ _CHANGES = ("until", "seen_at")
 
 
 class Sampler:
-    """Sample a cluster periodically. ``failure`` is the error of a store that could not be written.
+    """Sample a cluster periodically. ``failure`` is the error if the store could not be written.
 
-    If Kafka does not respond there is no sample; the last samples become old, which is visible.
+    If Kafka does not respond, no sample is written; the age of the last samples shows this.
     """
 
     def __init__(

@@ -24,9 +24,9 @@ from streams.private import make_folder, open_private
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
-# Avro reserves memory for as many items as a length prefix claims, and an OutOfMemoryError ends the
-# query, so limit the lengths in headers, which are untrusted. A path has at most 65 visits, a name
-# at most 256 bytes.
+# Avro reserves memory for the number of items that a length prefix claims, and an OutOfMemoryError
+# ends the query, so limit the lengths in headers, which are untrusted. A path has at most 65
+# visits, a name at most 256 bytes.
 _AVRO_LIMITS = {
     "org.apache.avro.limits.collectionItems.maxLength": 256,
 }
@@ -38,7 +38,7 @@ _LEAVE_S = 20.0
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint at its first start
+    "spark.sql.shuffle.partitions": "2",  # this is fixed in a checkpoint at its first start
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Counting the rows of the state needs a read before every write.
@@ -60,8 +60,8 @@ def open_session(
 ) -> SparkSession:
     """Start Spark; its Java process logs to the file ``log``.
 
-    ``largest`` is how many bytes Avro may decode as one text or byte string. Raises
-    SurroundingsError if Java is missing or too old, or Spark does not start.
+    ``largest`` is the maximum number of bytes that Avro may decode as one text or byte string.
+    Raises SurroundingsError if Java is missing or too old, or Spark does not start.
     """
     find_java()
     conf = SparkConf().setMaster(master).setAppName(name)

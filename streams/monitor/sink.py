@@ -34,7 +34,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 class Target(Protocol):
-    """A destination of rows, which takes each batch once."""
+    """A destination of rows, which writes each batch once."""
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row], /) -> bool:
         """Write a batch; return False if it was written before."""
@@ -43,7 +43,7 @@ class Target(Protocol):
 class BatchSink(ABC):
     """The ``foreachBatch`` function of a query.
 
-    ``failure`` is the error of a store that could not be written; the query then stops.
+    ``failure`` is the error if the store could not be written; the query then stops.
     """
 
     def __init__(self, target: Target, query: str) -> None:
@@ -70,7 +70,7 @@ class BatchSink(ABC):
 
 
 class Sink(BatchSink):
-    """A sink for changed figures, each a row of the store."""
+    """A sink for changed figures, each of which becomes a row of the store."""
 
     def __init__(self, target: Target, query: str, to_row: Callable[[SparkRow], Row]) -> None:
         super().__init__(target, query)
@@ -82,7 +82,7 @@ class Sink(BatchSink):
 
 
 class SplitSink(BatchSink):
-    """A sink for rows that each become several of the store, or none."""
+    """A sink for rows, each of which becomes any number of rows of the store."""
 
     def __init__(
         self, target: Target, query: str, to_rows: Callable[[SparkRow], Iterable[Row]]
@@ -191,5 +191,5 @@ def _malformed(row: SparkRow) -> MalformedWindow:
 
 
 def _histogram(bins: Iterable[SparkRow]) -> Histogram:
-    # Spark lists a value once for each partial result that it has merged.
+    # Spark lists a value once for each merged partial result.
     return merged([[(float(one["x"]), round(one["y"])) for one in bins]])

@@ -21,8 +21,8 @@ MOST = 50_000
 class StateSink(BatchSink):
     """The ``foreachBatch`` function for records of ``dialog`` topics and of ``event``.
 
-    Unlike a batch of figures, this batch has no previous values: it is aggregated here, and the
-    store keeps a row's values that the batch cannot know.
+    Unlike a batch of figures, a batch of records has no previous values: it is aggregated here, and
+    the store keeps those values of a row that the batch cannot know.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class StateSink(BatchSink):
     def rows(self, frame: DataFrame) -> Iterator[Row]:
         """Return the rows of the store for a batch."""
         known = self._schemas.writers
-        frame.persist()  # otherwise each query would read Kafka again
+        frame.persist()  # without the cache, each query would read Kafka again
         try:
             of_events = frame["topic"] == self._topics.event
             states = dialogs.states(frame.where(~of_events), writers=known("Dialog"))
@@ -45,7 +45,7 @@ class StateSink(BatchSink):
             happened = dialogs.troubles(events).collect()
         finally:
             frame.unpersist()
-        # Only now, because the transaction of the store must not wait for Spark.
+        # Begin only now, because the transaction of the store must not wait for Spark.
         return chain(
             chain.from_iterable(map(self._side, sides)),
             (Trouble(**row.asDict()) for row in happened),

@@ -15,7 +15,7 @@ _DAY_S = 86_400
 
 @dataclass(slots=True)
 class Upkeep:
-    """Keep ``keep`` days of a store, all for None; ``epoch`` returns the time in seconds."""
+    """Keep ``keep`` days of a store (None: all days); ``epoch`` returns the time in seconds."""
 
     store: Store
     keep: float | None

@@ -21,8 +21,8 @@ class Watch:
     """Follow one query by its progress reports; call :meth:`look` at least once per 100 batches.
 
     Of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the commit)
-    are seconds, ``ended`` is seconds since 1970, ``behind`` the remaining records. ``reached``:
-    everything up to this time, in epoch milliseconds, is in the store.
+    are seconds, ``ended`` is seconds since 1970, ``behind`` the remaining records. ``reached``: all
+    figures up to this time, in epoch milliseconds, are in the store.
     """
 
     query: StreamingQuery
@@ -57,7 +57,7 @@ class Watch:
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
-            if not _left(progress):  # a batch takes everything available at its start
+            if not _left(progress):  # a batch takes all records available at its start
                 self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy
 
@@ -98,7 +98,7 @@ class Watch:
 
 
 def _left(progress: StreamingQueryProgress) -> int:
-    """Return how many records a batch has not read."""
+    """Return the number of records that a batch has not read."""
     left = (source.metrics.get("maxOffsetsBehindLatest") for source in progress.sources)
     return sum(int(float(number)) for number in left if number is not None)
 

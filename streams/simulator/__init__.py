@@ -8,7 +8,7 @@ The same seed gives the same run, byte for byte, on every platform::
 
 A run is ``(Topology, Scenario, seed)``. ``Scenario`` and its parts (``Step``, ``Begin``, ``Send``,
 ``End``, ``Sql``, ``Crash``, ``Cut``, ...) are frozen values in :mod:`streams.simulator.scenario`:
-generators create them directly, ``read_scenario`` reads files, and ``scenario_text`` writes one.
+generators create them directly, ``read_scenario`` reads a file, and ``scenario_text`` writes one.
 Times are whole microseconds from 0.
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
@@ -17,11 +17,11 @@ the account of messages (``summary``), and ``violation``, the first of the seven
 copy between two instances is in ``Simulation.network.passages``, with the times of sending and
 arrival. A run never raises an exception; an invalid scenario raises InputError or UsageError.
 
-In the order of a message's path: ``statements`` turns steps into commands, and ``applications``
-does so for received messages; ``endpoint`` and ``forwarder`` are the two processes of an
-``instance``, with their turns, commits, aborts and crashes; ``storage`` survives crashes;
-``network`` and ``heartbeats`` connect the instances; ``facts`` records what happened and
-``invariants`` checks it.
+The modules in the order of a message's path: ``statements`` turns steps into commands, and
+``applications`` creates commands for received messages; ``endpoint`` and ``forwarder`` are the two
+processes of an ``instance``, with their turns, commits, aborts and crashes; ``storage`` survives
+crashes; ``network`` and ``heartbeats`` connect the instances; ``facts`` records the observations,
+and ``invariants`` checks them.
 """
 
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance

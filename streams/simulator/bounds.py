@@ -1,8 +1,8 @@
-"""Invariant 7: the state per dialog and that of a forwarder stay bounded, however long the backlog.
+"""Invariant 7: the states of a dialog and of a forwarder stay bounded, however long the backlog.
 
 The bounded values are the state record, undelivered fragments, positions per chunk, chunk records
-(only those of waiting messages), fragments in flight, copies of one fragment that the forwarder has
-not read yet, and the bytes that it buffers.
+(only of waiting messages), fragments in flight, copies of one fragment that the forwarder has not
+read yet, and the bytes that the forwarder buffers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ OWN = 5
 COPIES = 4
 """Maximum copies of one fragment in ``out`` after the committed offset.
 
-At most one retry waits there; the others were forwarded, but their offset is not committed yet.
+At most one retry waits in ``out``; the other copies were forwarded, but their offset is not
+committed yet.
 """
 
 
@@ -33,7 +34,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     ``longest``: the bytes of the largest body in this run.
     """
     kept = len(new.held), len(new.partial), len(new.parked)
-    # A message with more fragments than the window allows is buffered nevertheless.
+    # A message is buffered even if it has more fragments than the window allows.
     whole = limits.fragments(longest)
     most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
@@ -55,7 +56,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield retries of a transaction of which ``out`` has too many copies."""
+    """Yield a transaction's retries of fragments of which ``out`` has too many copies."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

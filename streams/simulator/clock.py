@@ -1,4 +1,4 @@
-"""Virtual time: events in time order, and by ticket for equal times.
+"""Virtual time: events in order of time, and of ticket if times are equal.
 
 Time is whole microseconds from 0. Neither this module nor its callers read a real clock.
 """
@@ -79,8 +79,8 @@ class Chance:
 
     Only ``random()`` of the standard generator is guaranteed to stay the same, and only division
     and square root are rounded identically everywhere. ``stream`` separates consumers: an
-    additional draw of one consumer changes nothing for the others, so that a shortened scenario
-    stays similar.
+    additional draw by one consumer changes nothing for other consumers, so that a shortened
+    scenario stays similar.
     """
 
     __slots__ = ("_random",)

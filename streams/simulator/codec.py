@@ -2,8 +2,8 @@
 
 A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
 unsupported types (GUIDs, enums) are converted by the field's type. The bytes are compared and
-hashed but never leave the process, so Python's own format is sufficient, in version 2, which gives
-equal bytes for equal values. :class:`Codec` is the envelope for ``node``.
+hashed but never leave the process, so Python's own format is sufficient. Its version 2 gives equal
+bytes for equal values. :class:`Codec` is the envelope for ``node``.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Hop:
 
     @property
     def hops_remaining(self) -> int:
-        """Return how many forwarders may still forward the copy."""
+        """Return the number of forwarders that may still forward the copy."""
         return int(self._row[_HOPS])
 
     @property

@@ -32,7 +32,7 @@ _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
 def start(instance: Instance) -> None:
-    """Start an instance's endpoint workers: its own, and one for each pair led from here."""
+    """Start an instance's endpoint workers: its own, and one for each pair that it leads."""
     EndpointProcess(instance, instance.own)
     follow_roles(instance)
 
@@ -45,10 +45,10 @@ def crash(instance: Instance) -> None:
 
 
 def follow_roles(instance: Instance) -> None:
-    """Start workers for pairs of which the instance believes to be the principal; stop others.
+    """Start workers for the pairs that have the instance as principal by its catalog; stop others.
 
     A newer epoch ends the process of an older epoch wherever it runs, and its uncommitted work is
-    lost. A process with an older epoch than the pair's cannot start.
+    lost. A process with an older epoch than that of the pair cannot start.
     """
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
@@ -88,11 +88,11 @@ class EndpointProcess:
 
     @property
     def at(self) -> str:
-        """Return the name of its instance."""
+        """Return the name of the worker's instance."""
         return self.instance.name
 
     def crash(self) -> None:
-        """Lose everything that is not durable."""
+        """Lose all state that is not durable."""
         self._alarm.clear()
         self.store.endpoint = None
 
@@ -163,7 +163,7 @@ class EndpointProcess:
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Choose how far this turn reads: everything, or a part, as if the rest arrived later."""
+        """Choose the end of this turn's input: all records, or a part, as if others came later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -240,12 +240,12 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs immediately, which is the maximum that workers may do."""
+        """Trim the inputs immediately, as early as workers are allowed to."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 
     def _sleep(self) -> None:
-        """Schedule the next turn for when there is more to read or to check, or a timer is due."""
+        """Schedule the next turn: when records can be read or checked, or a timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
         if unread or (self._caught_up and (self.node.has_probes or self.node.has_turn)):
             self.wake()

@@ -48,7 +48,7 @@ class Queued(NamedTuple):
 
     @property
     def direction(self) -> Direction:
-        """Return its dialog and direction."""
+        """Return the message's dialog and direction."""
         parties = self.message.parties
         conversation = self.message.conversation
         return Direction(conversation, parties.from_initiator, parties.from_broker)
@@ -65,7 +65,7 @@ class EmittedEvent(NamedTuple):
 class Facts:
     """All facts; ``senders`` has the place of each direction's endpoint.
 
-    ``let_go`` has the time at which each message left its transmission queue (virtual
+    ``let_go`` has the time at which each message was removed from its transmission queue (virtual
     microseconds); ``longest`` is the size of the largest accepted body.
     """
 

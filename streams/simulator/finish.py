@@ -2,9 +2,9 @@
 
 A dialog has finished when its transmission queue is empty. The bound follows from the maximum retry
 interval, and from the fact that every retry tries the next address, in both directions
-(``streams/node/forwarder/turn.py``). Messages that were acknowledged meanwhile were ahead in the
-queue, and extend the bound by the time that their path takes. The bound is checked once, at the end
-of a run, and only for messages that had that much time without faults.
+(``streams/node/forwarder/turn.py``). Messages that were acknowledged in the meantime were ahead in
+the queue, and extend the bound by the time that their path takes. The bound is checked once, at the
+end of a run, and only for messages that had this time without faults.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streams.simulator.system import System
 from streams.topology import Topology
 
 SLACK = 10 * SECOND
-"""Allowance for everything except retries: the path, turns, commits and catalog propagation."""
+"""Allowance for all delays except retries: the path, turns, commits, catalog propagation."""
 
 
 def judge_finish(run: System) -> None:
@@ -69,7 +69,7 @@ def calm_at(scenario: Scenario) -> int | None:
 
 
 def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
-    """Return how long a message may wait without faults (microseconds).
+    """Return the maximum wait of a message without faults, in microseconds.
 
     ``there`` and ``back`` are the services of the message and its acknowledgement.
     """
@@ -77,9 +77,9 @@ def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
 
 
 def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
-    """Return how long a run must continue so that every dialog between services can be checked.
+    """Return the time that a run must continue so that every dialog can be checked.
 
-    Meanwhile, routes may be created that the topology does not have yet.
+    The run may create routes that the topology does not have yet.
     """
     most = max((_addresses(topology, service) for service in services), default=1) + 1
     return _bound(scenario, _attempts(most, most))
@@ -108,7 +108,7 @@ def _tried(out: int, home: int) -> int:
 
 
 def _addresses(topology: Topology, service: str) -> int:
-    """Return how many addresses retries may have to try for a service."""
+    """Return the number of addresses that retries may have to try for a service."""
     tables = [
         [1 + (r.mirror is not None) for r in d.routes if r.service in (service, None)]
         for i in topology.instances.values()
@@ -129,13 +129,13 @@ def _is_mended(run: System) -> bool:
 def _waiting(run: System) -> Iterator[tuple[str, Dialog]]:
     for instance, store in run.stores():
         for dialog in store.state.restore().values():
-            # After the other side's end or error nothing is sent until the application acts.
+            # After the other side's end or error, nothing is sent until the application acts.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance, dialog
 
 
 def _oldest(run: System, dialog: Dialog) -> int:
-    """Return when the oldest waiting message was accepted."""
+    """Return the time at which the oldest waiting message was accepted."""
     return run.facts.accepted[_direction(dialog)][dialog.acknowledged[0]].at
 
 
@@ -153,9 +153,9 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 
 
 def _slowest(scenario: Scenario) -> int:
-    """Return how long a copy takes to and through the next instance on the slowest link."""
+    """Return the time of a copy to and through the next instance, on the slowest link."""
     links = (scenario.network.link, *scenario.network.links.values())
-    # Two processes handle it there: the forwarder, and at an end also the endpoint worker.
+    # Two processes may handle the copy: the forwarder, and at an end also the endpoint worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL
 
 
@@ -210,7 +210,7 @@ def _has_route(run: System, dialog: Dialog) -> bool:
 
 
 def _arrives(outcome: Outcome) -> bool:
-    """Tell whether there are a path and a return path."""
+    """Tell whether a path and a return path exist."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
@@ -218,8 +218,8 @@ def _arrives(outcome: Outcome) -> bool:
 def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
     """Tell whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
 
-    Without a broker id, a copy goes to the first database here that has an endpoint, regardless of
-    the search order (R7.2). A mirrored database has its own worker.
+    Without a broker id, a copy is delivered to the first database of the instance that has an
+    endpoint, regardless of the search order (R7.2). A mirrored database has its own worker.
     """
     ending, decision = path.ending, path.hops[-1][1].decision
     here = topology.instances[ending.instance].databases

@@ -90,7 +90,7 @@ class ForwarderProcess:
         return Forwarder(self.instance.name, self.instance.catalog, Codec, self.reachable, known)
 
     def crash(self) -> None:
-        """Lose everything that is not durable."""
+        """Lose all state that is not durable."""
         for alarm in (self._turn_at, self._commit_at, self._release_at, self._look_at):
             alarm.clear()
         self.instance.around.heartbeats.stop(self.instance.name)
@@ -101,7 +101,7 @@ class ForwarderProcess:
         self._turn_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def look_again(self) -> None:
-        """Retry buffered copies soon, because an instance is reachable again."""
+        """Retry buffered copies soon, as an instance is reachable again."""
         if self.holding:
             self._release_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
@@ -210,7 +210,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward messages of the pairs of which the instance believes to be the principal."""
+        """Forward messages of the pairs that have the instance as principal by its catalog."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:
@@ -243,7 +243,7 @@ class ForwarderProcess:
         return HELD
 
     def _release(self) -> None:
-        """Send buffered copies that are ready, and drop expired ones; the rest wait."""
+        """Send buffered copies that are ready, and drop expired copies; other copies wait."""
         now = self.instance.now
         for key, held in self.holding.items():
             outcome = self.node.release(held.record, now)

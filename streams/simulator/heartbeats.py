@@ -1,4 +1,4 @@
-"""Compute on demand which heartbeats a reader has read by now.
+"""Compute on demand the heartbeats that a reader has read by now.
 
 A forwarder writes its presence once a second, and immediately when the catalog changes its role in
 a mirrored pair. One event per second and pair would make up most of a run, so no events are
@@ -39,7 +39,7 @@ class Heartbeats:
     def start(self, instance: str, claims: Callable[[], Claims]) -> None:
         """Start an instance's heartbeats, and its reading of the others' heartbeats.
 
-        ``claims``: its claims at any time.
+        ``claims`` returns the instance's current claims.
         """
         now = self._clock.now
         self._claiming[instance], self._claims[instance] = claims, {}
@@ -58,7 +58,7 @@ class Heartbeats:
             each.pop(instance, None)
 
     def before_cut(self, a: str, b: str) -> None:
-        """Update two instances that do not see each other from now on."""
+        """Update two instances that do not read each other's heartbeats from now on."""
         self._look(a, b)
         self._look(b, a)
 

@@ -39,7 +39,7 @@ class Surroundings:
 class Instance:
     """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
-    ``pairs`` has the mirrored databases of which it is a partner, in any role.
+    ``pairs`` has the mirrored databases of which the instance is a partner, in any role.
     """
 
     name: str
@@ -97,13 +97,13 @@ class Instance:
             self.forwarder.look_again()
 
     def instant(self, shown: int) -> int:
-        """Return when the instance's clock shows this time, in virtual microseconds."""
+        """Return the virtual time (microseconds) at which the instance's clock shows this time."""
         return (shown - START) * MILLISECOND - self.skew
 
     # --- its topics ------------------------------------------------------------------------------
 
     def command(self, command: Command) -> None:
-        """Store a statement, regardless of which processes are running."""
+        """Store a statement, whether or not processes are running."""
         store = self.store(command.database)
         store.topics.cmd.append(command_entry(command, self.now))
         store.wake()

@@ -35,7 +35,7 @@ _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 class Violation:
     """A violated invariant; ``at`` is in virtual microseconds.
 
-    Invariant 0 means "no input may fail".
+    Invariant 0 means that no input may make the workers' code fail.
     """
 
     invariant: int
@@ -64,9 +64,9 @@ class _Received:
 
 @dataclass(slots=True)
 class Invariants:
-    """The checks of one run; ``violation`` is the first one.
+    """The checks of one run; ``violation`` is the first violation.
 
-    ``fresh`` is the share of a forwarder's decisions that are compared with those of a new one (6).
+    ``fresh`` is the share of a forwarder's decisions that are compared with a new forwarder's (6).
     """
 
     clock: Clock
@@ -83,7 +83,7 @@ class Invariants:
     def broken(
         self, number: int, why: str, instance: str = "", conversation: uuid.UUID | None = None
     ) -> None:
-        """Report a violated invariant; only the first one counts."""
+        """Report a violated invariant; only the first violation is kept."""
         if self.violation is None:
             self.violation = Violation(number, why, self.clock.now, instance, conversation)
 
@@ -294,6 +294,6 @@ class Invariants:
 
 
 def _kept(number: int, chunk: Chunk, acknowledged: int) -> int:
-    """Return how many positions of unacknowledged messages a chunk keeps."""
+    """Return the number of positions of unacknowledged messages in a chunk."""
     waiting = chunk.positions[max(acknowledged - number * CHUNK, 0) :]
     return sum(position >= 0 for position in waiting)

@@ -1,8 +1,8 @@
 """Links between instances.
 
-Within an instance nothing is lost. A link that is down loses every copy silently, including those
-in transit when it fails. Copies keep their order as in a partition of Kafka, except for those that
-the scenario reorders, which are as late as a duplicate would be.
+Within an instance, nothing is lost. A link that is down loses every copy silently, including copies
+in transit when the link fails. Copies keep their order as in a partition of Kafka, except for
+copies that the scenario reorders, which are as late as a duplicate would be.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Passage:
 class Network:
     """All links; ``arrive(instance, entry)`` is called when a copy arrives.
 
-    ``passages`` is every copy of the run, in send order.
+    ``passages`` has all copies of the run, in send order.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class Network:
             return self._clock.now + usual
         due = self._clock.now + usual + self._chance.heavy(latency.heavy)
         until = self._settings.until
-        # One draw in many millions takes minutes, and all copies behind it wait, so limit it as
-        # well.
+        # One drawn delay in many millions is minutes long, and all later copies wait, so limit it,
+        # too.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:
@@ -130,7 +130,7 @@ class Network:
         self._clock.at(at, self._deliver, copy, ends, self._cuts.get(ends, 0))
 
     def _deliver(self, copy: Passage, ends: tuple[str, str], cuts: int) -> None:
-        if self._cuts.get(ends, 0) == cuts:  # otherwise the link went down meanwhile
+        if self._cuts.get(ends, 0) == cuts:  # otherwise the link failed during the transit
             copy.arrived = self._clock.now
             self._arrive(copy.receiver, copy.entry)
 

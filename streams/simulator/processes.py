@@ -20,7 +20,7 @@ class Forwarding(Protocol):
         """Switch to a version of the catalog."""
 
     def crash(self) -> None:
-        """Lose everything that is not durable."""
+        """Lose all state that is not durable."""
 
 
 class Applying(Protocol):

@@ -38,7 +38,7 @@ def read_scenario(path: Path) -> tuple[Topology, Scenario]:
 def parse_scenario(
     text: str, path: Path, topology: Topology | None = None
 ) -> tuple[Topology, Scenario]:
-    """Parse a scenario; ``path`` is its file, ``topology`` replaces the one in the file."""
+    """Parse a scenario; ``path`` is its file, ``topology`` replaces the topology of the file."""
     root = parse_yaml(text, str(path))
     if root is None:
         raise InputError(

@@ -112,7 +112,7 @@ class Names:
 
 
 def _found(node: Node, find: Callable[[], T]) -> T:
-    """Return the value that is found, or raise an error at the node's place."""
+    """Return the found value, or raise an error at the node's place."""
     try:
         return find()
     except UsageError as error:

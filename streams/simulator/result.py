@@ -48,7 +48,7 @@ class Result:
         return self.violation is None and not bad
 
     def to_json(self) -> Row:
-        """Return the result by the contract's keys."""
+        """Return the result as a dictionary with the keys of the JSON output."""
         broken = self.violation
         return {
             "seed": self.seed,
@@ -157,7 +157,7 @@ def _parked(store: Store, dialog: Dialog) -> Iterator[uuid.UUID]:
 
 
 def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:
-    """Account for every accepted message; unexplained ones are lost."""
+    """Account for every accepted message; messages without an explanation are lost."""
     copies = Counter(
         (q.home, q.message.database, q.message.header.message_id) for q in facts.queued
     )

@@ -42,7 +42,8 @@ class Link:
 class Network:
     """All links: the default, exceptions by their two ends in order, and the end of random faults.
 
-    From ``until`` on, nothing is randomly lost, duplicated, reordered, aborted or unusually late.
+    From ``until`` on, no copy is randomly lost, duplicated, reordered or unusually late, and no
+    transaction is randomly aborted.
     """
 
     link: Link = Link()
@@ -61,8 +62,8 @@ class Side(Enum):
 class Begin:
     """BEGIN DIALOG CONVERSATION; ``lifetime`` is in seconds.
 
-    With a ``count``, there are that many dialogs with this name, and each of its statements is
-    issued on all of them. ``related`` is the name of a dialog whose group this one joins.
+    With a ``count``, that number of dialogs has this name, and each statement on the name is issued
+    on all of them. ``related`` is the name of a dialog whose group this dialog joins.
     """
 
     dialog: str
@@ -124,7 +125,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """RECEIVE ``count`` messages from a queue, or all if ``None``. The result contains them."""
+    """RECEIVE ``count`` messages from a queue, or all if ``None``; the result has the messages."""
 
     instance: str
     database: str
@@ -205,7 +206,7 @@ class Step:
 
 
 class Does(Enum):
-    """What an application does with received messages."""
+    """The reaction of an application to received messages."""
 
     REPLY = "reply"  # answers every message
     ACT = "act"  # has an external effect that must happen once
@@ -221,7 +222,7 @@ class Does(Enum):
 class Application:
     """A program that reads a service's queue. Its position is durable together with its commands.
 
-    ``routes`` has the addresses by service that ``configure`` uses.
+    ``routes`` has the addresses, by service, that ``configure`` uses.
     """
 
     instance: str

@@ -30,7 +30,7 @@ class DataDependent:
         self.rows: dict[Handle, Handle] = {}
 
     def route(self, message: QueueMessage) -> None:
-        """Forward a message to the service selected by the dialog's first one."""
+        """Forward a message to the service that the dialog's first message has selected."""
         router = Router(self._application.service, self._broker_id, to_service_name)
         self._take(message, lambda received: router.route(self.rows, received))
 

@@ -23,7 +23,7 @@ class Source:
 
     @property
     def is_at_end(self) -> bool:
-        """Tell whether everything is read."""
+        """Tell whether all records are read."""
         return self.position >= len(self.topic)
 
     @property
@@ -32,5 +32,5 @@ class Source:
         return self.position <= self.committed[self.at]
 
     def commit(self) -> None:
-        """Commit the position, unless another process has committed a higher one."""
+        """Commit the position, unless another process has committed a higher position."""
         self.committed[self.at] = max(self.committed[self.at], self.position)

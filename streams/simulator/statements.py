@@ -1,4 +1,4 @@
-"""Turn the steps of a scenario into commands of ``protocol``; no other module creates any."""
+"""Turn the steps of a scenario into commands of ``protocol``; only this module creates commands."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Statements:
     def send(
         self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
-        """SEND ON CONVERSATION, as often as the step requires."""
+        """SEND ON CONVERSATION, the number of times that the step states."""
         for number in range(step.count):
             yield Command(
                 conversation,
@@ -100,7 +100,7 @@ class Statements:
         )  # fmt: skip
 
     def act(self, action: services.Action, application: Application, now: int) -> Command:
-        """Return a statement of a service that comes with Hopline and has its own ids."""
+        """Return a statement of a service that is included in Hopline and has its own ids."""
         fields: dict[str, Any]
         match action:
             case services.Begin():

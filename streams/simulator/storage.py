@@ -123,7 +123,7 @@ class State:
             self.dialogs[key],
             conversation=key[1],
             chunks={number: Chunk(*marshal.loads(raw)) for number, raw in chunks.items()},
-            last_copy=out_end - 1,  # unknown: at or before the end of out
+            last_copy=out_end - 1,  # its position is unknown: at or before the end of out
         )
 
 
@@ -145,8 +145,9 @@ class Store:
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` has the committed
     positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the other
-    topics. It was started under ``epoch``, and a lower epoch is no longer possible. ``trim_point``
-    is where the logs of its inputs begin; earlier records are trimmed and must not be read.
+    topics. The endpoint was started under ``epoch``, and a lower epoch is no longer possible.
+    ``trim_point`` has the starts of the logs of its inputs; earlier records are trimmed and must
+    not be read.
     """
 
     name: str

@@ -237,7 +237,7 @@ class System:
             ) from error  # fmt: skip
 
     def _apply(self, instance: str, database: str, text: str) -> None:
-        """Run T-SQL at a database, and publish the changed topology.
+        """Run T-SQL in a database, and publish the changed topology.
 
         The partners of a mirrored pair are one database, so each statement is issued to both.
         """

@@ -8,7 +8,7 @@
     mermaid_text(diagram), svg_text(diagram)     # of streams.diagram
 
 The steps from a run to a diagram: ``sights`` and ``notes`` record events, ``choose`` selects the
-requested ones and notes the omissions, and ``draw`` builds the diagram.
+requested events and notes the omissions, and ``draw`` builds the diagram.
 """
 
 from streams.simulator.diagram.choose import Choice

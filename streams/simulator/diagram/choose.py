@@ -1,4 +1,4 @@
-"""Select the steps to draw by dialog and time; count and report the others."""
+"""Select the steps to draw by dialog and time; count and report the omitted steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST_ID = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to draw: a dialog, by its name or conversation id, and a time span in microseconds."""
+    """The selection: a dialog, by its name or conversation id, and a time span in microseconds."""
 
     dialog: str | None = None
     first: int | None = None
@@ -24,7 +24,7 @@ class Choice:
 
 
 def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
-    """Return the name of each dialog: ``d``, or ``d/3`` if the name has several."""
+    """Return the name of each dialog: ``d``, or ``d/3`` if several dialogs have the name."""
     return {
         conversation: name if len(conversations) == 1 else f"{name}/{number}"
         for name, conversations in run.dialogs.items()

@@ -1,4 +1,4 @@
-"""Everything that is shown of a run: statements, copies, queues, events and faults."""
+"""The parts of a run that are shown: statements, copies, queues, events and faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.simulator.storage import read_command
 
 
 def sights_of(run: Simulation) -> list[Sight]:
-    """Return everything that a diagram may show, in time order."""
+    """Return all sights that a diagram may show, in time order."""
     events = [event_sight(emitted) for emitted in run.facts.events]
     seen = [
         *(sight for step in run.scenario.steps for sight in fault_sights(step)),
@@ -34,7 +34,7 @@ def sights_of(run: Simulation) -> list[Sight]:
         ends = ((broken.instance,),) if broken.instance else tuple((n,) for n in run.instances)
         text = f"BROKEN: invariant {broken.invariant}: {broken.why}"
         shown.append(Sight(broken.at, Shape.TROUBLE, ends, text, dialog=broken.conversation))
-    return sorted(shown, key=attrgetter("at"))  # stable, so equal times keep that order
+    return sorted(shown, key=attrgetter("at"))  # a stable sort, so equal times keep that order
 
 
 def _statements(run: Simulation) -> Iterator[Sight]:

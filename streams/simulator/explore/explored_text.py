@@ -1,4 +1,4 @@
-"""The result of an exploration as text: medians and totals, and every failure."""
+"""The result of an exploration as text: medians, totals, and all failures."""
 
 from __future__ import annotations
 

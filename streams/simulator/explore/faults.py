@@ -47,7 +47,7 @@ def draw_faults(
 
 
 def draw_network(topology: Topology, chance: Chance, calm: int) -> Network:
-    """Draw the behaviour of links until the faults end."""
+    """Draw the behaviour of links up to the end of the faults."""
 
     def link() -> Link:
         least = (1 + chance.below(20)) * MILLISECOND

@@ -37,7 +37,7 @@ def draw_pair(estate: DrawnEstate, chance: Chance) -> DrawnEstate:
 
 
 def draw_failovers(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
-    """Draw which of a pair's partners becomes the principal, and when."""
+    """Draw the partner that becomes the principal of a pair, and the time."""
     if not estate.partners:
         return []
     count = chance.pick((0, 1, 1, 2, 3))
@@ -87,7 +87,7 @@ def _to_pair(route: Route, home: Home) -> Route:
 
 
 def _reachable(database: Database, instance: str) -> Database:
-    """Return a database whose routes lead to the same places from elsewhere."""
+    """Return a database whose routes lead to the same places from another instance."""
     here = f"tcp://{instance}:4022"
     local, *others = database.routes
     moved = [replace(r, address=here) if r.address == "LOCAL" else r for r in others]

@@ -49,7 +49,7 @@ def reduce(tale: Tale, tries: int = TRIES) -> Failure:
     last = [tale.violation]
 
     def breaks(case: Case) -> bool:
-        found = play(case, fresh=1.0).violation  # played in the same way as a replay
+        found = play(case, fresh=1.0).violation  # play the case in the same way as a replay
         if found is None or found.invariant != number:
             return False
         last[0] = found

@@ -1,7 +1,7 @@
 """Draw a random scenario for a topology: dialogs, changes and faults.
 
-All faults are over when the quiet tail begins. The tail is as long as invariant 5 allows for every
-dialog to finish.
+All faults are over when the quiet tail begins. The tail has the time that invariant 5 allows for
+every dialog to finish.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def _begin(name: str, number: int, flow: Flow, contract: str, chance: Chance) ->
         contract,
         lifetime=5 + chance.below(120) if chance.happens(0.15) else None,
         group=uuid.UUID(int=1 + chance.below(2)) if chance.happens(0.1) else None,
-        # If that dialog belongs to another database, BEGIN is rejected, which is also worth
-        # testing.
+        # If that dialog belongs to another database, BEGIN is rejected, which is worth testing,
+        # too.
         related=f"d{chance.below(number) + 1}" if number and chance.happens(0.1) else None,
     )
 

@@ -1,4 +1,4 @@
-"""Minimize a failing case: remove or simplify everything that its violation does not need.
+"""Minimize a failing case: remove or simplify all parts that its violation does not need.
 
 The search is greedy: every proposal that still breaks the same invariant is accepted, and the round
 starts again, until no proposal is left or the limit of tries is reached.
@@ -135,7 +135,7 @@ def _smaller(step: Step) -> Iterator[Send | Begin]:
 
 
 def _rounder(case: Case) -> Iterator[Case]:
-    """Round times (first to seconds), and let the run end earlier."""
+    """Round times (first to seconds), and end the run earlier."""
     scenario = case.scenario
     for unit in (SECOND, 100 * MILLISECOND):
         rounded = tuple(replace(s, at=s.at // unit * unit) for s in scenario.steps)
@@ -215,7 +215,7 @@ def _fewer_routes(instance: Instance) -> Iterator[Instance]:
 
 
 def _without_routes(database: Database) -> Iterator[Database]:
-    """Return the database with one route fewer; the others are renumbered, as in a file."""
+    """Return the database with one route fewer; the other routes are renumbered, as in a file."""
     for route in database.routes[1:]:
         rest = [r for r in database.routes if r is not route]
         numbered = tuple(replace(r, route_id=n) for n, r in enumerate(rest, 1))

@@ -1,7 +1,7 @@
 """Draw a random topology: initiators, targets, and the paths between them.
 
-Most of it works, because messages that never arrive test nothing. Some of it has typical errors of
-real estates: a missing or stale return route, several targets, or an address that leads nowhere.
+Most paths work, because messages that never arrive test nothing. Some paths have typical errors of
+real estates: a missing or outdated return route, several targets, or an address that leads nowhere.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Draft:
         return listener if listener and self.chance.happens(0.5) else direct
 
     def address_towards(self, source: str, home: Home) -> str:
-        """Return the address of a path's first instance; add the routes of the others."""
+        """Return the address of a path's first instance; add the routes of the other instances."""
         between = [g for g in self.gateways if g not in (source, home.instance)]
         if not between or self.chance.happens(0.4):
             return "LOCAL" if source == home.instance else self.address(home.instance)

@@ -1,6 +1,6 @@
 """Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-It writes everything that explored topologies contain, but no bindings, schemas or clusters.
+It writes all objects that explored topologies contain, but no bindings, schemas or clusters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.simulator.write import flow, scenario_text
 from streams.topology import FILE, Database, Endpoint, Instance, Route, Topology
 
 _DEEP = 5
-"""Down to this depth (instances, NAME, databases, NAME, KEY), everything has a separate line."""
+"""Down to this depth (instances, NAME, databases, NAME, KEY), each entry has a separate line."""
 
 
 def write_case(case: Case, folder: Path, comment: str) -> Path:
