@@ -1,4 +1,4 @@
-"""Access control: a token if other hosts can connect, and no foreign pages.
+"""Access control: require a token if other hosts can connect, and reject foreign pages.
 
 On loopback there is no token, but a page of another origin runs in the same browser. Such a page
 must neither get a response under its own name that resolves to loopback (DNS rebinding, visible in
@@ -50,7 +50,7 @@ _ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
 
 
 class Access:
-    """An ASGI application that passes authorized requests to another one."""
+    """An ASGI application that passes authorized requests to another application."""
 
     def __init__(self, inner: Application, token: str | None, names: Collection[str] = ()) -> None:
         self._inner, self._token, self._names = inner, token, names

@@ -1,4 +1,4 @@
-"""A page's URL is its whole state: what it shows, and for which time."""
+"""A page's URL is its whole state: its subject and its time range."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Address:
         return self.path + (f"?{urlencode(query)}" if query else "")
 
     def get(self, name: str) -> str:
-        """Return a parameter; empty if missing."""
+        """Return a parameter, or "" if it is missing."""
         return self.chosen.get(name, "")
 
     def with_(self, **chosen: str) -> Address:
-        """Return the address with other parameters; an empty one removes a parameter."""
+        """Return the address with other parameters; an empty value removes a parameter."""
         kept = {n: v for n, v in {**self.chosen, **chosen}.items() if v}
         return replace(self, chosen=kept)
 

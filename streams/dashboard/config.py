@@ -21,7 +21,7 @@ class DashboardConfig:
     port: int = 8090
     """Port to listen on; 0 selects a free port."""
     published: tuple[str, int] | None = None
-    """The external address, if different: that of a container's port on its host."""
+    """The external address, if different: the address of a container's port on its host."""
     topology: Path | None = None
     """The topology's folder; None uses the cluster's catalog."""
     cluster: Cluster | None = None

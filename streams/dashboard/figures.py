@@ -22,7 +22,7 @@ _MOVES = 400
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An unreadable source; ``since`` is when that began, in epoch milliseconds."""
+    """An unreadable source; ``since`` is the start of the failure, in epoch milliseconds."""
 
     since: int
     message: str
@@ -54,7 +54,7 @@ class Window:
 
 
 class Figures:
-    """Cached queries to a store, each repeated only when something has changed.
+    """Cached queries to a store, each repeated only when the store or the time has changed.
 
     Thread-safe. ``now`` returns epoch milliseconds, ``every`` is the refresh interval of pages, in
     seconds.
@@ -100,7 +100,7 @@ class Figures:
         self.trouble = None
 
     def _window(self, span: Span) -> Window:
-        """Return the present time range; a longer one moves less often."""
+        """Return the present time range; a longer range moves less often."""
         since, until = span.bounds(0)
         every = max(self._every, (until - since) // _MOVES) if span.live else 1
         return Window.of(span, self._now() // every * every)

@@ -26,7 +26,7 @@ from streams.dashboard.page import Content, Page
 from streams.dashboard.template import part
 
 _PATIENCE = 0.7
-"""Seconds that a browser waits for content before it gets the empty frame instead."""
+"""Seconds for which a browser waits for content before it gets the empty frame."""
 
 log = logging.getLogger("hopline.dashboard")
 
@@ -42,7 +42,7 @@ class Places:
 
     def html(self, name: str, classes: str = "") -> None:
         """Create a place for HTML."""
-        # Its content comes from a template, which escapes values.
+        # The content of the place comes from a template, which escapes values.
         place = ui.html(sanitize=False).classes(classes).props(f'data-place="{name}"')
         self._html[name] = self._panels[name] = place
 
@@ -127,7 +127,7 @@ class Browser:
         except Exception:
             log.exception("%s cannot be shown", address)
             contents = {"waiting": part("frame", "failed", str(address))}
-        if contents and address == self._address:  # the user did not navigate meanwhile
+        if contents and address == self._address:  # the user has not navigated since
             with suppress(RuntimeError):  # the browser disconnected
                 self._places.fill(contents)
 

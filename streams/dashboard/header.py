@@ -16,7 +16,7 @@ from streams.dashboard.template import part
 from streams.store import Situation, Store
 
 OLD = 15_000
-"""Milliseconds after which figures are shown as old."""
+"""Age in milliseconds from which figures are shown as old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
     if as_of is None or not address.span.live or as_of > since:
         return None
     end, length = as_of // 1_000 * 1_000, until - since
-    if end < length:  # there is nothing before 1970
+    if end < length:  # no figures are older than 1970
         return None
     last = Span("", end - length, end)
     return Link(f"Show {last.words}", str(address.at(last)))

@@ -22,7 +22,7 @@ from streams.telemetry import Series
 
 
 class Counts:
-    """How often pages were computed, for how long, and how often that failed."""
+    """Counts, durations and failures of the computations of pages."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -22,7 +22,7 @@ Read = Callable[[], tuple[object, Topology | None]]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A topology, compiled for queries; conclusions from it follow a little later.
+    """A topology, compiled for queries; derived results are available a little later.
 
     ``routed`` are the pairs in which one instance has a route to the other. ``begins`` is the
     number of flows in which an instance begins dialogs, minus those in which it answers.
@@ -55,7 +55,7 @@ class Network:
             self.known = Known(stamp, Questions(topology, time.time()))
 
     def look(self) -> None:
-        """Read again; keep the previous one on failure."""
+        """Read again; keep the previous topology on failure."""
         try:
             self.begin()
         except HoplineError as error:
@@ -105,7 +105,7 @@ def begins_of(questions: Questions) -> dict[str, int]:
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
-    """Return the network of a folder or of a cluster's catalog, or an empty one without both."""
+    """Return the network of a folder or of a cluster's catalog; without both, an empty network."""
     if folder is not None:
         return Network(str(folder), lambda: _of_folder(folder))
     if cluster is not None:

@@ -17,7 +17,7 @@ Content = Markup | dict[str, Any] | None
 
 
 class Places(Protocol):
-    """The layout of a page; called once, before there is any content."""
+    """The layout of a page, which is created once, before any content is known."""
 
     def html(self, name: str, classes: str = "") -> None:
         """Create a place for HTML."""
@@ -34,7 +34,7 @@ class Page:
     """A page of the dashboard.
 
     ``layout`` creates the places; ``view`` returns their content for a URL, and is called every few
-    seconds, in its own thread. ``key`` is its keyboard shortcut. ``also`` are further paths, such
+    seconds, in its own thread. ``key`` is its keyboard shortcut. ``also`` has further paths, such
     as ``/dialog/{conversation}``.
     """
 

@@ -54,8 +54,8 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
-        # Not earlier, because NiceGUI inspects all objects when it starts. A tuple that another
-        # thread is creating from a generator could then not be finished (SystemError).
+        # This is not done earlier, because NiceGUI inspects all objects when it starts. A tuple
+        # that another thread is creating from a generator could then not be finished (SystemError).
         app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))

@@ -1,4 +1,4 @@
-"""Read slow sources in the background: Kafka may be slow or unavailable, and the rest is shown.
+"""Read slow sources in the background, so that pages are shown even if Kafka is slow.
 
 The last few results are cached, fewer if they are large. A result in use is read again after a
 pause that grows with the duration of reading, so that reading takes at most a tenth of the time.
@@ -21,7 +21,7 @@ log = logging.getLogger("hopline.dashboard")
 
 T = TypeVar("T")
 PATIENCE = 0.4
-"""Seconds that a page waits for a first result before it shows the rest."""
+"""Seconds for which a page waits for a first result before it is shown without the result."""
 KEPT = 64
 ROOM = 60_000
 """The cache size in units of ``weigh``; the last result is always kept."""
@@ -30,10 +30,10 @@ _PAUSE, _SHARE = 3_000, 10
 
 @dataclass(frozen=True, slots=True)
 class CachedResult(Generic[T]):
-    """A cached result; ``value`` is None if there is none.
+    """A cached result; ``value`` is None without a result.
 
     ``as_of`` is its time (epoch milliseconds), ``took`` the duration of reading, ``tried_at`` the
-    last attempt. ``trouble`` is why it could not be read again; ``value`` is then older.
+    last attempt. ``trouble`` is the reason why it could not be read again; ``value`` is then older.
     """
 
     value: T | None = None
@@ -54,7 +54,7 @@ class CachedResult(Generic[T]):
 class _Reading:
     answer: CachedResult[Any] = field(default_factory=CachedResult)
     done: threading.Event = field(default_factory=threading.Event)
-    """There is a result or an error."""
+    """Set as soon as a result or an error is known."""
 
 
 class Slow:

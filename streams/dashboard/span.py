@@ -33,11 +33,11 @@ class Span:
         return not self.until
 
     def bounds(self, now: int) -> tuple[int, int]:
-        """Return its start and end at an instant; epoch milliseconds."""
+        """Return the range's start and end at an instant; epoch milliseconds."""
         return (now - milliseconds(self.length), now) if self.live else (self.since, self.until)
 
     def parameters(self) -> dict[str, str]:
-        """Return its URL parameters, without defaults."""
+        """Return the range's URL parameters, without defaults."""
         if not self.live:
             return {"from": in_address(self.since), "until": in_address(self.until)}
         return {} if self.length == DEFAULT else {"last": self.length}
@@ -46,7 +46,7 @@ class Span:
         """Return the range shifted by a multiple of its length, never after now."""
         since, until = self.bounds(now)
         length = until - since
-        steps = max(steps, -since / length)  # there is nothing before 1970
+        steps = max(steps, -since / length)  # no figures are older than 1970
         until = until + round(steps * length)
         if until >= now:
             return Span(self.length) if self.live else Span("", max(0, now - length), now)

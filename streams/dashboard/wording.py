@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 NONE = "–"
-"""Shown instead of a missing figure."""
+"""The text for a missing figure."""
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -84,7 +84,7 @@ def clock(instant: int | None, *, day: bool = False) -> str:
 
 
 def plural(number: int, one: str, many: str = "") -> str:
-    """Return a number with what it counts: ``1 dialog``, ``2 dialogs``."""
+    """Return a number with the counted noun: ``1 dialog``, ``2 dialogs``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 

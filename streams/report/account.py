@@ -31,9 +31,9 @@ class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
     ``refused`` has rejected statements on several conversations, so that their other conversations
-    can be judged with this knowledge. ``overruled`` has those that a dialog contradicts.
-    ``contradicted`` counts statements that were applied although events report their refusal;
-    ``example`` is one.
+    can be judged with this knowledge. ``overruled`` has the statements whose rejection a dialog
+    contradicts. ``contradicted`` counts statements that were applied although events report their
+    refusal; ``example`` is one of them.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -47,7 +47,7 @@ class Account:
     contradicted: int = 0
     example: Contradiction | None = None
     replayed: Counter[str] = field(default_factory=Counter)
-    """Numbers of messages accepted from replays, by job."""
+    """The numbers of messages accepted from replays, by job."""
 
     def add(self, other: Account, limit: int) -> None:
         """Add the account of other dialogs, with at most ``limit`` exceptions."""
@@ -64,7 +64,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Tell whether these are all shared statements that were found."""
+        """Tell whether these include all shared statements that were found."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property
@@ -84,7 +84,7 @@ class Account:
         return sorted(self.ledger.exceptions, key=_order)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the account for scripts."""
+        """Return the account as a dictionary for JSON output."""
         ledger = self.ledger
         return {
             "balanced": ledger.balanced,

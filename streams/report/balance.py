@@ -35,8 +35,8 @@ def balance(
 ) -> Ledger:
     """Compare accepted messages with those in the queues and in the endpoints' state.
 
-    All facts of a dialog must be given together. ``begins``: which logs were trimmed. ``span``: the
-    messages for which to account.
+    All facts of a dialog must be given together. ``begins``: the logs that were trimmed. ``span``:
+    the period of the messages in the account.
     """
     about = {side.endpoint: side for side in sides}
     begins = Begins() if begins is None else begins  # a kind that hides no messages is false
@@ -191,7 +191,7 @@ class _Balance:
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
     def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
-        """Return how many numbers an endpoint's END may take: none if there is no other side."""
+        """Return the number of sequence numbers that an END may take: 0 without another side."""
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)

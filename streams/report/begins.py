@@ -1,9 +1,9 @@
 """Logs that were trimmed, so that their earlier records are legitimately missing.
 
 It is unknown whether the messages in those records were delivered or lost. So the account uses this
-module before it reports a message as missing. It stays exact where the remaining records are proof
-enough: a queue's log has lost only its beginning, so only messages before a dialog's first
-remaining one may have been trimmed, and none between that and the last.
+module before it reports a message as missing. The account stays exact where the remaining records
+are sufficient proof: a queue's log has lost only its beginning, so only messages before a dialog's
+first remaining message may have been trimmed, and no later ones.
 """
 
 from __future__ import annotations

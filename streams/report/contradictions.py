@@ -1,7 +1,8 @@
-"""Decide which reported refusals count: those that neither queues nor state contradict.
+"""Decide which reported refusals are valid: those that neither queues nor state contradict.
 
 Many clients may write to `event`, so an event can report a refusal that never happened. A refused
-statement has no message in a queue and no number; a statement with either was applied.
+statement has no message in a queue and no number; a statement with a message or a number was
+applied.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Evidence:
     whole: Collection[str]
 
     def contradicts(self, claimed: set[bytes], statements: Iterable[Sent | Ended]) -> set[bytes]:
-        """Return which of the statements that events report as refused were applied."""
+        """Return the statements that were applied although events report them as refused."""
         by_sender: defaultdict[Sender, list[Sent | Ended]] = defaultdict(list)
         for statement in statements:
             by_sender[statement.place, statement.from_initiator].append(statement)
@@ -77,7 +78,7 @@ class Evidence:
 
 
 def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
-    """Return the first END unless another was applied; a second END is rightly refused."""
+    """Return the first END unless another END was applied; a second END is rightly refused."""
     all_refused = all(each.command_id in refused for each in ends)
     return {each.command_id for each in ends[:1]} if all_refused else set()
 

@@ -1,4 +1,4 @@
-"""The dialogs to account for: those of applications, of one replay, or all."""
+"""The dialogs to account for: dialogs of applications, of one replay, or all dialogs."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class DialogParts:
     copies: list[Copy] = field(default_factory=list)
 
     def take(self, part: Part) -> None:
-        """Add a part to those of its type."""
+        """Add a part to the parts of its type."""
         match part:
             case Sent() | Ended():
                 self.statements.append(part)
@@ -67,7 +67,7 @@ class DialogParts:
     def applied(
         self, claimed: Collection[bytes], sides: Collection[Side], begins: Begins
     ) -> set[bytes]:
-        """Return which of the statements that events report as refused were applied."""
+        """Return the statements that were applied although events report them as refused."""
         begun = {begin.command_id for begin in self.begins}
         mine = begun.union(each.command_id for each in self.statements).intersection(claimed)
         if not mine:
@@ -80,7 +80,7 @@ class DialogParts:
     def _evidence(self, sides: Iterable[Side], begins: Begins) -> Evidence:
         """Return the facts that queues, state and commands show."""
         return Evidence(
-            # If a message has two numbers, the lower one counts, regardless of their order.
+            # If a message has two numbers, use the lower number, regardless of their order.
             {r.message_id: r.sequence for r in sorted(self.queued, key=lambda r: -r.sequence)},
             {end.from_initiator for end in self.ends if end.error is None or end.error > 0},
             {

@@ -25,7 +25,7 @@ class Accepted:
     """A message that an application sent and its endpoint did not reject.
 
     ``read``: the endpoint worker has read the command. An unread command may still be rejected.
-    ``at`` is when it was sent, in epoch milliseconds.
+    ``at`` is the time at which it was sent, in epoch milliseconds.
     """
 
     sender: EndpointKey
@@ -41,7 +41,8 @@ class Delivered:
     """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
 
     ``latency_ms`` and times are in milliseconds; ``path`` has the forwarders. Within one
-    ``partition``, positions only determine the order; ``sent_at`` is when the message was sent.
+    ``partition``, positions only determine the order; ``sent_at`` is the time at which the message
+    was sent.
     """
 
     conversation: uuid.UUID
@@ -65,9 +66,9 @@ class Side:
     ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
     numbers below ``acknowledged`` are settled: stored at the other side, or discarded from
     ``discarded_from`` on. ``expired``: closed by the end of its lifetime. Messages of the other
-    side from ``deaf_from`` on are not delivered; those in ``parked`` wait for a queue that is off.
-    ``sent`` is the number of its messages, including those of its end; it has received all of the
-    other side's messages below ``received``.
+    side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a queue that is
+    off. ``sent`` is the number of the endpoint's messages, including those of its end; the endpoint
+    has received all of the other side's messages below ``received``.
     """
 
     endpoint: EndpointKey
@@ -92,8 +93,8 @@ class Side:
     def has_shown(self, sequence: int) -> bool:
         """Tell whether a message of the other side was enqueued, as far as the state shows.
 
-        A closed endpoint that still accepts messages was closed with its database; it counts what
-        arrives.
+        A closed endpoint that still accepts messages was closed with its database; it counts the
+        messages that arrive.
         """
         if self.state == "CD" and self.deaf_from is None:
             return False
@@ -102,7 +103,7 @@ class Side:
 
 
 class Ending(Enum):
-    """How an application has ended its side, as seen by its endpoint."""
+    """The way in which an application has ended its side, as seen by its endpoint."""
 
     PLAIN = "END CONVERSATION"
     WITH_ERROR = "END CONVERSATION WITH ERROR"
@@ -111,7 +112,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An unexplained message; ``place`` is its last known location, ``at`` when it was sent."""
+    """An unexplained message; ``place`` is its last known location, ``at`` the time it was sent."""
 
     conversation: uuid.UUID
     from_initiator: bool

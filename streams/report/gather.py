@@ -82,11 +82,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Context for all dialogs: places, the time, and which copies count.
+    """Context for all dialogs: places, the time, and the copies that count.
 
     ``now`` is in epoch milliseconds. ``refused`` has rejected statements on several conversations,
-    because the event names only one of these. ``overruled`` has those of the statements that were
-    applied, as a dialog shows.
+    because the event names only one of these. ``overruled`` has the statements among these that
+    were applied, as a dialog shows.
     """
 
     sites: Sites
@@ -132,7 +132,7 @@ class Gatherer:
     def _settle_refusals(
         self, facts: Facts, conversation: uuid.UUID, found: DialogParts, sides: Collection[Side]
     ) -> set[bytes]:
-        """Count and return the refusals that count; note those that queues or state contradict."""
+        """Count and return the valid refusals; note refusals that queues or state contradict."""
         own = (each.command_id for each in chain(found.statements, found.begins))
         claimed = {*found.refused, *(each for each in own if each in self.refused)}
         applied = claimed.intersection(self.overruled)
@@ -178,7 +178,7 @@ class Gatherer:
             if by is None:
                 by = sides[side] = EndpointKey(place, conversation, from_initiator)
             if isinstance(statement, Ended):
-                # Messages discarded by WITH ERROR are not discarded again.
+                # Messages that WITH ERROR has discarded are not discarded again.
                 if facts.end_kinds.get(by) is not Ending.WITH_ERROR:
                     facts.end_kinds[by] = statement.how
                 continue

@@ -8,7 +8,8 @@
              + lost: none of these; the list must be empty
 
 Deliveries at rejected targets (several targets) are counted separately, and so are copies. Messages
-from the application of a rejected target are accepted like any others, and end as discarded.
+from the application of a rejected target are accepted like all other messages, and end as
+discarded.
 
 Accounts are additive: the account of two disjoint sets of dialogs is the sum of their accounts.
 """
@@ -98,7 +99,7 @@ class Ledger:
 
     @property
     def disordered(self) -> list[Missing]:
-        """Return the messages that were delivered after a later one."""
+        """Return the messages that were delivered after a later message."""
         return list(self._of(Fault.DISORDERED))
 
     @property

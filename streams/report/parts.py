@@ -24,7 +24,7 @@ def shared_key(command_id: bytes) -> bytes:
 
 
 def is_shared(key: bytes) -> bool:
-    """Tell whether a key is that of a SEND on several conversations, not of a dialog."""
+    """Tell whether a key belongs to a SEND on several conversations, not to a dialog."""
     return len(key) == _ID + 1
 
 
@@ -80,7 +80,7 @@ class Refused(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A SEND on several conversations; it is rejected on all of them or on none."""
+    """A SEND on several conversations, which is applied to all conversations or to none."""
 
     command_id: bytes
 
@@ -97,7 +97,7 @@ class Failed(NamedTuple):
 class Unaccepted(NamedTuple):
     """An event: a target acknowledged a message whose contract it does not accept (5.3).
 
-    The target has created no endpoint, so only this event and its Error show the fact.
+    The target has created no endpoint, so only this event and its Error show the rejection.
     """
 
     place: str

@@ -1,10 +1,11 @@
 """Collect the ledger's facts from Kafka: state, queues, commands and events, in one process.
 
 State is read first, then the queues, then the commands, then the events. So, even while the workers
-run, the queues contain every message that a state has settled, every message in them has its
+run, the queues contain every message that a state has settled, every message in a queue has its
 command, and every rejected command that a state has processed has its event. If several workers
-write to one topic, an open transaction of one hides later commits of another. So topics that are
-compared with the state are read to the high watermark, which waits for such transactions.
+write to one topic, an open transaction of one worker hides later commits of another worker. So
+topics that are compared with the state are read to the high watermark, which waits for such
+transactions.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _gathered(
 
 
 def begins_of(cluster: Cluster, topology: Topology) -> Begins:
-    """Return which logs were trimmed; to be called last, because workers trim logs meanwhile."""
+    """Return the logs that were trimmed. Call this last, because workers may trim at any time."""
     names = cluster.topics
     commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues(topology)}

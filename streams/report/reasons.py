@@ -16,7 +16,7 @@ from streams.report.facts import Accepted, Ending, EndpointKey, Side
 
 
 class Fate(Enum):
-    """The outcome of an accepted message: exactly one of these."""
+    """The outcome of an accepted message; every message has exactly one outcome."""
 
     DELIVERED = "at the locked target"
     IN_TRANSMISSION_QUEUE = "in a transmission queue"
@@ -50,12 +50,12 @@ _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
 
 @dataclass(frozen=True, slots=True)
 class Receivers:
-    """What the places of a dialog's other side explain, for all messages of a direction.
+    """The explanations by the places of a dialog's other side, for all messages of a direction.
 
-    Anybody can name places in events, so a message is compared only with those that have a state.
-    ``deciders`` are the states, up to the first place without a state that is deaf (``None``).
-    ``received`` is below how many messages one of them has received, ``acknowledged`` the highest
-    number that one of them acknowledged without an endpoint.
+    Any client can name places in events, so a message is compared only with places that have a
+    state. ``deciders`` are the states, up to the first place without a state that is deaf
+    (``None``). ``received`` is the number below which a place has received all messages,
+    ``acknowledged`` the highest number that a place acknowledged without an endpoint.
     """
 
     places: frozenset[str]
@@ -68,14 +68,15 @@ class Receivers:
 
 @dataclass(slots=True)
 class Endings:
-    """How dialogs have ended, from records that are kept longer than an endpoint's state.
+    """The ends of dialogs, from records that are kept longer than an endpoint's state.
 
     ``end_kinds``: the kind of END that the application issued, once the endpoint has read it.
     ``errors``: the code of the Error in the endpoint's queue. ``end_dialogs``: endpoints with an
     EndDialog in their queue. ``expired``: conversations whose lifetime since BEGIN is over.
     ``events``: the error number with which the endpoint reported its end, or 0 for an error of the
-    other side; kept for as long as events are. ``unaccepted``: targets without an endpoint, because
-    they do not accept the contract, with the highest number that they have acknowledged.
+    other side; these numbers are kept as long as events. ``unaccepted``: targets without an
+    endpoint, because they do not accept the contract, with the highest number that they have
+    acknowledged.
     """
 
     end_kinds: Mapping[EndpointKey, Ending] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Endings:
     def receivers(
         self, keys: Collection[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Receivers:
-        """Return what the possible endpoints of a dialog's other side explain."""
+        """Return the explanations by the possible endpoints of a dialog's other side."""
         known = tuple(sides[key] for key in keys if key in sides)
         return Receivers(
             frozenset(key.place for key in keys),
@@ -102,9 +103,9 @@ class Endings:
     def _deciders(
         self, keys: Iterable[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Iterator[Side | None]:
-        """Yield the states, up to a removed one whose statements show that it was deaf.
+        """Yield the states, up to a removed state whose statements show that it was deaf.
 
-        With the sender's EndDialog in its queue, everything before it is there too.
+        If the sender's EndDialog is in its queue, all earlier messages are in the queue, too.
         """
         for key in keys:
             if key in sides:
@@ -114,7 +115,7 @@ class Endings:
                 return
 
     def outcome(self, message: Accepted, side: Side | None, receivers: Receivers) -> Fate:
-        """Return why a message is in none of its receivers' queues, or that it is lost.
+        """Return the reason why a message is in no queue of its receivers, or that it is lost.
 
         ``side`` is ``None`` if the sender's state was removed: it was closed, and then only
         statements, deliveries, and the lifetime can be reasons.
@@ -148,7 +149,7 @@ class Endings:
         )
 
     def _was_shown(self, message: Accepted, receivers: Receivers) -> bool:
-        """Tell whether a receiver has enqueued a message, whatever its sender knows.
+        """Tell whether a receiver has enqueued a message, even if its sender does not know.
 
         A receiver counts only messages of the side to which it is locked, not those of a rejected
         target.

@@ -64,7 +64,7 @@ _NO_NAME = "\ufffd"
 """Java's replacement for invalid UTF-8; a worker rejects a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _LONGEST = 512
-"""Characters that are kept of a place that the catalog does not have, and of a replay's name.
+"""Maximum characters stored of a place that the catalog does not have, or of a replay's name.
 
 SQL Server's names have at most 128, and a statement may name a database with thousands.
 """
@@ -72,7 +72,7 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 class Record(NamedTuple):
-    """A record of any topic; ``timestamp`` is in epoch milliseconds, ``digest`` that of the value.
+    """A record of any topic; ``timestamp`` is in epoch milliseconds, ``digest`` of the value.
 
     Values of ``cmd`` topics are not read; of values in queues, only the first :data:`ERROR_HEAD`
     bytes of those that begin with :data:`ERROR_BEGIN`.
@@ -90,7 +90,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class RecordReader:
-    """Read records; ``read`` is where reading commands ends, by instance and partition."""
+    """Read records; ``read`` has the end offsets of commands, by instance and partition."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class RecordReader:
         self._longest = max([_LONGEST, *map(len, self.sites.brokers.values())])
 
     def read_record(self, record: Record) -> Iterator[DialogPart]:
-        """Yield the parts of a record; nothing for a foreign one."""
+        """Yield the parts of a record; a foreign record has no parts."""
         topic = record.topic
         if topic not in self._places:
             self._places[topic] = self.sites.place_of(topic)
@@ -156,7 +156,7 @@ class RecordReader:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement repeats an earlier one, which its endpoint skips."""
+        """Tell whether a statement repeats an earlier one, so that its endpoint skips it."""
         cause = command.cause
         if cause is None:
             return False
@@ -168,7 +168,7 @@ class RecordReader:
             return True
         latest[cause.source] = record.offset, cause.at
         latest.move_to_end(cause.source)
-        if len(latest) > MOST_SOURCES:  # the endpoint forgets the one that is silent for longest
+        if len(latest) > MOST_SOURCES:  # the endpoint removes the source that is silent for longest
             latest.popitem(last=False)
         return False
 
@@ -218,7 +218,7 @@ def _has_names(headers: Headers) -> bool:
 
 
 def _id(text: object) -> bytes:
-    """Return an id of an event; a null id for a foreign one."""
+    """Return an id of an event, or a null id for a foreign id."""
     try:
         return uuid.UUID(str(text)).bytes
     except ValueError:
@@ -243,7 +243,7 @@ def _queued(record: Record, frame: Message, place: str) -> Iterator[DialogPart]:
         yield conversation, QueuedEnd(place, from_initiator, _code(frame.body))
     elif header.is_a(Flag.END):
         yield conversation, QueuedEnd(place, from_initiator, None)
-    elif header.sequenced:  # otherwise a DialogTimer, which no application has sent
+    elif header.sequenced:  # otherwise it is a DialogTimer, which no application has sent
         at, message_id = (record.partition, record.offset), header.message_id.bytes
         message = message_id, header.sequence, record.digest, header.enqueued_at
         yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)

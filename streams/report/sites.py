@@ -13,7 +13,7 @@ from streams.wire.place import TopicPlace, place_of
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The places in a topology, or without one, those in the names of topics.
+    """The places in a topology; without a topology, the places in the names of topics.
 
     ``topics``: the owners of topics by name; other topic names are parsed. ``brokers``: the place
     of each broker id. ``pairs``: the home of a mirrored database, by instance and database.
@@ -42,7 +42,7 @@ class Sites:
         return cls(prefix, topics, brokers, pairs, partitions)
 
     def place_of(self, topic: str) -> TopicPlace | None:
-        """Return the place in a topic's name, or ``None`` for topics of others."""
+        """Return the place in a topic's name, or ``None`` for foreign topics."""
         known = self.topics.get(topic)
         return known if known is not None else place_of(topic, Topics(self.prefix))
 
@@ -51,7 +51,7 @@ class Sites:
         return f"{self.pairs.get((instance, database), instance)}/{database}"
 
     def joined(self, other: Sites) -> Sites:
-        """Return the union of both; clusters of one account have the same prefix."""
+        """Return the union of two; the clusters of one account have the same prefix."""
         return Sites(
             self.prefix,
             {**self.topics, **other.topics},

@@ -1,8 +1,8 @@
 """Determine the offsets to read in a cluster, so that all records for the comparison are included.
 
 End offsets are fetched in the order in which :mod:`streams.report.read` reads: state, queues,
-commands, events. A reader that reads up to these ends, in any order, finds everything that a state
-has settled. Reading stops at the last stable offset, and waits for an open transaction. A
+commands, events. A reader that reads up to these ends, in any order, finds all messages that a
+state has settled. Reading stops at the last stable offset, and waits for an open transaction. A
 transaction that stays open on `event` must not block the whole account, so only the events before
 it are read, and the transaction is reported.
 """
@@ -34,7 +34,7 @@ Range = tuple[int, int]
 class Snapshot:
     """The ranges to read, by topic and partition, and the owners of the topics.
 
-    ``hung``: open transactions on `event`, which is read only up to them.
+    ``hung``: open transactions on `event`, which is read only up to these transactions.
     """
 
     sites: Sites
@@ -54,7 +54,7 @@ class Snapshot:
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
 ) -> list[Snapshot]:
-    """Return the current ranges of clusters that share dialogs; the state of all comes first.
+    """Return the current ranges of clusters that share dialogs; the states of all come first.
 
     Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in a topic other
     than `event`.

@@ -49,8 +49,8 @@ class AlarmKind(Enum):
 class Alarm:
     """One problem. ``what`` and ``remedy`` are sentences; ``where`` is a place.
 
-    ``count`` is the number of messages, dialogs or records, as in ``what``; ``since`` is when the
-    problem was first known; ``conversations`` are some of the dialogs, for inspection.
+    ``count`` is the number of messages, dialogs or records, as in ``what``; ``since`` is the time
+    at which the problem was first known; ``conversations`` has some of the dialogs, for inspection.
     """
 
     severity: Severity
@@ -71,12 +71,12 @@ class Facts:
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
-    """Dialogs that a second target has answered (11224)."""
+    """The number of dialogs that a second target has answered (11224)."""
     refusing: Mapping[str, DialogSide]
     """The initiators that refused these messages, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
-    """A few examples of each kind."""
+    """A few example dialogs of each kind."""
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]

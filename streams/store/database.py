@@ -43,8 +43,8 @@ def engine_for(
 def reading_engine_for(url: str) -> Engine:
     """Return an engine that only reads, for a database that may be temporarily unavailable.
 
-    Creates nothing; raises UsageError if the SQLite file is missing now. If the file is removed
-    later, connections fail.
+    Creates no file or table; raises UsageError if the SQLite file is missing now. If the file is
+    removed later, connections fail.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
@@ -123,7 +123,7 @@ def _set_up_sqlite(engine: Engine) -> None:
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # the driver itself begins no transaction
+        connection.isolation_level = None  # otherwise the driver would begin transactions itself
 
     @sa.event.listens_for(engine, "begin")
     def begin_transaction(connection: Connection) -> None:

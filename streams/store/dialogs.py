@@ -19,7 +19,8 @@ from streams.store.store import Store
 RETRY_CEILING = 64_000
 """Longest time between two delivery attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
-"""Milliseconds without a statement, after the other side ended or failed, until a side is leaked.
+"""Milliseconds without a statement, after the other side ended or failed, after which a side is
+leaked.
 """
 IDLE = 3_600_000
 """Milliseconds without a statement after which a dialog is idle, possibly left open by mistake."""
@@ -33,17 +34,17 @@ class Which(Enum):
     OPEN = "open"
     """Neither closed nor forgotten."""
     WAITING = "waiting"
-    """Messages are in its transmission queue or wait for a disabled queue."""
+    """Messages are in the transmission queue, or wait for a disabled queue."""
     STUCK = "stuck"
     """The same message has been the oldest for longer than the retry ceiling."""
     UNLOCKED = "unlocked"
     """The initiator has sent, and no target has answered for longer than the retry ceiling."""
     FAILED = "failed"
-    """In the state ERROR for less than ten minutes and not ended; after that it is leaked."""
+    """In the state ERROR for less than ten minutes and not ended; a longer error is a leak."""
     LEAKED = "leaked"
     """The other side ended or failed at least ten minutes ago, without a statement here since."""
     IDLE = "idle"
-    """Nothing waits, nothing failed, and no statement was issued for an hour or more."""
+    """No message waits, nothing has failed, and no statement was issued for at least an hour."""
     SLOW = "slow"
     """The initiators that waited longest for the first answer of a target."""
 
@@ -71,7 +72,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """How long initiators that were locked in a window had waited for the lock, in milliseconds."""
+    """The time for which initiators locked in a window had waited for the lock, in milliseconds."""
 
     count: int
     mean: float
@@ -171,7 +172,7 @@ def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
 
 
 def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
-    """Return the number of each kind; events are counted in [start, end)."""
+    """Return the number of dialogs of each kind; events are counted in [start, end)."""
 
     def within(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
         return (column >= start) & (column < end)
@@ -191,7 +192,7 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
 
 
 def lock_time(store: Store, start: int, end: int) -> LockTime:
-    """Return how long initiators that were locked in a window had waited for the lock."""
+    """Return the time for which initiators locked in a window had waited for the lock."""
     took = _D.locked_at - _D.begun_at
     mean = sa.func.avg(took)
     figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))

@@ -25,11 +25,12 @@ class Link:
     """Figures of a link over a time window, and its state at the window's end.
 
     ``up`` tells whether the receiving instance sent heartbeats at the end (None: no samples),
-    ``up_share`` the share of the sampled time in which it did, ``seen_at`` when the last heartbeat
-    arrived. ``count`` messages were delivered over it in the window, ``rate`` per second; p50, p95,
-    p99 and max are their times on the link in milliseconds, None without messages. ``held_copies``
-    and ``held_bytes`` (of bodies) are what the sending instance buffers for all next hops that are
-    down, repeated for each such link. ``routed``: routes of the sending instance lead to the other.
+    ``up_share`` is the share of the sampled time in which it did so, ``seen_at`` the arrival time
+    of the last heartbeat. ``count`` messages were delivered over the link in the window, ``rate``
+    per second; p50, p95, p99 and max are their times on the link in milliseconds, None without
+    messages. ``held_copies`` and ``held_bytes`` (of bodies) are the copies that the sending
+    instance buffers for all next hops that are down, repeated for each such link. ``routed``:
+    routes of the sending instance lead to the other.
     """
 
     instance: str
@@ -145,7 +146,7 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
 def _legs(of: str | None, end: int, columns: Columns) -> sa.ColumnElement[bool]:
     """Return the condition for windows of links, or of one link, that are over by ``end``.
 
-    It leaves out the first leg, which is from the command to the sender's own forwarder.
+    The condition excludes the first leg, which is from the command to the sender's own forwarder.
     """
     links = (columns.leg > 1) & (columns.window_end <= end)
     if of is None:

@@ -13,8 +13,9 @@ class MissingMessage:
     """A message that had not arrived within a horizon after it was transmitted.
 
     ``sender`` is the owner of the topic into which it was transmitted: an instance, or a mirrored
-    pair. ``error`` is why a copy was dropped or rejected, according to the last such event (at
-    ``error_at``, by ``error_by``); 0 if there is none. ``seen_at`` is the last sighting.
+    pair. ``error`` is the reason why a copy was dropped or rejected, according to the last such
+    event (at ``error_at``, by ``error_by``); 0 without such an event. ``seen_at`` is the last
+    sighting.
     """
 
     conversation: str
@@ -36,7 +37,7 @@ class MissingMessage:
 class FoundMessage:
     """A message that arrived later than a horizon after its first transmission.
 
-    It is no longer missing. ``places`` are ``instance/database``.
+    The message is no longer missing. ``places`` are ``instance/database``.
     """
 
     conversation: str
@@ -50,8 +51,8 @@ class CopiedMessage:
     """A message of which several copies reached an endpoint, all within the horizon.
 
     ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
-    ``places``: ``instance/database``), the others were removed. The other fields are the numbers of
-    duplicates by cause (see :class:`streams.store.Cause`).
+    ``places``: ``instance/database``), the other copies were removed. The other fields are the
+    numbers of duplicates by cause (see :class:`streams.store.Cause`).
     """
 
     conversation: str

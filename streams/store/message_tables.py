@@ -90,7 +90,7 @@ _MESSAGE = ("conversation", "message_id")
 MESSAGE_KINDS: dict[type, RowKind] = {
     MissingMessage: RowKind(MISSING, _MESSAGE, "seen_at"),
     FoundMessage: RowKind(FOUND, _MESSAGE, "delivered_at"),
-    # A later row of the same message is about copies that are further apart than the horizon.
+    # A later row of the same message concerns copies that are further apart than the horizon.
     CopiedMessage: RowKind(COPIED, (*_MESSAGE, "first_at"), "copies"),
     Gap: RowKind(GAPS, ("topic", "conversation", "from_initiator", "window_start"), "count"),
 }

@@ -1,4 +1,4 @@
-"""Missing messages, with all that is known of each, and the remedy."""
+"""Missing messages, each with its location, the reason, and the remedy."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _AT_ONCE = 500
 
 
 class Whereabouts(Enum):
-    """Where a missing message is, according to its dialog's state."""
+    """The location of a missing message, according to its dialog's state."""
 
     LOST = "lost"
     """Acknowledged, but no event explains why no application received it."""
     WAITING = "waiting"
     """In the sender's transmission queue and still retried, or waiting for a queue."""
     DISCARDED = "discarded"
-    """Its dialog was over before it arrived: expired, in error, or ended by an application."""
+    """The dialog was over before the message arrived: expired, in error, or ended by a side."""
     UNKNOWN = "unknown"
     """The state of its dialog is unknown."""
 
@@ -72,7 +72,7 @@ def count_missing(store: Store) -> int:
 def locate(
     message: MissingMessage, sides: Sequence[DialogSide], now: int
 ) -> tuple[Whereabouts, str]:
-    """Locate a message by the state of both sides of its dialog; return the reason too.
+    """Locate a message by the state of both sides of its dialog; also return the reason.
 
     The rules are applied in this order: expired, a side in error, waiting, rejected with an
     acknowledgement, ended, lost.

@@ -22,7 +22,7 @@ _DATED: Mapping[type, str] = {
     FoundMessage: "delivered_at",
     CopiedMessage: "last_at",
     Gap: "last_at",
-    DialogSide: "gone_at",  # null while it exists
+    DialogSide: "gone_at",  # null while the side exists
     Trouble: "last_at",
     **dict.fromkeys(SAMPLES, "until"),
 }

@@ -1,6 +1,6 @@
 """Percentiles of values with frequencies.
 
-Percentiles of windows cannot be combined, but histograms can, so every window has one.
+Percentiles of windows cannot be combined, but histograms can, so every window has a histogram.
 """
 
 from __future__ import annotations

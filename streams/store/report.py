@@ -50,7 +50,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True)
 class EventTotal:
-    """How often an event happened at an instance, over all windows."""
+    """The number of times that an event happened at an instance, over all windows."""
 
     event: int
     error: int
@@ -86,8 +86,8 @@ class Report:
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.
 
-        ``by`` names some of LATENCY_DIMENSIONS; without any there is one summary of all messages,
-        or none if nothing was delivered.
+        ``by`` names some of LATENCY_DIMENSIONS; without names, the result is one summary of all
+        messages, or empty if no message was delivered.
         """
         return _summaries(self.latency_windows(), by)
 
@@ -103,9 +103,9 @@ class Report:
     def duplicates_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates so far by cause; all causes are keys.
 
-        This is based on single events and their attempt; :meth:`copies_by_cause` is exact, but
-        delayed. SEVERAL_TARGETS counts copies at rejected targets (11224); the other causes count
-        copies that the target's endpoint removed (11218).
+        The counts are based on single events and their attempt; :meth:`copies_by_cause` is exact,
+        but delayed. SEVERAL_TARGETS counts copies at rejected targets (11224); the other causes
+        count copies that the target's endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
         for row in self.event_counts():
@@ -114,7 +114,7 @@ class Report:
         return dict(total)
 
     def removed(self) -> int:
-        """Return how many copies the endpoints removed as duplicates (11218)."""
+        """Return the number of copies that the endpoints removed as duplicates (11218)."""
         rows = (row for row in self.event_counts() if row.error == Number.DUPLICATE)
         return sum(row.count for row in rows if row.cause)
 
@@ -150,25 +150,25 @@ class Report:
         return self._store.read(MalformedWindow, between=self._between)
 
     def repeats(self) -> tuple[Repeat, ...]:
-        """Return alarms about messages that one queue has twice. Must be empty."""
+        """Return alarms about messages that one queue has twice. The result must be empty."""
         return self._store.read(Repeat)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """Return alarms about numbers that a dialog's messages in a queue lack. Must be empty.
+        """Return alarms about numbers that a dialog's messages in a queue lack; must be empty.
 
         One gap may be in two windows, because windows overlap.
         """
         return tuple(gap for gap in self._store.read(Gap) if gap.missing)
 
     def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-        """Return messages that have not arrived, the newest first, with all that is known of each.
+        """Return messages that have not arrived, the newest first, with reason and remedy.
 
         ``now``, in epoch milliseconds, determines which dialogs have expired.
         """
         return find_missing(self._store, now, limit=limit)
 
     def missing_count(self) -> int:
-        """Return how many messages have not arrived."""
+        """Return the number of messages that have not arrived."""
         return count_missing(self._store)
 
     def copied(self, *, limit: int = 1_000) -> tuple[CopiedMessage, ...]:
@@ -180,8 +180,9 @@ class Report:
     def copies_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates by cause; every cause is a key.
 
-        Each message's copies were compared, so this is exact, but only available when the message's
-        session is over. :meth:`duplicates_by_cause` is immediate, but based on the attempt.
+        Each message's copies were compared, so the counts are exact, but only available when the
+        message's session is over. :meth:`duplicates_by_cause` is immediate, but based on the
+        attempt.
         """
         columns = KINDS[CopiedMessage].table.c
         sums = [
@@ -191,7 +192,7 @@ class Report:
         return {cause: int(row[name]) for name, cause in COPY_COLUMNS.items()}
 
     def late(self) -> dict[str, int]:
-        """Return by query how many rows were too late to be counted; all 0 means complete."""
+        """Return the number of rows per query that were too late to be counted."""
         total: Counter[str] = Counter()
         for row in self._store.progress():
             total[row.query] += row.late

@@ -1,7 +1,7 @@
-"""Merge windows of latency into longer ones, for queries over days.
+"""Merge windows of latency into longer windows, for queries over days.
 
-A day of 10 s windows has some hundred thousand histograms, of which a page shows 120 points. So
-past figures are also stored in stretches of ten minutes. They are exact as well, because histograms
+A day of 10 s windows has some hundred thousand histograms, but a page shows 120 points. So past
+figures are also stored in stretches of ten minutes. Stretches are also exact, because histograms
 are added, not averaged. Stretches are merged in time order: figures before the end of the last
 stretch are in stretches, later figures only in windows. Writing an earlier window deletes the
 stretches that it invalidates (:meth:`streams.store.Store.write`).
@@ -44,7 +44,8 @@ _GROUP = tuple(
 def roll_up(store: Store, now: int, most: int = 12) -> int:
     """Merge windows that are over but not merged yet; return the number of stretches.
 
-    ``most`` limits the number of stretches and so the duration. ``now`` is in epoch milliseconds.
+    ``most`` limits the number of stretches, and so the duration of the call. ``now`` is in epoch
+    milliseconds.
     """
     for done in range(most):
         start = _next(store)
@@ -94,7 +95,7 @@ def _beginning_in(
 
 
 def _next(store: Store) -> int | None:
-    """Return the start of the next stretch; None if there is none to merge."""
+    """Return the start of the next stretch; None if no stretch can be merged."""
     columns = LATENCY.c
     first = (
         sa.select(columns.window_start, columns.window_end)

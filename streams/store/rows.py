@@ -14,17 +14,17 @@ class Cause(Enum):
     """The cause of a duplicate."""
 
     RETRY = "retry"
-    """The sender retransmitted it (attempt above 0) because an acknowledgement was lost or late."""
+    """The sender retried the message (attempt above 0), as an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
-    """One transmission arrived twice because it was forwarded again, such as after a crash."""
+    """One transmission arrived twice because it was forwarded again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"
-    """The sender's forwarder sent it over several routes at once (transport ALL)."""
+    """The sender's forwarder sent the message over several routes at once (transport ALL)."""
     SEVERAL_TARGETS = "several targets"
-    """It reached a target that another target's acknowledgement had excluded (11224)."""
+    """The copy reached a target that another target's acknowledgement had excluded (11224)."""
     REPLAY = "application replay"
-    """The application issued it again under the same id, and it was accepted again."""
+    """The application issued the message again with the same id, and it was accepted again."""
     UNKNOWN = "unknown"
-    """No evidence, for example because the original is older than the duplicate horizon."""
+    """The cause is unknown, for example because the original is older than the horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LatencyStretch(LatencyWindow):
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """The count of one trace event in a window; ``cause``: why, if it removed a copy.
+    """The count of one trace event in a window; ``cause``: the cause, if a duplicate was removed.
 
     ``route``: the routes of a copy that was not forwarded, joined by ``, ``.
     """
@@ -98,7 +98,7 @@ class MalformedWindow:
 class Repeat:
     """An alarm: the same message was enqueued more than once.
 
-    ``first_at`` and ``last_at`` are when its copies arrived there.
+    ``first_at`` and ``last_at`` are the times at which the first and the last copy arrived.
     """
 
     topic: str

@@ -36,7 +36,7 @@ _SOME, _REFUSED = 500, 1_000
 
 
 class Situation:
-    """Queries on a store about a cluster. Every call reads again.
+    """Queries on a store about a cluster. Every call reads the store again.
 
     Instants are epoch milliseconds; windows of time are [start, end). If ``at`` is None, the result
     is that of the last samples; :meth:`looked_at` returns their time.
@@ -46,7 +46,7 @@ class Situation:
         self._store = store
 
     def looked_at(self) -> int | None:
-        """Return the time of the last samples ("figures as of"); None if there are none."""
+        """Return the time of the last samples ("figures as of"); None without samples."""
         return looked_at(self._store)
 
     def dialog(self, conversation: str) -> tuple[DialogSide, ...]:
@@ -65,7 +65,7 @@ class Situation:
         return count_dialogs(self._store, now, start, end)
 
     def lock_time(self, start: int, end: int) -> LockTime:
-        """Return how long initiators that were locked in a window had waited for the lock."""
+        """Return the time for which initiators locked in a window had waited for the lock."""
         return lock_time(self._store, start, end)
 
     def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
@@ -76,7 +76,7 @@ class Situation:
         return self._store.select(Trouble, found.order_by(TROUBLES.c.last_at.desc()).limit(1_000))
 
     def waiting(self) -> dict[str, tuple[Waiting, ...]]:
-        """Return the messages that wait now, by instance and transmission status."""
+        """Return the messages that are waiting, by instance and transmission status."""
         return find_waiting(self._store)
 
     def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
@@ -90,7 +90,7 @@ class Situation:
         return samples_in(self._store, QueueSample, start, end, instance)
 
     def lags(self, at: int | None = None) -> tuple[LagSample, ...]:
-        """Return how far workers are behind, by instance, role and topic."""
+        """Return the lag of workers, by instance, role and topic."""
         return samples_at(self._store, LagSample, at)
 
     def heartbeats(self, at: int | None = None) -> tuple[HeartbeatSample, ...]:
@@ -102,8 +102,8 @@ class Situation:
     ) -> tuple[Link, ...]:
         """Return the links in a window of time, by name.
 
-        ``of`` keeps the links of one instance; without ``latency`` they have no percentiles, which
-        is fast even for thousands of links.
+        ``of`` keeps the links of one instance; without ``latency``, links have no percentiles, and
+        the query is fast even for thousands of links.
         """
         return find_links(self._store, start, end, of=of, latency=latency)
 

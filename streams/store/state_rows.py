@@ -14,16 +14,16 @@ class DialogSide:
     """One side of a dialog, in the state that its endpoint worker wrote last.
 
     ``instance`` names its topics: an instance, or a mirrored pair. ``state`` is SO, SI, CO, DI, DO,
-    ER or CD. Instants are when the state was committed: ``locked_at`` is that of the first record
-    in which the initiator knows which broker answers (``far_broker``), ``error_at`` that of the
-    first record in ER, ``progress_at`` that of the first record with this state and these three
+    ER or CD. Instants are commit times of states: ``locked_at`` is the time of the first record in
+    which the initiator knows the answering broker (``far_broker``), ``error_at`` the time of the
+    first record in ER, ``progress_at`` the time of the first record with this state and these three
     numbers (``sent``, ``acknowledged``: next to send, next to be acknowledged; ``received``: next
     expected). ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed.
-    ``position`` is that of the record in its partition.
+    ``position`` is the record's offset in its partition.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
-    is off. ``waiting_since``: when the oldest message became the oldest; the message is at least as
-    old as that. ``status`` is the number that the transmission queue shows, 0 for none.
+    is off. ``waiting_since``: the time at which the oldest message became the oldest, which is its
+    minimum age. ``status`` is the number that the transmission queue shows, 0 for none.
     """
 
     instance: str
@@ -69,9 +69,9 @@ class DialogGone:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An event with a dialog's error: why it failed (124), or where it is rejected (160).
+    """An event with a dialog's error: why the dialog failed (124), or where it is rejected (160).
 
-    ``is_initiator``: for 124 the endpoint's side, otherwise the sender's.
+    ``is_initiator``: for 124, the endpoint's side, otherwise the sender's side.
     """
 
     instance: str
@@ -87,7 +87,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """The transmission queue of an instance (or pair): ``messages`` of ``dialogs`` wait in it.
+    """The transmission queue of an instance (or pair), with ``messages`` of ``dialogs``.
 
     ``oldest_at`` is the least ``waiting_since``; ``statuses`` is the number of messages per status.
     """

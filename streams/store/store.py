@@ -23,7 +23,7 @@ from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, 
 
 
 class Store:
-    """The figures of one monitor: of one cluster, one topic prefix, one window length.
+    """The figures of one monitor: for one cluster, one topic prefix, one window length.
 
     Thread-safe. :meth:`write` is idempotent in two ways: it skips a batch that is marked as
     written, and it never decreases a figure. So a restarted monitor on trimmed topics does not
@@ -74,7 +74,7 @@ class Store:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
             if known:
-                known.setdefault("form", "1")  # the format of stores that do not state one
+                known.setdefault("form", "1")  # the format of stores that state no format
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -92,8 +92,8 @@ class Store:
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write a batch and its marker in one transaction; False if it was written before.
 
-        ``run`` is the checkpoint: batch ids begin at 0 in each. A row replaces a stored one unless
-        its figure is smaller.
+        ``run`` is the checkpoint: batch ids begin at 0 in each checkpoint. A row replaces a stored
+        row unless its figure is smaller.
         """
         by_kind: dict[type, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
@@ -111,9 +111,9 @@ class Store:
         return True
 
     def sample(self, rows: Iterable[Sample], *, oldest: int) -> None:
-        """Write samples, or extend their validity; remove those older than ``oldest``.
+        """Write samples, or extend their validity; remove rows older than ``oldest``.
 
-        These are outdated samples, removed dialogs, and errors.
+        The removed rows are outdated samples, removed dialogs, and errors.
         """
         by_kind: dict[type, list[dict[str, Any]]] = {kind: [] for kind in SAMPLES}
         for row in rows:
@@ -183,7 +183,7 @@ class Store:
         return self.select(kind, statement.order_by(*order))
 
     def reach(self, instants: Mapping[str, int]) -> None:
-        """Store for each query the instant (epoch ms) before which it has read everything.
+        """Store, for each query, the instant (epoch ms) up to which it has read all records.
 
         Other queries are removed.
         """

@@ -41,7 +41,7 @@ def where_to(questions: Questions, sender: str, to: str) -> Where:
         return Where(refused=f"{error.message} {error.remedy}".strip())
     there = frozenset(_links(outcome.way for outcome in paths.outcomes))
     back = frozenset(_links(outcome.back for outcome in paths.outcomes if outcome.back))
-    with wrapping_at(WIDTH):  # not at the width of the terminal where the dashboard was started
+    with wrapping_at(WIDTH):  # independent of the terminal that started the dashboard
         text = path_text(paths)
     return Where(paths.verdict.value, text, there, back, frozenset(_instances(paths)))
 

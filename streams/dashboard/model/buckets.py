@@ -1,4 +1,4 @@
-"""Merge windows of the store into as many points as a chart has room for."""
+"""Merge windows of the store into the number of points for which a chart has room."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Windowed(Protocol):
 
     @property
     def window_start(self) -> int:
-        """Return its start, epoch milliseconds."""
+        """Return the window's start, epoch milliseconds."""
 
     @property
     def window_end(self) -> int:
@@ -85,5 +85,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return the length of the windows, or of merged windows if there are any."""
+    """Return the length of the windows; of merged windows, if the rows include any."""
     return max((row.window_end - row.window_start for row in rows), default=WINDOW)

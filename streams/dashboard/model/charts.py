@@ -40,7 +40,7 @@ def lines(
 ) -> Options:
     """Return a chart with a line for each series; ``colours`` are names of variables.
 
-    With ``area`` there is only one series, which the title names.
+    With ``area``, the chart has only one series, which the title names.
     """
     made = [
         {
@@ -135,7 +135,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "type": "value",
             "min": 0,
             "splitNumber": 3,
-            # An axis with fractions would suggest that there are fractions of things.
+            # An axis with fractions would suggest that fractions of messages exist.
             **({"minInterval": 1, ":max": _AT_LEAST_4} if text == COUNT_TEXT else {}),
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,

@@ -22,7 +22,7 @@ MESSAGES = 25
 class Choice:
     """The user's choices: a step or a page of the diagram, and a page of the messages.
 
-    With ``all_rows`` no rows are folded; with ``rules`` the arrows show the rules.
+    With ``all_rows``, no rows are folded; with ``rules``, the arrows show the rules.
     """
 
     step: int | None = None
@@ -33,7 +33,7 @@ class Choice:
 
     @classmethod
     def of(cls, get: object) -> Choice:
-        """Parse the URL's parameters (``get(name)``); invalid ones count as missing."""
+        """Parse the URL's parameters (``get(name)``); invalid parameters count as missing."""
         assert callable(get)
         step, page, messages = (_number(get(name)) for name in ("step", "page", "messages"))
         return cls(step, page, messages or 0, get("rows") == "all", get("rules") == "yes")

@@ -37,7 +37,7 @@ class Show(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Everything that the store and the topology have about a time range."""
+    """The figures of the store for a time range, and the topology."""
 
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
@@ -51,7 +51,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An instance of the graph; rates are messages a second, ``waiting`` is its queue's depth."""
+    """An instance of the graph; rates are messages per second, ``waiting`` is its queue's depth."""
 
     name: str
     health: Health
@@ -208,7 +208,7 @@ def edge_of(link: Link) -> Edge:
 
 
 def health_of(link: Link) -> tuple[Health, str]:
-    """Return the health of a link, and why."""
+    """Return the health of a link, and the reason."""
     if link.up is False:
         return Health.BAD, f"{link.other} sends no heartbeat"
     if link.held_copies:

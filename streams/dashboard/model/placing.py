@@ -34,7 +34,7 @@ class Picture:
 
 
 def place(names: Collection[str], links: Iterable[Pair], begins: Mapping[str, int]) -> Picture:
-    """Place instances; ``begins`` is how many more dialogs each instance begins than it answers."""
+    """Place instances; ``begins``: the number of flows that each begins, minus those it answers."""
     near = neighbours(names, links)
     columns = ordered(columns_of(names, near, begins), near)
     if len(names) <= _ROUND and _crowded(columns, near):
@@ -131,7 +131,7 @@ def _rows(columns: Sequence[Sequence[str]]) -> Picture:
 
 
 def _circle(names: Sequence[str]) -> Picture:
-    # Halfway between top and side, two neighbours must be apart in at least one direction.
+    # Halfway between top and side, neighbours must not overlap in at least one direction.
     wide, high = (len(names) * each * math.sqrt(2) / math.tau for each in (WIDTH + 8, HEIGHT + 8))
     angles = {name: math.tau * number / len(names) for number, name in enumerate(names)}
     places = {

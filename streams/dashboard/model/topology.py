@@ -176,7 +176,7 @@ def link_detail(
 
 
 def routes_between(one: str, other: str, topology: KnownTopology | None) -> tuple[RouteRow, ...]:
-    """Return the routes of an instance that lead to another one."""
+    """Return the routes of an instance that lead to another instance."""
     return tuple(row for row in _routes(one, topology) if row.leads_to == other)
 
 

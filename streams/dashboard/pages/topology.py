@@ -36,7 +36,7 @@ from streams.errors import HoplineError
 from streams.store import LatencyWindow, Link
 
 Side = tuple[str, bool]
-"""An instance, and whether the link ends at its right side."""
+"""An instance, and whether a link ends at the instance's right side."""
 _LABELS = 16
 """The maximum number of links with readable rate labels."""
 
