@@ -1,7 +1,7 @@
 """Folders and files that only their owner can read, whatever the umask.
 
-Kafka data, captures and worker logs contain other people's messages. Windows has no such modes;
-there a file inherits the rights of its folder.
+Kafka data, captures and worker logs contain other people's messages. Windows has no file modes, so
+a file inherits the rights of its folder.
 """
 
 from __future__ import annotations

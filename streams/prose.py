@@ -34,9 +34,9 @@ def wrapped(
 ) -> list[str]:
     """Return a text as lines of at most ``width`` columns, or of the output width by default.
 
-    The first line begins with ``first``, the others with ``rest``, which by default is the same
-    number of spaces. A word longer than a line is not broken, so that a path can be copied, unless
-    ``break_words`` is set. An empty string becomes one line.
+    The first line begins with ``first``, all other lines with ``rest``, which by default is the
+    same number of spaces. A word longer than a line is not broken, so that a path can be copied,
+    unless ``break_words`` is set. An empty string becomes one line.
     """
     lines = textwrap.wrap(
         text, width or _width.get(), initial_indent=first,

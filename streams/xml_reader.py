@@ -24,8 +24,8 @@ LONGEST_NAMESPACE = 1_024
 SCOPES = 1_000_000
 """Maximum namespaces in scope, summed over the elements that declare one.
 
-Elements of a usual document have few, but 240 kB can contain 10,000 elements with 5,000 each, which
-take a gigabyte.
+Elements of a usual document have few namespaces, but 240 kB can contain 10,000 elements with 5,000
+namespaces each, which take a gigabyte.
 """
 CHECKED = 5_000
 """Maximum nodes of a document that is checked against a schema: elements and attributes.
@@ -40,7 +40,7 @@ BACKTRACKING_NODE = 7_500
 """The square of a text's length that counts as a node where a pattern backtracks.
 
 Usual patterns, such as that of a mail address, take quadratic time: 4,000 characters 0.1 s. A text
-under other patterns counts no more than this either.
+under other patterns also counts at most this.
 """
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in small letters, with underscores.
@@ -62,8 +62,8 @@ def is_well_formed(body: bytes) -> bool:
 def is_checkable(body: bytes, *, lists: bool, steps: float) -> bool:
     """Tell whether a body is well-formed and cheap enough to check against a schema.
 
-    ``lists``: whether the schema has types with these. ``steps``: those of a pattern for each
-    character, at most; 0 without patterns, and infinite if a pattern backtracks.
+    ``lists``: whether the schema has list types. ``steps``: the maximum number of a pattern's steps
+    per character; 0 without patterns, and infinite if a pattern backtracks.
     """
     return _is_accepted(body, _Cost(lists, steps))
 
@@ -88,7 +88,7 @@ def read_xml(text: bytes | str) -> ElementTree.Element:
     _demand(body, _Scopes(), encoding)
     try:
         return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
-    except ElementTree.ParseError as error:  # such as a prefix without a namespace
+    except ElementTree.ParseError as error:  # for example, a prefix without a namespace
         raise XmlError(str(error)) from None
 
 

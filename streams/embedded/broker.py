@@ -49,8 +49,8 @@ class _TakenError(SurroundingsError):
 class Broker:
     """The embedded broker on a data folder, which has all its state.
 
-    So any process can query, stop or find a broker that another one has started. As a context
-    manager it starts on entry, stops on exit, and does not outlive its process.
+    So any process can query, stop or find a broker that another process has started. As a context
+    manager, the broker starts on entry, stops on exit, and does not outlive its process.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Broker:
     ) -> None:
         """Set the data folder, and the port to listen on: 0 selects a free port.
 
-        For one of several brokers give its ``node``, and the common ``cluster``. A ``lasting`` one
-        is tuned for long runs: it uses more CPU in its first millions of records, and less later.
-        ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
+        For one of several brokers, give its ``node``, and the common ``cluster``. A ``lasting``
+        broker is tuned for long runs: it uses more CPU in its first millions of records, and less
+        later. ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
         """
         self.data = DataDir(data.absolute())
         self.port = port
@@ -160,8 +160,7 @@ class Broker:
                 "Use it, stop it with `hopline kafka stop`, or choose another folder with --data.",
             )
         if is_locked(self.data.log_dir / ".lock"):
-            # Checked before Kafka does, because a second broker would damage the first one's
-            # metadata log.
+            # Check before Kafka does: a second broker would damage the first broker's metadata log.
             raise SurroundingsError(
                 f"Another Kafka uses {self.data.log_dir}.",
                 "Stop it, or choose another folder with --data.",

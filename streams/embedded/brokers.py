@@ -41,11 +41,11 @@ class Brokers:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all of them and return when all respond; a single one would wait for a majority."""
+        """Start all brokers; return when all respond. A single broker would wait for a majority."""
         self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
-        """Stop all of them, and kill each after ``timeout`` seconds."""
+        """Stop all brokers, and kill each broker after ``timeout`` seconds."""
         self._each(lambda broker: broker.stop(timeout))
 
     def _each(self, act: Callable[[Broker], object]) -> None:
@@ -67,5 +67,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers, without waiting for the last ones, which have no majority."""
+        """Stop the brokers, without waiting for the last brokers, which have no majority."""
         self.stop(5.0)

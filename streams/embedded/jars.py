@@ -1,7 +1,8 @@
 """The jars of Kafka's broker, and of the Spark connectors that pyspark lacks.
 
 Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
-coordinate. Nothing is resolved on a user's machine: it gets exactly these files, or an error.
+coordinate. No versions are resolved on a user's machine: the user gets exactly these files, or an
+error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SPARK_VERSION = "4.0.0"
 
 
 def kafka_jars() -> tuple[Path, ...]:
-    """Return the broker's class path: jars of ``KAFKA_HOME``, or the locked ones, fetched once."""
+    """Return the broker's class path: jars of ``KAFKA_HOME``, or the locked jars, fetched once."""
     home = os.environ.get("KAFKA_HOME")
     if home:
         return _jars_of_home(Path(home))

@@ -36,8 +36,8 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a process in its own session, with its output in ``log``; mode ``ab`` appends.
 
-    Ctrl-C in the shell does not reach it, and it outlives this process. A ``tied`` process is
-    killed when this process ends or is killed, unless it was released.
+    Ctrl-C in the shell does not reach the new process, and the new process outlives this one. A
+    ``tied`` process is killed when this process ends or is killed, unless it was released.
     """
     _forget_ended()
     if not tied or sys.platform == "win32":
@@ -49,7 +49,7 @@ def spawn(
 
 
 def release(pid: int) -> None:
-    """Let a tied process outlive this one."""
+    """Let a tied process outlive this process."""
     watchdog = _WATCHDOGS.pop(pid, None)
     if watchdog is not None:
         watchdog.release()
@@ -114,7 +114,7 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
             break
         if wait_until(gone, patience):
             break
-    _forget_ended()  # it may be our child
+    _forget_ended()  # the process may be our child
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:

@@ -68,7 +68,7 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
     """Return the file's text. Loopback only; ``log_dir`` is Kafka's data folder.
 
     The quorum's voters are static, so their addresses are configuration, and a data folder can be
-    started again on other ports. With a dynamic quorum the first port would stay in the data
+    started again on other ports. With a dynamic quorum, the first port would stay in the data
     forever. Topics are replicated to all brokers, and writes need all but one of them.
     """
     if "," in str(log_dir):

@@ -19,7 +19,7 @@ _LEAVE_S = 5.0
 
 
 class Watchdog:
-    """A watchdog for one child process, which leads a process group of its own.
+    """A watchdog for one child process, which leads its own process group.
 
     The child inherits ``child_end``; :meth:`guard` is called when it has started, or :meth:`close`
     if it did not.

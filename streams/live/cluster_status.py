@@ -34,7 +34,8 @@ class ClusterStatus:
     """The status read from a cluster.
 
     ``catalog`` is None if Kafka does not respond, or a transaction hangs on the catalog's topic.
-    ``topology`` is the catalog's; ``failure`` is the reason why Kafka does not respond.
+    ``topology`` is the topology in the catalog; ``failure`` is the reason why Kafka does not
+    respond.
     """
 
     catalog: CatalogStatus | None = None

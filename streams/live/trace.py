@@ -34,7 +34,7 @@ class Verdict(Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    """It arrived over a path that `path` does not predict."""
+    """The probe arrived over a path that `path` does not predict."""
     LOST = "lost"
 
 
@@ -54,7 +54,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe to the target and one back; ``expected``: the paths that `path` predicts."""
+    """A probe to the target and a probe back; ``expected``: the paths that `path` predicts."""
 
     conversation: uuid.UUID
     expected: tuple[tuple[str, ...], ...]
@@ -97,7 +97,7 @@ class Tracer:
         self._consumer.close()
 
     def walk(self, conversation: uuid.UUID, broker: str | None = None) -> Probe:
-        """Send a probe to the service, and one back from the instance where it arrived."""
+        """Send a probe to the service, and a probe back from the instance at which it arrived."""
         here, now = self._sender, time.time()
         paths = find_paths(
             self._topology, here, self._to, now, broker=broker, conversation=conversation

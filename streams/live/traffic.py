@@ -1,7 +1,7 @@
 """Open-loop load: statements are due at given times, even if the system is slow.
 
-A closed loop waits for the system and so hides its latency. Here a statement that is sent after its
-due time counts as late, and the next ones are not postponed.
+A closed loop waits for the system and so hides its latency. In this loop, a statement that is sent
+after its due time counts as late, and the next statements are not postponed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""Seconds after its due time when a statement begins to count as late."""
+"""Seconds after its due time from which a statement counts as late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load: dialogs of ``length`` messages each, ``rate`` messages a second in total.
+    """The load: dialogs of ``length`` messages each, ``rate`` messages per second in total.
 
     ``dialogs`` are open at a time; ``think`` is the minimum number of seconds between two messages
     of a dialog. ``size`` is the range of body sizes in bytes; ``duration`` is in seconds.
-    ``texts``, if given, are the bodies, used in turn. Without ``ends`` the other side ends the
+    ``texts``, if given, are the bodies, used in turn. Without ``ends``, the other side ends the
     dialogs.
     """
 
@@ -75,7 +75,7 @@ class _Open:
 
 
 def due_times(load: Load) -> Iterator[float]:
-    """Yield when each message is due, in seconds after the start, at even intervals."""
+    """Yield the due time of each message, in seconds after the start, at even intervals."""
     for number in range(round(load.rate * load.duration)):
         yield number / load.rate
 
@@ -95,11 +95,11 @@ def drive(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Tally:
-    """Send the load; return when everything is sent and every dialog has ended.
+    """Send the load; return when all messages are sent and every dialog has ended.
 
-    If all dialogs are pausing, a message waits for the first of them, which counts as late too. The
-    first message waits for its result, and the clock starts after that; raises StatementError if it
-    is rejected, because all others would be rejected too.
+    If all dialogs are pausing, a message waits for the first of them, and also counts as late. The
+    first message waits for its result, and the clock starts after the result; raises StatementError
+    if the first message is rejected, because all others would be rejected, too.
     """
     tally, numbers, texts = Tally(), count(), bodies(load)
     idle = [_Open(0.0, next(numbers)) for _ in range(load.dialogs)]

@@ -1,4 +1,4 @@
-"""Verify that nothing is lost: find the sources, choose an engine to read them, and judge."""
+"""Verify that no message is lost: find the sources, choose an engine to read them, and judge."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Judge again until nothing was trimmed meanwhile, and every rejection is known."""
+    """Judge again until nothing was trimmed during the reading, and every rejection is known."""
     if not sources:
         return Account()
     trimmed, refused, overruled = begins(), frozenset[bytes](), frozenset[bytes]()
@@ -146,7 +146,7 @@ def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
                 try:
                     found[place.instance or "", partition] = decode_positions(raw).cmd
                 except MalformedError:
-                    continue  # a worker would not start with it either
+                    continue  # a worker would not start with this record either
     return found
 
 

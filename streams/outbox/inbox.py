@@ -20,7 +20,7 @@ INBOX = sa.Table(
     sa.Column("message", sa.String(36), primary_key=True),
     sa.Column("received_at", sa.BigInteger, nullable=False, index=True),  # epoch seconds
 )
-"""The sequence alone is not enough, because an Error and a DialogTimer have none."""
+"""The sequence number is not enough, because an Error and a DialogTimer have no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Entry:
 
 
 def addition(entry: Entry, dialect: str) -> sa.Executable:
-    """Return a statement that inserts and returns one row, or none if it exists.
+    """Return a statement that inserts and returns a row, or returns no row if it exists.
 
     (A driver may have no row count for INSERT.) If another transaction is inserting the same row,
     the statement waits for the end of that transaction.

@@ -1,4 +1,4 @@
-"""The relay of an outbox: from an application's database to ``cmd``, once each and in order.
+"""The relay of an outbox: from an application's database to ``cmd``, each once and in order.
 
 The steps of its loop, and the result of a crash after each one:
 
@@ -13,7 +13,7 @@ which every cluster has. Kafka fences a replaced relay in steps 2 and 3, and in 
 finds another owner in the database.
 
 A relay commits such an offset before its first batch, and again while it is idle. So an offset with
-another id means that the batch was not sent. A missing offset means that Kafka has deleted it
+another id means that the batch was not sent. If the offset is missing, Kafka has deleted it
 (``offsets.retention.minutes``); the outcome is then unknown, and the relay refuses to start.
 """
 
@@ -49,9 +49,9 @@ LOOK_AGAIN = 5.0
 """Seconds after which a missing instance is checked again, and the longest time between polls."""
 _AGAIN = 1.0
 _REST = 9
-"""How many times as long as a poll took to wait after it, if it found no batch.
+"""The wait after a poll that found no batch, as a multiple of the poll's duration.
 
-It has read all rows that must wait: for a missing instance, or because they are too large.
+Such a poll has read all rows that must wait: for a missing instance, or because they are too large.
 """
 _MOST_NAMES, _NAME_SHOWN = 100, 100
 """The maximum number of missing instances that are listed, and of characters of each."""
@@ -60,7 +60,7 @@ _MOST_NAMES, _NAME_SHOWN = 100, 100
 class Relay:
     """Relay one outbox into one cluster; the next relay of the same outbox takes over.
 
-    ``poll``: seconds between two polls of an empty outbox, more if many rows must wait.
+    ``poll``: seconds between two polls of an empty outbox; more seconds if many rows must wait.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class Relay:
             try:
                 if not self.turn():
                     stop.wait(max(self._poll, self._rest))
-            except AbortedError as error:  # nothing took effect: the same batch again
+            except AbortedError as error:  # the batch had no effect and is relayed again
                 log.warning("%s %s", error.message, error.remedy)
                 stop.wait(_AGAIN)
 
     def turn(self) -> int:
         """Relay one batch; return the number of statements.
 
-        Raises AbortedError if Kafka accepts none of them, FencedError and SupersededError if
+        Raises AbortedError if Kafka accepts no statement, FencedError and SupersededError if
         another relay has taken over.
         """
         batch = self._next()
@@ -134,12 +134,12 @@ class Relay:
     def absent(self) -> tuple[str, ...]:
         """Return the first instances that are not applied, with long names truncated.
 
-        Their statements wait.
+        The statements for these instances wait.
         """
         return self._absent
 
     def _next(self) -> Batch | None:
-        """Return a batch for existing instances; statements for others wait."""
+        """Return a batch for existing instances; statements for other instances wait."""
         if time.monotonic() >= self._list_again:
             self._look()
         batch = self._take()
@@ -154,7 +154,7 @@ class Relay:
         while (batch := self._outbox.take(int(time.time()), self._present)) is not None:
             if all(map(self._has, batch.instances)):
                 return batch
-            self._outbox.release(batch)  # a former relay has completed it
+            self._outbox.release(batch)  # a former relay has completed the batch
         self._rest = min(_REST * (time.monotonic() - started), LOOK_AGAIN)
         return None
 

@@ -35,7 +35,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Statements that are relayed together; ``at`` is when they were selected, in epoch seconds."""
+    """Statements that are relayed together; ``at`` is the time of selection, in epoch seconds."""
 
     id: str
     at: int
@@ -43,7 +43,7 @@ class Batch:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return the instances of its statements."""
+        """Return the instances of the batch's statements."""
         return tuple(dict.fromkeys(statement.instance for statement in self.statements))
 
 

@@ -1,10 +1,11 @@
 """The outbox: statements that an application has committed with its own rows.
 
 Three parties use these tables. An application inserts statements in its own transactions; a relay
-takes them out in batches; and the table of relays has the batch in flight, so that the next relay
-knows which batch to look for in Kafka. Rows are relayed in the order of their positions. This keeps
-the order of rows of one transaction, and of successive transactions. Of two concurrent transactions
-the one with the higher positions may come first; neither can depend on the other.
+removes them in batches; the table of relays has the batch in flight, so that the next relay knows
+the batch to look for in Kafka. Rows are relayed in the order of their positions. This order keeps
+the order of rows of one transaction, and of successive transactions. If two transactions are
+concurrent, the transaction with the higher positions may be relayed first; neither can depend on
+the other.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ OUTBOX = sa.Table(
     sa.Column("id", sa.String(36), nullable=False),  # the command's
     sa.Column("instance", sa.Text, nullable=False),
     sa.Column("conversation", sa.String(36), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command has it too
+    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command also has it
     sa.Column("command", sa.LargeBinary, nullable=False),  # sb-command
     sa.Column("body", sa.LargeBinary),
     sqlite_autoincrement=True,
@@ -131,7 +132,7 @@ class OutboxTable:
             return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
 
     def take(self, now: int, only: Iterable[str] | None = None) -> Batch | None:
-        """Return the batch in flight, or a new one as of ``now`` (epoch seconds) if there are rows.
+        """Return the batch in flight, or a new batch as of ``now`` (epoch seconds) if rows exist.
 
         A new batch has statements for the instances of ``only``, or for any instance if this is
         ``None``. Raises SupersededError if another relay has become the owner.

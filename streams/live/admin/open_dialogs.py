@@ -1,4 +1,4 @@
-"""Find open dialogs that a catalog change would break, and why."""
+"""Find the open dialogs that a catalog change would break, with the reasons."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def find_broken(
     now: float,
     whole: Topology | None = None,
 ) -> Iterator[Broken]:
-    """Yield the open dialogs that would break if a plan was applied.
+    """Yield the open dialogs that would break if a plan were applied.
 
     ``now`` is epoch seconds. For pure additions, which break nothing, no state is read. For one
-    cluster's share, ``whole`` has the rest of the topology, which does not change.
+    cluster's share, ``whole`` has the whole topology, whose other parts do not change.
     """
     if not (change.changed or change.removed):
         return
@@ -95,7 +95,7 @@ def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
     assert state.topology is not None
     objects, new = flatten(state.topology), flatten(wanted)
     for key in (*change.added, *change.changed):
-        if key in new:  # otherwise the object is a schema
+        if key in new:  # any other object is a schema
             objects[key] = new[key]
     for key in change.removed:
         objects.pop(key, None)
@@ -103,7 +103,7 @@ def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
 
 
 def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
-    """Return why the dialog's own side would break, if it would."""
+    """Return the reason why the dialog's own side would break, or ``None``."""
     here = after.instance(instance.name)
     database = here.database(dialog.database) if here else None
     if here is None:
@@ -126,7 +126,7 @@ def _ended(database: Database, dialog: Dialog) -> str:
 
 
 def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
-    """Return why the dialog's messages would no longer reach its other side, if so.
+    """Return the reason why messages would no longer reach the dialog's other side, if any.
 
     The other side's endpoint is state of one instance, and does not move with a broker id. An
     initiator that is not locked to a target yet needs no particular endpoint.

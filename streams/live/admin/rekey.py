@@ -1,8 +1,8 @@
 """Move a home's dialogs to the partitions of their keys.
 
-No other process may own the home's partitions meanwhile. A dialog moves as a whole, in one
+No other process may own the home's partitions during the move. A dialog moves as a whole, in one
 transaction: its state, and copies of the bodies that the state needs. After an interruption,
-another run moves the rest.
+another run moves the remaining dialogs.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class State:
 class Rekey:
     """Move misplaced dialogs, as the ``member`` of the group that owns the partitions.
 
-    The member is requested again for each transaction, which keeps the membership. Raises
-    SurroundingsError if another member has joined, because Kafka then rejects the writes.
+    Each transaction requests the member again, which keeps the membership. Raises SurroundingsError
+    if another member has joined, because Kafka then rejects the writes.
     """
 
     cluster: Cluster
@@ -154,7 +154,7 @@ class Rekey:
         try:
             yield
             self._flush()
-            # Positions stay the same, but writing them provides the fencing.
+            # Positions stay the same, but writing them fences other owners.
             offsets = [
                 TopicPartition(topic, number, at)
                 for number, known in enumerate(self.state.positions)
@@ -223,7 +223,7 @@ class Rekey:
         """Give each partition the route requests and sources of all partitions.
 
         A request belongs to the partition of its conversation; its numbers are never reused. For a
-        source the highest mark counts, because all its statements were applied.
+        source, the highest mark is used, because all its statements were applied.
         """
         topic, count = self.cluster.topics.dialog(self.home), self.state.count
         for number in range(count):

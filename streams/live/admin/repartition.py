@@ -2,8 +2,8 @@
 
 A dialog belongs to the partition of its conversation id, which changes for most ids if partitions
 are added. So topics are extended first; workers refuse to start until the catalog has the same
-number. Then every misplaced dialog is moved; finally the catalog gets the new number. After an
-interruption, a second run continues (docs/decisions/0029).
+number of partitions. Then every misplaced dialog is moved; finally, the new number is written to
+the catalog. After an interruption, a second run continues (docs/decisions/0029).
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def repartition(
     """Set the number of partitions of an instance, or of a mirrored pair with its partners.
 
     ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
-    Agents of ``ignored`` applications need not have committed; if such an agent still runs, its
-    last statements are applied a second time. Raises UsageError for an unknown name and for fewer
-    partitions, which Kafka does not support; raises SurroundingsError if a worker runs, if records
-    are not applied yet, or if Kafka fails.
+    Agents of ``ignored`` applications need not have committed; if such an agent is still running,
+    its last statements are applied a second time. Raises UsageError for an unknown name and for
+    fewer partitions, which Kafka does not support; raises SurroundingsError if a worker runs, if
+    records are not applied yet, or if Kafka fails.
     """
     state = read_catalog(cluster)
     live = live_topology(state)
@@ -232,8 +232,8 @@ def _demand_committed(
     """Raise SurroundingsError if an agent may repeat statements that were applied.
 
     Each partition detects only its own repeated statements, so another partition would apply them
-    again. The cause of a statement is only what its writer claims; an offset beyond the queue was
-    not read there.
+    again. A statement's cause is only a claim of its writer; an offset beyond the end of the queue
+    was not read from it.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics
@@ -242,7 +242,7 @@ def _demand_committed(
     ends = read_ends(cluster, there)
     for source, marks in state.seen.items():
         topic, application = ids.get(source.topic), source.application
-        if topic is None:  # it was deleted, so its statements cannot be repeated
+        if topic is None:  # the topic was deleted, so its statements cannot be repeated
             continue
         last_offset = max(mark.said[-1].offset for mark in marks)
         if last_offset >= ends.get((topic, source.partition), 0):

@@ -39,9 +39,9 @@ class Script:
 class Planned:
     """The effect of a script on the catalog: objects, new topics, and the topology.
 
-    ``refused``: statements that the engine would reject; with any of them nothing may be published.
-    ``left_out``: changes that the catalog does not store. ``unenforced``: settings that no worker
-    enforces (TA-47).
+    ``refused``: statements that the engine would reject; if there are any, nothing may be
+    published. ``left_out``: changes that the catalog does not store. ``unenforced``: settings that
+    no worker enforces (TA-47).
     """
 
     wanted: Topology
@@ -93,7 +93,7 @@ def plan_script(
 def publish_script(cluster: Cluster, planned: Planned) -> int:
     """Create topics and publish; return the catalog's version. Workers follow within a second.
 
-    Raises SurroundingsError if another writer has changed the catalog since it was planned.
+    Raises SurroundingsError if another writer has changed the catalog since the plan was made.
     """
     assert not planned.refused, "a script that the engine would refuse is never published"
     if planned.topics:

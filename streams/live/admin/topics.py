@@ -29,7 +29,7 @@ class Comparison:
 
 
 def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
-    """Compare the topics of a cluster with the required ones."""
+    """Compare the topics of a cluster with the required topics."""
     needed = {spec.name for spec in specs}
     prefix = cluster.topics.prefix
     there = (name for name in topic_names(cluster) if name.startswith(prefix))

@@ -35,7 +35,7 @@ class UnreadableStatement(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return how to unblock the partition."""
+        """Return the remedy that unblocks the partition."""
         return (
             "Run the `hopline apply TOPOLOGY` of the version that wrote it, or skip it: "
             f"hopline skip {self.place}."
@@ -49,10 +49,10 @@ class UnreadableStatement(NamedTuple):
 
 
 def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[UnreadableStatement, ...]:
-    """Return the first undecodable statement behind each endpoint worker's position.
+    """Return the first undecodable statement after each endpoint worker's position.
 
     ``homes``: instances and mirrored pairs. The catalog, which has the schemas, must have been read
-    in this process. A worker that is behind, or stopped, may not have reached it yet.
+    in this process. A worker that is behind, or stopped, may not have reached the statement yet.
     """
     topics = cluster.topics
     groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}
@@ -80,9 +80,10 @@ def find_unreadable(
 ) -> tuple[int, str] | None:
     """Return the place and error of the first undecodable statement from an offset on.
 
-    ``None`` if there is no statement, or if the first one is decodable or invalid in any version.
+    ``None`` if there is no statement, or if the first statement is decodable or invalid in any
+    version.
     """
-    # A fetcher would wait for a record if there are none, or only aborted ones.
+    # A fetcher would wait for a record if the log has no records, or only aborted records.
     reading = read_from(cluster, [TopicPartition(topic, partition, offset)])
     try:
         first = next(reading, None)
@@ -93,7 +94,7 @@ def find_unreadable(
 
 
 def _unreadable(record: Message) -> str | None:
-    """Return why a statement is undecodable; ``None`` if decodable, or invalid in any version."""
+    """Return why a statement is undecodable; ``None`` if it is decodable, or always invalid."""
     try:
         headers = headers_of(record)
         if not is_moved(headers):

@@ -31,7 +31,7 @@ log = logging.getLogger("hopline.notice")
 _FILE = "MissingRoute"
 _FRESH = 1.0
 """Seconds for which the last catalog is used to check whether a route exists. Reading the catalog
-takes long, and applications may request a route again and again."""
+takes long, and applications may request a route repeatedly."""
 Place = tuple[str, Database]
 """A database and the name of its instance."""
 
@@ -73,7 +73,7 @@ class Notices:
             log.info(
                 "%s requests a route to %s: %s", clipped(broker), clipped(asked.service), refusal[1]
             )
-        for offer in offers:  # other users must not see its location
+        for offer in offers:  # other users must not see the directory's location
             for breach in offer.breaches:
                 log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
         return refusal
@@ -113,7 +113,7 @@ class Notices:
         script = Script(instance, database.name, sql, _FILE)
         try:
             planned = plan_script(self.cluster, script, now, state)
-        except (InputError, UsageError) as error:  # a name that is not valid in T-SQL
+        except (InputError, UsageError) as error:  # the name is not valid in T-SQL
             return UNUSABLE, error.message
         if planned.refused:
             return UNUSABLE, planned.refused[0].message

@@ -13,9 +13,9 @@ from streams.protocol import Cause
 from streams.report.parts import Began, Ended, Kept, Part, Queued, Sent
 
 BUDGET = 512 << 20
-"""Bytes of parts that are in memory: those of about half a million records."""
+"""Maximum bytes of parts in memory: the parts of about half a million records."""
 _PART, _VISIT = 1_000, 200
-"""Bytes that a part takes, and a visit of its path, Python's own objects included."""
+"""Bytes of a part, and of a visit of its path, including Python's own objects."""
 _FILES = 64
 """Number of files into which excess records are split by dialog; one is in memory at a time."""
 
@@ -55,7 +55,8 @@ class Dialogs(AbstractContextManager["Dialogs"]):
             self._folder = TemporaryDirectory(prefix="hopline-verify-")
         files: defaultdict[int, list[bytes]] = defaultdict(list)
         for dialog in self._parts:
-            # Applications choose ids; Python's hash is keyed, so theirs do not share a file.
+            # Applications choose ids. Python's hash is keyed, so chosen ids do not all share a
+            # file.
             files[hash(dialog) % _FILES].append(dialog)
         for number, dialogs in files.items():
             with (Path(self._folder.name) / f"{number:02}").open("ab") as file:
@@ -78,7 +79,7 @@ def _size(part: Part) -> int:
 
 
 def _read(path: Path) -> _Grouped:
-    """Read one of our temporary files back; their folder is private."""
+    """Read back one of the temporary files, whose folder is private."""
     found = _Grouped(list)
     with path.open("rb") as file:
         while file.peek(1):

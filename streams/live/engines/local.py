@@ -25,7 +25,7 @@ class LocalEngine:
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
     ) -> Positions:
-        """Return the latest positions; in a compacted topic the latest record counts."""
+        """Return the latest positions; in a compacted topic, only the latest record is valid."""
         found: Positions = dict.fromkeys(ranges)
         for message in _messages(cluster, ranges):
             if message.key() == POSITIONS_KEY:
@@ -70,7 +70,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
     try:
         headers = headers_of(message)
     except MalformedError:
-        return iter(())  # not written by Hopline
+        return iter(())  # Hopline has not written this record
     topic, value, key = message.topic() or "", message.value(), message.key()
     return reader.read_record(
         Record(

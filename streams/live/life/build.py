@@ -190,7 +190,7 @@ def _without_command(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
 
 
 def _timed(happened: Sequence[Step], conversation: uuid.UUID) -> tuple[Step, ...]:
-    """Set the times of all sights relative to the first one."""
+    """Set the times of all sights relative to the first sight."""
     if not happened:
         return ()
     first = happened[0].at

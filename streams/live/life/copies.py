@@ -1,9 +1,9 @@
 """The copies of a dialog's messages and acknowledgements: sender, receiver and time.
 
-A copy's path has the instances that have decided it, with times. The last instance on the path of a
-record in ``txq`` wrote the record. The path of the record's successor has the time at which the
-receiving instance read it. So every record of ``txq`` is an arrow, and its successors have the
-arrow's end.
+A copy's path has the instances that have decided on the copy, with times. The last instance on the
+path of a record in ``txq`` wrote the record. The path of the record's successor has the time at
+which the receiving instance read it. So every record of ``txq`` is an arrow, and its successors
+have the arrow's end.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ARRIVED = ("in", "ack")
 class Passage:
     """A copy from one instance to the next; ``arrived`` is when the receiver read it, if it did.
 
-    ``decisions`` are the sender's and, if the copy was delivered there, the receiver's. ``again``:
-    the same forwarder had forwarded the same copy before.
+    ``decisions`` has the sender's decision and, if the receiver delivered the copy, the receiver's.
+    ``again``: the same forwarder had forwarded the same copy before.
     """
 
     frame: Frame
@@ -101,7 +101,7 @@ class Copies:
     def refused(
         self, instance: str, message_id: uuid.UUID | None, attempt: int | None, at: int
     ) -> Decided | None:
-        """Return why an instance did not forward a copy.
+        """Return the reason why an instance did not forward a copy.
 
         ``message_id`` is ``None`` for an acknowledgement.
         """
@@ -125,9 +125,9 @@ class Copies:
         self._by_message.setdefault(about, (number, frame))
 
     def _taken_up(self, frame: Frame) -> int | None:
-        """Return when the receiver has decided a copy, for the first time if it did so twice."""
+        """Return the time at which the receiver decided on a copy, for the first time."""
         path = frame.journey.path
-        # A gateway that hides the path shows nothing before itself.
+        # A gateway that hides the path shows no instances before itself.
         found = (self._after.get((frame.copy, frame.home, before)) for before in (path, ()))
         times = [each for each in found if each]
         later = ((each, bisect_left(each, path[-1][1])) for each in times)

@@ -13,7 +13,7 @@ from streams.live.life.life import Life, Step
 def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
     """Return the diagram of a life.
 
-    With ``rules`` each arrow shows its rule; with ``fold`` similar steps share one row.
+    With ``rules``, each arrow shows its rule; with ``fold``, similar steps share one row.
     """
     sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
     rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
@@ -40,7 +40,7 @@ def _sight(step: Step, *, rules: bool) -> Sight:
 def _outward(sights: Sequence[Sight]) -> list[Sight]:
     """Return all sights, ordered by the distance from the dialog's start.
 
-    So a gateway that only a retry used is among the other gateways, not after the target.
+    So a gateway that only a retry has used is among the other gateways, not after the target.
     """
     near: defaultdict[str, set[str]] = defaultdict(set)
     for sight in sights:

@@ -17,9 +17,9 @@ from streams.protocol import Dialog
 class Step:
     """One step.
 
-    ``facts`` are (name, text) pairs, ``decisions`` those of forwarders, ``where`` is the place of
-    its record. ``message`` is (from the initiator, number) if the step is about a message;
-    ``number`` is SQL Server's error number, if any.
+    ``facts`` has (name, text) pairs, ``decisions`` the decisions of forwarders, ``where`` is the
+    place of the step's record. ``message`` is (from the initiator, number) if the step concerns a
+    message; ``number`` is SQL Server's error number, if any.
     """
 
     at: int
@@ -37,9 +37,10 @@ class MessageLife:
 
     ``attempts`` are the transmissions of its sender, ``copies`` all records of forwarders,
     ``removed`` the duplicates, ``refused`` the numbers of copies that were dropped, delayed or not
-    delivered, by error number. ``sent_at`` is when the statement was stored, by the application's
-    clock, but not later than its first effect; ``queued_at`` and ``place`` are those of the first
-    delivery, ``acknowledged_at`` is when the sender's instance received the acknowledgement.
+    delivered, by error number. ``sent_at`` is the time at which the statement was stored, by the
+    application's clock, but not later than its first effect; ``queued_at`` and ``place`` belong to
+    the first delivery, ``acknowledged_at`` is the time at which the sender's instance received the
+    acknowledgement.
     """
 
     from_initiator: bool
@@ -74,7 +75,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """All that the records show of a dialog; ``left_out`` has sentences about missing parts.
+    """The facts that records show about a dialog; ``left_out``: sentences about missing parts.
 
     ``catalog_version`` is the version of the routes that explain decisions.
     """

@@ -126,13 +126,13 @@ class _Search:
     def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
         if since is None:
             return dict.fromkeys(places)
-        # Partitions left out have only older records, so none of this dialog.
+        # Partitions left out have only older records, so no records of this dialog.
         return dict(first_since(self._cluster, places, since))
 
     def _ends(
         self, places: set[Place], events: Collection[Mapping[str, object]]
     ) -> dict[Place, int]:
-        """Return where to stop: some minutes after the end of a closed dialog."""
+        """Return the time at which reading ends: some minutes after the end of a closed dialog."""
         if not _is_over(events):
             return {}
         last = max(int(str(event["at"])) for event in events) + MARGIN

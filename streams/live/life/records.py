@@ -116,7 +116,7 @@ class Sieve:
             return Broken(place.instance, str(error), message.timestamp()[1], where)
 
     def _concerns(self, message: Message, kind: str) -> bool:
-        if kind == "queue":  # its key is the group
+        if kind == "queue":  # the key is the group
             try:
                 return header_of(headers_of(message), CONVERSATION) == self._raw
             except MalformedError:

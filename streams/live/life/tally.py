@@ -58,7 +58,7 @@ def _count(message: MessageLife, frame: Frame, scene: Scene) -> None:
 
 
 def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None:
-    """Record when a sender's instance received acknowledgements, which are cumulative."""
+    """Record the times at which a sender's instance received cumulative acknowledgements."""
     acks = sorted(
         (f.journey.path[-1][1], f.parties.from_initiator, f.ack.next_sequence)
         for f in frames

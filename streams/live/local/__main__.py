@@ -1,6 +1,6 @@
 """``python -m streams.live.local FOLDER BOOTSTRAP PREFIX TOPOLOGY AGENT ...``: the supervisor.
 
-`up` starts it; TOPOLOGY is the folder with the agents.
+`up` starts the supervisor; TOPOLOGY is the folder with the agents.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class WorkerProcess:
 
     @property
     def name(self) -> str:
-        """Return the name of its log."""
+        """Return the name of the process's log."""
         return Job(self.role, (), self.agent).name
 
     def wanted(self, instances: Iterable[str]) -> frozenset[str]:

@@ -72,7 +72,7 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
         cluster.wait(wish.timeout, report)
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
-        if wish.bootstrap is not None:  # otherwise Kafka is this machine's own broker
+        if wish.bootstrap is not None:  # without an address, Kafka is the embedded broker
             for finding in filter(None, (*deployed.findings, deployed.warning)):
                 report(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
@@ -112,7 +112,7 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
 
 
 def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
-    """Start the folder's embedded broker if it does not run; return its address."""
+    """Start the folder's embedded broker if it is not running; return its address."""
     broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         report(f"Starting Apache Kafka on {folder.kafka} ...")

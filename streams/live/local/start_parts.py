@@ -14,10 +14,10 @@ from streams.topology import Cluster, Topology, share_of
 
 
 def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Started]:
-    """Start each cluster like :func:`start`; return them by name; a single cluster has the name "".
+    """Start each cluster like :func:`start`; return the systems by name, a single one under "".
 
     Each cluster is a separate system with its own broker, workers and folder. All brokers are
-    started first, because the workers of each cluster need the others' addresses.
+    started first, because the workers of each cluster need the addresses of the other clusters.
     """
     names = [part.name for part in parts_of(wish.topology)]
     _refuse_other_shape(folder, names)

@@ -1,6 +1,6 @@
 """The supervisor: run a process for each job, and restart it when it ends.
 
-A worker that fails ends its process on purpose, which loses nothing, and is restarted like a killed
+A worker that fails ends its process on purpose, which loses no data, and is restarted like a killed
 worker. SIGTERM drains and stops all processes, and then the supervisor.
 """
 

@@ -94,7 +94,7 @@ class _Watch:
 
     def _note(self, message: Message) -> None:
         appended = message.timestamp()[1]
-        with suppress(MalformedError):  # anybody may write here
+        with suppress(MalformedError):  # any client may write to this topic
             beat = self._reader.read(message.key(), message.value())
             left = beat.number == LEFT
             self.seen[beat.instance, beat.replica] = _Seen(appended, beat.period, left)

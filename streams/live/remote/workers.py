@@ -30,9 +30,9 @@ class RemoteWorker:
 def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) -> list[RemoteWorker]:
     """Return the workers of these instances; heartbeats of other names are ignored.
 
-    Of several silent processes with one name only the last counts, and none if a process with the
-    name is alive, because it has taken over. Workers that have stopped normally are omitted, and an
-    active worker is not listed as a stand-by.
+    Of several silent processes with one name, only the last is listed. If a process with the name
+    is alive, none of them is listed, because the living process has taken over. Workers that have
+    stopped normally are omitted, and an active worker is not listed as a stand-by.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)

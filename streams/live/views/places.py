@@ -51,7 +51,7 @@ class View:
 
 
 def places_of(topology: Topology, at: str | None) -> tuple[Place, ...]:
-    """Return the places of ``INSTANCE[/DATABASE]``, by default all; raise UsageError if unknown."""
+    """Return the places of ``INSTANCE[/DATABASE]`` (default: all); raise UsageError if unknown."""
     if at is None:
         return tuple(Place(i, _all(i)) for i in topology.instances.values())
     instance, database = find_at(topology, at)

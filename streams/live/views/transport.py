@@ -20,7 +20,7 @@ _SILENT_MS = 5_000
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.dm_broker_forwarded_messages``: records that await the forwarder.
 
-    The metadata of its committed offset has its buffered copies.
+    The metadata of the forwarder's committed offset has its buffered copies.
     """
     for place in asked.places:
         name = place.instance.name
@@ -56,7 +56,7 @@ def _forwarded(asked: Asked, instance: str, message: Message) -> Row:
 
 
 def connections(asked: Asked) -> Iterator[Row]:
-    """Yield the rows of ``sys.dm_broker_connections``: the instances that routes lead to.
+    """Yield the rows of ``sys.dm_broker_connections``: the instances to which routes lead.
 
     There are no connections between instances; a row represents the other forwarder's heartbeat.
     """
