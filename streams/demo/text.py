@@ -142,7 +142,7 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
-    """Return how to look at a system that keeps running."""
+    """Return instructions for looking at a system that keeps running."""
     dialog = f"  {dashboard}dialog/{conversation}   # a dialog that failed over"
     return "\n".join(
         [

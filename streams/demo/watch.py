@@ -16,7 +16,7 @@ _BEGINNING = -2
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """When the gateway was killed (epoch milliseconds), and how many messages had arrived."""
+    """The time of killing the gateway (epoch milliseconds), and the messages arrived by then."""
 
     instance: str
     at: int

@@ -1,7 +1,7 @@
 """Sequence diagrams: one list of rows, written as Mermaid text or as an SVG picture.
 
 A source (a simulated run, the life of a dialog in Kafka) creates :class:`Sight` values, with texts
-from ``words``; ``fold`` merges similar ones into rows, and ``participants`` orders the lifelines;
+from ``words``; ``fold`` merges similar values into rows, and ``participants`` orders the lifelines;
 ``mermaid`` and ``svg`` (with ``layout``) write the diagram. The same sights give the same bytes.
 """
 

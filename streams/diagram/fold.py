@@ -1,4 +1,4 @@
-"""Merge similar events of several messages or dialogs, or repeated ones, into one row."""
+"""Merge similar events of several messages or dialogs, or repeated events, into one row."""
 
 from __future__ import annotations
 

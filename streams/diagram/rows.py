@@ -12,7 +12,7 @@ from enum import Enum
 
 MILLISECOND, SECOND = 1_000, 1_000_000
 LATE = 50 * MILLISECOND
-"""A copy that takes longer is late if other events happen meanwhile."""
+"""A copy that takes longer is late if other events happen during its transit."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 Place = tuple[str, ...]
 """A participant: (instance,), or (instance, database, service)."""
@@ -90,8 +90,9 @@ class Participant:
 class DiagramRow:
     """An arrow, or a note over its ``ends``; ``count`` is the number of merged events.
 
-    ``arrived`` is when the last of its copies arrived, ``None`` if they were lost or if the row is
-    not a copy; ``slowest`` is the longest transit time. ``keys`` has the keys of its events.
+    ``arrived`` is the time at which the last of its copies arrived, ``None`` if all were lost or if
+    the row is not a copy; ``slowest`` is the longest transit time. ``keys`` has the keys of its
+    events.
     """
 
     at: int

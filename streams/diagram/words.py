@@ -35,7 +35,7 @@ def message_words(header: Header, body: bytes) -> Words:
 
 
 def ack_words(ack: Ack) -> Words:
-    """Return the text of an acknowledgement: what is stored, and what is buffered out of order."""
+    """Return the text of an acknowledgement: the stored and the buffered message numbers."""
     parts = [_below(ack.next)]
     parts += [f"buffers {_run(first, last)}" for first, last in ack.held]
     parts += ["closed"] if ack.closed else []
@@ -56,7 +56,7 @@ def _run(first: Fragment, last: Fragment) -> str:
 
 
 def excerpt(body: bytes) -> str:
-    """Return the start of a body in quotes, after a space; empty for an empty one."""
+    """Return the start of a body in quotes, after a space; "" for an empty body."""
     text = body.decode("utf-8", "replace")
     shown = printable(text)
     more = len(shown) > _LONGEST_BODY

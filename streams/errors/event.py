@@ -12,7 +12,7 @@ from streams.errors.numbers import Number
 class Event(TypedDict, total=False):
     """An event of the broker. Emitters leave out null fields; a decoded event has all fields.
 
-    Ids are text, because a foreign producer may write anything. Times are epoch milliseconds. The
+    Ids are text, because a foreign producer may write any text. Times are epoch milliseconds. The
     schema documents the fields except for ``event`` and ``error`` (SQL Server's numbers).
     """
 

@@ -32,7 +32,7 @@ class EventKind(IntEnum):
 class ConversationEvent(IntEnum):
     """The subclasses of event 124 that Hopline emits."""
 
-    FAILED = 0  # not a subclass of SQL Trace; the event's error says what happened
+    FAILED = 0  # not a subclass of SQL Trace; the event's error has the cause
     ENDED = 2
     ENDED_WITH_ERROR = 3
     TERMINATED = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HoplineError(Exception):
-    """An error message in one sentence; ``remedy`` is a second sentence that says what to do."""
+    """An error message in one sentence; ``remedy`` is a second sentence with the action to take."""
 
     exit_code = 2
 

@@ -66,11 +66,11 @@ class Refusals:
 
     @property
     def total(self) -> int:
-        """Return how many statements were rejected."""
+        """Return the number of rejected statements."""
         return sum(count for count, _ in self._found.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts for scripts."""
+        """Return the counts as a dictionary for JSON output."""
         return {
             str(number): {
                 "count": count,

@@ -234,7 +234,7 @@ class Dialog:
         """Count an acknowledgement that seems lost, so that the next one takes another path."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 
-    # --- what is stored out of order -------------------------------------------------------------
+    # --- fragments stored out of order -----------------------------------------------------------
 
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
         """Yield the positions of stored fragments that are next in order, or now complete.
@@ -255,7 +255,7 @@ class Dialog:
         if at != self.received:
             yield from self.partial
 
-    # --- what was accepted -----------------------------------------------------------------------
+    # --- accepted messages -----------------------------------------------------------------------
 
     def stored(self, sequence: int) -> Stored:
         """Return the position and the fragment count of an accepted, unacknowledged message."""

@@ -147,7 +147,7 @@ class Ending:
         """Report the new state of the conversation."""
         self.effects.append(Report(EventKind.CONVERSATION, subclass, error))
 
-    # --- what is kept ----------------------------------------------------------------------------
+    # --- the key of a closed endpoint ------------------------------------------------------------
 
     def close(self, *, tell: bool = True) -> None:
         """Start to close; an initiator reports that it is closed if ``tell`` is set."""

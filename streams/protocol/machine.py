@@ -90,7 +90,7 @@ class Machine:
         """Return the numbers of the chunk records that this run has changed."""
         return self._sender.touched_chunks
 
-    # --- what the application says ---------------------------------------------------------------
+    # --- statements of the application -----------------------------------------------------------
 
     @property
     def may_send(self) -> bool:
@@ -139,7 +139,7 @@ class Machine:
     def _statement(self, statement: Input) -> Number | None:
         return None if move_state(self.dialog, statement) else REFUSALS[statement]
 
-    # --- what the other side says ----------------------------------------------------------------
+    # --- frames of the other side ----------------------------------------------------------------
 
     def message(self, message: Message, position: int) -> None:
         """Process a message frame that was read at ``position`` of ``in``."""
@@ -206,7 +206,7 @@ class Machine:
         """Store the reason why the local forwarder could not send a copy."""
         self._sender.refused(status)
 
-    # --- what time and the catalog say -----------------------------------------------------------
+    # --- timers and catalog changes --------------------------------------------------------------
 
     def due(self) -> None:
         """Process what is due: the end of the lifetime, a timer, or a retry."""

@@ -111,7 +111,7 @@ class System:
                 if mirror is not None and mirror.role is Role.PRINCIPAL:
                     yield name, store
 
-    # --- what happens ----------------------------------------------------------------------------
+    # --- steps -----------------------------------------------------------------------------------
 
     def _arrive(self, instance: str, entry: Entry) -> None:
         self.instances[instance].arrive(entry)

@@ -139,7 +139,7 @@ class Flows:
         """Tell whether any dialog wants to transmit, now or later."""
         return bool(self._wanting)
 
-    # --- what was committed ----------------------------------------------------------------------
+    # --- committed changes -----------------------------------------------------------------------
 
     def note(
         self, kept: Kept, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
