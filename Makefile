@@ -1,5 +1,7 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
-# make test    what CI runs, in three processes; PROCESSES=N changes that
+# make test    linters, types, layers, and every capability once on real parts, in three processes;
+#              PROCESSES=N changes that
+# make test-all  make test, and then the tests that are marked long; what CI runs
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
@@ -28,10 +30,12 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+PYTEST := $(BIN)/pytest -n $(or $(PROCESSES),3) --dist loadfile --durations 10
+
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats capture)
 
-.PHONY: setup browser test test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
+.PHONY: setup browser test test-all test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify docs lock audit sbom clean
 
 # setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
@@ -61,7 +65,10 @@ test: setup browser
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(or $(PROCESSES),3) --dist loadfile
+	$(PYTEST) -m "not long"
+
+test-all: test
+	$(PYTEST) -m long
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)

@@ -110,6 +110,7 @@ def call(command: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_metadata_has_what_an_index_shows(stated: Message) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert stated["Version"] == PROJECT["version"]
@@ -149,6 +150,7 @@ def test_the_changelog_begins_with_this_version_or_with_what_is_unreleased() -> 
     assert released[0] == PROJECT["version"]
 
 
+@pytest.mark.long
 def test_the_base_install_tells_its_version_and_its_help(installed: Installed) -> None:
     version = installed.hopline("--version")
     assert (version.returncode, version.stdout) == (0, f"hopline {PROJECT['version']}\n")
@@ -193,6 +195,7 @@ for words in sys.argv[1:]:
 """
 
 
+@pytest.mark.long
 def test_every_command_shows_its_help_without_its_extra(installed: Installed) -> None:
     context = click.Context(main)
     found = {name: main.get_command(context, name) for name in COMMANDS}
@@ -253,6 +256,7 @@ def test_every_command_that_asks_is_tried() -> None:
     assert set(ASKED) >= {n for n, e in COMMANDS.items() if e.section is Section.ASK}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in ASKED if name in COMMANDS])
 def test_a_command_that_asks_needs_no_extra_and_no_posix(installed: Installed, name: str) -> None:
     """It answers from another folder, on what Windows has, and loads no Kafka, Java or Spark."""

@@ -39,6 +39,7 @@ def rewind(cluster: Cluster, group: str, topic: str) -> None:
     consumer.close()
 
 
+@pytest.mark.long
 def test_what_is_read_again_is_said_without_effect(system: System) -> None:
     """Also after the dialog is gone: what a closed dialog would have refused is passed over."""
     seen: list[bytes] = []
@@ -67,6 +68,7 @@ def test_applications_on_one_queue_all_answer(system: System) -> None:
         assert sorted(answers(system, 4)) == ["a!", "a?", "b!", "b?"]
 
 
+@pytest.mark.long
 def test_a_topic_that_is_made_anew_is_another_source(system: System) -> None:
     """Its offsets begin at 0 again, below those of what was said before."""
     topic = system.cluster.topics.queue(*AT_B, "OrderQueue")
@@ -80,6 +82,7 @@ def test_a_topic_that_is_made_anew_is_another_source(system: System) -> None:
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 
 
+@pytest.mark.long
 def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System) -> None:
     """It would wait for an offset that lies far away, and take what comes for what it has seen."""
     topic = system.cluster.topics.queue(*AT_B, "OrderQueue")
@@ -95,6 +98,7 @@ def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 
 
+@pytest.mark.long
 def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System) -> None:
     """Kafka hands it what it was dealt last: nothing, where there was no topic at that time."""
     topic, admin = system.cluster.topics.queue(*AT_B, "OrderQueue"), system.cluster.admin()
@@ -121,6 +125,7 @@ def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System)
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 
 
+@pytest.mark.long
 def test_an_offset_of_another_topic_is_the_beginning(system: System) -> None:
     """Also where the offset of the former one was committed when there was another already."""
     cluster, topic = system.cluster, system.cluster.topics.queue(*AT_B, "OrderQueue")

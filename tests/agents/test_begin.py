@@ -55,6 +55,7 @@ def served(system: System, *bodies: bytes, already: int = 0, **options: Any) -> 
     return seen
 
 
+@pytest.mark.long
 def test_forgotten_offsets_are_refused_and_no_handler_runs_again(system: System) -> None:
     assert served(system, b"one", b"two") == [b"one", b"two"]
     group, seen = f"{system.cluster.topics.prefix}orders", list[bytes]()
@@ -65,6 +66,7 @@ def test_forgotten_offsets_are_refused_and_no_handler_runs_again(system: System)
     assert seen == []
 
 
+@pytest.mark.long
 def test_it_begins_where_it_is_told(system: System) -> None:
     served(system, b"one", b"two")
     forget(system.cluster, f"{system.cluster.topics.prefix}orders")
@@ -72,6 +74,7 @@ def test_it_begins_where_it_is_told(system: System) -> None:
     assert served(system, b"four", already=3) == [b"four"], "and goes on from there"
 
 
+@pytest.mark.long
 def test_an_offset_is_where_it_begins(system: System) -> None:
     served(system, b"one", b"two", b"three")
     forget(system.cluster, f"{system.cluster.topics.prefix}orders")
@@ -80,6 +83,7 @@ def test_an_offset_is_where_it_begins(system: System) -> None:
     assert served(system, b"four", already=3, begin=last) == [b"three", b"four"]
 
 
+@pytest.mark.long
 def test_the_first_agent_of_a_queue_with_waiting_messages_needs_no_option(system: System) -> None:
     with system.client() as client:
         order(client, b"waiting")
@@ -99,6 +103,7 @@ def test_where_it_begins_is_committed_before_anything_is_received(system: System
     )
 
 
+@pytest.mark.long
 def test_the_command_refuses_and_takes_the_option(system: System, tmp_path: Path) -> None:
     topics, what = system.cluster.topics, ("--service", "data-dependent-routing", "--name", ORDERS)
     group = topics.name("routing", *AT_B, ORDERS)
@@ -111,6 +116,7 @@ def test_the_command_refuses_and_takes_the_option(system: System, tmp_path: Path
         eventually(lambda: read_notes(system.cluster, group) or pause(), "it has an offset")
 
 
+@pytest.mark.long
 def test_a_queue_trimmed_behind_another_group_is_not_skipped_in_silence(system: System) -> None:
     served(system, b"one")
     topic = system.cluster.topics.queue(*AT_B, "OrderQueue")

@@ -73,6 +73,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.long
 def test_a_page_shows_a_table_beside_an_ordinary_agent(system: System, tmp_path: Path) -> None:
     port = free_port()
     with system.client() as client, faust(system, tmp_path, "ledger", "--web-port", str(port)):

@@ -20,6 +20,7 @@ OURS = ("streams", "worker", "agents", "--all", "--service", "data-dependent-rou
 FAUSTS = ("tests.faults.agents", "one", "worker", "--loglevel=info", "--without-web")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "ready"), [((*OURS, "--name", ORDERS), b"agents: ready"), (FAUSTS, b"Worker ready")]
 )

@@ -116,6 +116,7 @@ def test_ex_56_the_route_is_created_and_both_dialogs_go(system: System, tmp_path
     assert route.expires is not None
 
 
+@pytest.mark.long
 @shows("C-13", "N3")
 def test_who_is_not_in_the_directory_is_asked_for_again(hasty: System) -> None:
     """The request ends with an error and the dialog waits on, until somebody enters the service."""
@@ -159,6 +160,7 @@ def test_a_route_that_exists_is_not_looked_up_for_each_request(
     assert len(reads) == 3
 
 
+@pytest.mark.long
 @shows("N3")
 def test_a_wrong_entry_is_for_who_asks_for_it(hasty: System, tmp_path: Path) -> None:
     """The responder goes on with the next question."""
@@ -177,6 +179,7 @@ def test_a_wrong_entry_is_for_who_asks_for_it(hasty: System, tmp_path: Path) -> 
         assert set(arrived(hasty, 1)) == {str(dialog.id)}
 
 
+@pytest.mark.long
 @shows("N3")
 def test_a_route_that_expires_is_dropped_and_asked_for_again(hasty: System, tmp_path: Path) -> None:
     file = tmp_path / "directory.yaml"
@@ -191,6 +194,7 @@ def test_a_route_that_expires_is_dropped_and_asked_for_again(hasty: System, tmp_
         assert len(questions(hasty, 2)) == 2
 
 
+@pytest.mark.long
 @shows("N4")
 def test_a_directory_that_is_away_is_waited_for(
     system: System, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from streams.kafka import read_live
 from streams.topology import load
 from tests.agents.rig import ACCEPTED, SHOP, answers, order
@@ -58,6 +60,7 @@ def faust(system: System, folder: Path, module: str, *options: str) -> Iterator[
             child.wait()
 
 
+@pytest.mark.long
 def test_ten_lines_answer(kafka: str, unique: str, tmp_path: Path) -> None:
     topology, code, [shell] = blocks("yaml")[0], blocks("python")[0], blocks("sh")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
@@ -75,6 +78,7 @@ def test_ten_lines_answer(kafka: str, unique: str, tmp_path: Path) -> None:
     assert f'{ACCEPTED} "<accepted/>"' in done.stdout
 
 
+@pytest.mark.long
 def test_what_is_in_a_table_is_found_again(kafka: str, unique: str, tmp_path: Path) -> None:
     """The second program: a related dialog, and a table that the next process rebuilds."""
     (tmp_path / "counter.py").write_text(blocks("python")[1])

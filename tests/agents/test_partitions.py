@@ -7,6 +7,8 @@ import uuid
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from streams.agents import Dialog, HoplineApp, Received
 from streams.kafka import partitions_of, read_live
 from streams.topology import load
@@ -65,6 +67,7 @@ def stocking(system: System) -> HoplineApp:
     return app
 
 
+@pytest.mark.long
 def test_processes_share_a_queue_by_conversation_group(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

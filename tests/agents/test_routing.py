@@ -20,6 +20,7 @@ def bench(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benc
         yield made
 
 
+@pytest.mark.long
 @shows("EX-68", "EX-69")
 def test_the_first_message_is_classified_and_answers_come_back(bench: Bench) -> None:
     """Once for each dialog; the second message names the other partition, and is not asked."""

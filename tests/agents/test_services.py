@@ -96,6 +96,7 @@ def open_shop(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             yield made
 
 
+@pytest.mark.long
 def test_a_service_answers_and_ends(open_shop: Shop) -> None:
     found = open_shop.answers(open_shop.order(b"hello"), 2)
     assert found == [(ACCEPTED, "hello!"), (END_DIALOG, "")]

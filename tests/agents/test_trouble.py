@@ -74,6 +74,7 @@ def test_an_aborted_transaction_is_not_heard_of(system: System) -> None:
     assert seen == [b"committed"]
 
 
+@pytest.mark.long
 def test_what_kafka_does_not_take_stops_the_application(system: System) -> None:
     """The message is not passed over: the next start says all that it causes, once."""
     cmd = system.cluster.topics.cmd("ServerB")
@@ -88,6 +89,7 @@ def test_what_kafka_does_not_take_stops_the_application(system: System) -> None:
             assert answers(system, 2) == ["one!", "two!"]
 
 
+@pytest.mark.long
 def test_a_row_that_kafka_does_not_take_stops_the_application(system: System) -> None:
     """Its message is not done either: at the next start it comes again, and the row with it.
 
@@ -122,6 +124,7 @@ def test_a_row_that_kafka_does_not_take_stops_the_application(system: System) ->
     assert str(dialog.id) in str(list(kept))
 
 
+@pytest.mark.long
 def test_an_agent_tells_when_it_begins_and_ends_to_read(system: System) -> None:
     """Event 163, what stands for an activated procedure: started and ended, or aborted and why."""
     with serving(answering(application(system))):
@@ -138,6 +141,7 @@ def test_an_agent_tells_when_it_begins_and_ends_to_read(system: System) -> None:
     assert told[-1]["detail"].endswith("no")
 
 
+@pytest.mark.long
 def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(system: System) -> None:
     """Nothing that it has said was said; the message stays, and the next ones behind it.
 
@@ -171,6 +175,7 @@ def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(syste
     assert seen == [b"good", *[b"poison"] * 6, b"behind"]
 
 
+@pytest.mark.long
 def test_failures_are_counted_on_where_an_agent_is_started_again(system: System) -> None:
     """Three before a restart and two behind it are five in a row; another message has its own."""
     seen = list[bytes]()
@@ -207,6 +212,7 @@ def turn_on(system: System) -> None:
     publish_script(system.cluster, plan_script(system.cluster, script, time.time()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("names", "contract", "says"),
     [

@@ -412,6 +412,7 @@ def test_too_many_paths_become_an_outline() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_an_outline_of_a_thousand_instances_is_a_page(name: str) -> None:
     """However many paths: some sixty lines of 100 columns, shares that add up, every trouble."""

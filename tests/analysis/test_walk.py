@@ -102,6 +102,7 @@ def test_totals_are_sums_of_the_paths(topology: Topology) -> None:
     assert graph.ends_at(graph.first) == graph.endings() == {kind.ending for kind in sums}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
     """A thousand instances: paths grow to thousands of millions, what is looked at does not."""

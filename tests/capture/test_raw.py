@@ -95,6 +95,7 @@ def comparable(records: list[Record]) -> dict[tuple[str, int], list[Record]]:
     }
 
 
+@pytest.mark.long
 def test_what_is_put_back_is_captured_alike(
     tmp_path: Path, kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +155,7 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     assert plan.name != plan_raw(reader, unique).name
 
 
+@pytest.mark.long
 def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, specs(cluster.topics))

@@ -100,6 +100,7 @@ def test_a_target_that_the_message_does_not_reach_cannot_answer(topology: Topolo
     assert counts(predicted(topology, *opening, reply, at="ServerA/DatabaseA")) == {8426: 1}
 
 
+@pytest.mark.long
 def test_a_dry_run_predicts_what_the_replay_reports(
     folder: Path, tmp_path: Path, kafka: str, unique: str
 ) -> None:

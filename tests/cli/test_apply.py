@@ -26,6 +26,7 @@ def apply(kafka: str, prefix: str, *more: str) -> list[str]:
     return result.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_a_plan_shows_what_is_added_and_what_is_changed(kafka: str, unique: str) -> None:
     """Topics like objects: ``+`` is new, ``~`` is changed; a second run finds nothing to do."""
     plan = apply(kafka, unique, "--dry-run")

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from streams.capture import CaptureReader, Record, TimestampType
 from streams.capture.manifest import MANIFEST, Gap, read_manifest, total
 from streams.kafka import Cluster, create, headers_of, read_all, topic_id, trim
@@ -136,6 +138,7 @@ def test_unreadable_headers_are_reported(tmp_path: Path, kafka: str, unique: str
 # --- which ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     names = cluster.topics
@@ -181,6 +184,7 @@ def test_a_topology_selects_the_topics(tmp_path: Path, kafka: str, unique: str) 
     assert reader.metadata.topology == "two_brokers"
 
 
+@pytest.mark.long
 def test_from_and_to_by_offset_and_time(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique, 2)
     other = cluster.topics.out("ServerA")
@@ -259,6 +263,7 @@ def parts_in(folder: Path) -> int:
     return len(read_manifest(folder).parts) if (folder / MANIFEST).exists() else 0
 
 
+@pytest.mark.long
 def test_one_that_is_killed_goes_on_with_each_record_once(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
@@ -280,6 +285,7 @@ def test_one_that_is_killed_goes_on_with_each_record_once(
     assert {p.suffix for p in folder.iterdir()} == {".avro", ".json"}, "and nothing else is left"
 
 
+@pytest.mark.long
 def test_following_ends_with_a_signal_and_completes(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
@@ -301,6 +307,7 @@ def test_following_ends_with_a_signal_and_completes(
     assert list(CaptureReader(folder)) == records_in(cluster, topic)
 
 
+@pytest.mark.long
 def test_following_notices_topics_that_come_into_being(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
@@ -360,6 +367,7 @@ def interrupted(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(found | {"complete": False}))
 
 
+@pytest.mark.long
 def test_only_the_same_goes_on(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique)
     fill(cluster, topic, 10)
@@ -414,6 +422,7 @@ def test_no_kafka_and_no_folder(tmp_path: Path) -> None:
     assert (code, "Write it after" in err) == (2, True)
 
 
+@pytest.mark.long
 def test_schemas_of_tomorrow_travel_with_the_records(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:

@@ -63,6 +63,7 @@ def commands(folder: Path) -> dict[str, tuple[tuple[object, ...], str]]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["apply", "sql", "queue", "failover", "acl", "repartition"])
 def test_who_declines_has_changed_nothing(system: System, tmp_path: Path, name: str) -> None:
     words, announced = commands(tmp_path)[name]
@@ -75,6 +76,7 @@ def test_who_declines_has_changed_nothing(system: System, tmp_path: Path, name: 
     assert version(system) == before
 
 
+@pytest.mark.long
 def test_yes_is_an_answer_or_an_option(system: System) -> None:
     words = ("sql", "--at", "Partner1/Orders")
     before = version(system)

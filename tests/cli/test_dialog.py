@@ -83,6 +83,7 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
     assert [r["state"] for r in rows if r["conversation_id"] == dialog] == ["CD"]
 
 
+@pytest.mark.long
 def test_dialogs_of_one_group_are_received_together(system: System) -> None:
     """Those that were begun with its id, and those that were begun beside one of them."""
     group = uuid.uuid4()
@@ -199,6 +200,7 @@ def test_receive_waits_for_a_number_of_messages(system: System) -> None:
     assert waiting.returncode == 0
 
 
+@pytest.mark.long
 def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: System) -> None:
     dialog = begin(system)
     topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
@@ -217,6 +219,7 @@ def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: Syste
 # --- what is refused -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "number"),
     [

@@ -55,6 +55,7 @@ def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> Non
     assert "Aufträge" in load(tmp_path / "out", 0.0).instances["I"].databases["D"].queues
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["two_brokers", "high_availability", "mirrored"])
 def test_the_live_catalog_returns_to_a_folder(
     name: str, tmp_path: Path, kafka: str, unique: str

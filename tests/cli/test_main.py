@@ -76,6 +76,7 @@ def test_help_begins_with_the_commands_to_begin_with() -> None:
     assert all(listed.count(name) == 1 for name in COMMANDS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("explain",), ("capture",), ("capture", "import")])
 def test_help_shows_what_the_option_shows(words: tuple[str, ...]) -> None:
     asked, named = hopline(*words, "--help"), hopline("help", *words)

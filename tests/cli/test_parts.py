@@ -41,6 +41,7 @@ def catalog(kafka: str, prefix: str) -> tuple[set[str], set[str]]:
     return set(topology.instances), set(topology.neighbours)
 
 
+@pytest.mark.long
 def test_each_cluster_gets_its_share_and_only_that(folder: str, kafka: str, unique: str) -> None:
     planned = run("apply", folder, "--dry-run").stdout.splitlines()
     assert [line for line in planned if line.startswith("cluster ")] == [

@@ -71,6 +71,7 @@ def compared(*args: object) -> tuple[int, dict[str, Any]]:
 # --- once each, whatever is killed ----------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_replay_that_is_killed_five_times_issues_every_command_once(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
@@ -188,6 +189,7 @@ def test_under_the_same_topology_every_message_fares_as_it_did(
         assert len(jobs) == 1, "the original's own job is not taken along"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "without",
     [("ServerA/DatabaseA/LoadBalancingRoute1",), ("ServerA/DatabaseA/LoadBalancingRoute2",)],
@@ -219,6 +221,7 @@ def test_under_a_changed_one_exactly_those_fare_otherwise_that_diff_foretells(
     assert met.items() <= predicted.items(), "the same dialogs"
 
 
+@pytest.mark.long
 def test_new_conversations_have_their_job_and_can_be_replayed_beside_the_old_ones(
     recorded: Path, kafka: str, unique: str
 ) -> None:

@@ -167,6 +167,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.avro").read_bytes() == (tmp_path / "b.avro").read_bytes()
 
 
+@pytest.mark.long
 def test_a_replay_brings_every_dialog_the_same_messages(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:

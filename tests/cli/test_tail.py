@@ -74,6 +74,7 @@ def tailed(kafka: str) -> Iterator[TailedSystem]:
 # --- one dialog ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_dialog_is_printed_in_the_order_of_its_records(
     tailed: TailedSystem,
 ) -> None:
@@ -272,6 +273,7 @@ def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, un
         assert broken[0]["headers"] == {"xä": "0xff"}
 
 
+@pytest.mark.long
 def test_what_is_uncommitted_is_neither_shown_nor_waited_for(kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {})])

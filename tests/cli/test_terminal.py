@@ -68,6 +68,7 @@ def to_file(*words: str, **variables: str) -> str:
     ).stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [EXPLAIN, PATH, CHECK, ("verify", "--help"), ("--help",)])
 @pytest.mark.parametrize("columns", [80, 140])
 def test_text_has_the_terminals_width(words: tuple[str, ...], columns: int) -> None:
@@ -78,6 +79,7 @@ def test_text_has_the_terminals_width(words: tuple[str, ...], columns: int) -> N
         assert longest > columns - 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [EXPLAIN, PATH, CHECK, ("verify", "--help")])
 def test_a_script_gets_the_same_whatever_the_terminal(words: tuple[str, ...]) -> None:
     assert to_file(*words, COLUMNS="140") == to_file(*words) != ""
@@ -101,6 +103,7 @@ def test_a_table_names_the_columns_that_do_not_fit(monkeypatch: pytest.MonkeyPat
     assert list(table(rows, columns, 80))[-1] == "(1 row)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [CHECK, PATH])
 def test_a_terminal_gets_colour_unless_it_is_unwanted(words: tuple[str, ...]) -> None:
     assert "\x1b[31m" in on_terminal(80, *words)

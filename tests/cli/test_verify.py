@@ -124,6 +124,7 @@ def test_wrong_use_is_reported_before_anything_starts(arguments: list[str], mess
     assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "engine"), [((), "local"), (("--engine", "spark", "--master", "local[2]"), "spark")]
 )

@@ -122,6 +122,7 @@ def received_once(system: System, queue: str) -> None:
     forgotten(system, queue)
 
 
+@pytest.mark.long
 def test_forgotten_offsets_are_refused_and_nothing_is_received_again(system: System) -> None:
     received_once(system, "Forgotten")
     refused = failure(reading(system, "Forgotten"))
@@ -140,6 +141,7 @@ def test_beginning_receives_everything_again_and_is_kept(system: System) -> None
         assert take(receiver) == ["two", "three"]
 
 
+@pytest.mark.long
 def test_end_skips_what_waits_and_is_kept_before_anything_is_received(system: System) -> None:
     received_once(system, "Later")
     with reading(system, "Later", "end") as receiver:
@@ -149,6 +151,7 @@ def test_end_skips_what_waits_and_is_kept_before_anything_is_received(system: Sy
         assert take(receiver) == ["four"]
 
 
+@pytest.mark.long
 def test_an_offset_is_where_it_begins(system: System) -> None:
     received_once(system, "Number")
     for wrong in (4, -1):
@@ -163,6 +166,7 @@ def test_the_first_reader_of_a_queue_with_waiting_messages_needs_no_option(syste
         assert take(receiver) == ["one", "two"]
 
 
+@pytest.mark.long
 def test_a_group_that_received_nothing_begins_at_the_beginning(system: System) -> None:
     """It was there, and its queue was empty: nothing can come again."""
     with reading(system, "Unread") as receiver:
@@ -183,6 +187,7 @@ def test_a_group_that_rolled_back_begins_at_the_beginning(system: System) -> Non
         assert take(receiver) == ["one"]
 
 
+@pytest.mark.long
 def test_a_crash_between_the_record_and_the_first_commit_is_no_lost_position(
     system: System,
 ) -> None:
@@ -243,6 +248,7 @@ def test_a_topic_made_anew_was_never_received_from(system: System) -> None:
         assert take(receiver) == ["new"]
 
 
+@pytest.mark.long
 def test_a_queue_trimmed_behind_another_group_is_not_skipped_in_silence(system: System) -> None:
     put(system, "Trimmed", "one", "two", "three")
     with reading(system, "Trimmed") as receiver:
@@ -274,6 +280,7 @@ def test_a_reader_that_is_overtaken_by_trimming_is_refused(system: System) -> No
         assert eventually(refused, "a refusal", 60)
 
 
+@pytest.mark.long
 def test_each_partition_begins_where_it_is_told(system: System) -> None:
     for partition in (0, 1):
         put(system, "Many", "one", "two", partition=partition)
@@ -286,6 +293,7 @@ def test_each_partition_begins_where_it_is_told(system: System) -> None:
         assert take(receiver) == ["two"]
 
 
+@pytest.mark.long
 def test_an_exchange_is_refused_too(system: System) -> None:
     put(system, "Answering", "one")
     group = group_in(system, "readersAnswering")
@@ -354,6 +362,7 @@ def test_an_option_that_says_nothing_is_refused(wrong: tuple[str, ...]) -> None:
         begin_of(wrong)
 
 
+@pytest.mark.long
 def test_the_command_refuses_and_takes_the_option(system: System) -> None:
     received_once(system, "Command")
     where = ("--at", "/".join(AT), "--queue", "Command", "--timeout", 5, *system.options)

@@ -44,6 +44,7 @@ def refused(number: int) -> AbstractContextManager[object]:
     return pytest.raises(StatementError, match=f"^{number}: ")
 
 
+@pytest.mark.long
 def test_a_conversation_goes_both_ways_in_order_and_once(system: System, client: Client) -> None:
     dialog = client.begin(*AT_A, *SERVICES)
     for number in range(300):  # more than a window of them
@@ -344,6 +345,7 @@ def test_a_statement_waits_for_kafka_as_long_as_its_client_lives(unique: str) ->
 # --- receiving -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_who_stops_in_the_middle_finds_the_rest(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
@@ -370,6 +372,7 @@ def test_who_stops_in_the_middle_finds_the_rest(kafka: str, unique: str) -> None
             assert three.receive(1) == ()
 
 
+@pytest.mark.long
 def test_a_record_that_is_no_message_hides_none(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)

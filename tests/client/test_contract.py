@@ -102,6 +102,7 @@ def test_the_numbers_mean_what_they_say(page: str) -> None:
     assert all(text_of(int(number)) == text for number, text in rows)
 
 
+@pytest.mark.long
 def test_a_client_of_another_language_begins_sends_ends_and_is_refused(
     kafka: str, unique: str
 ) -> None:

@@ -52,6 +52,7 @@ def answers(system: System, count: int) -> list[bytes]:
     return [m.body for m in system.received(*AT_A, "InitiatorQueue", count)]
 
 
+@pytest.mark.long
 def test_what_was_received_and_what_was_said_count_together(system: System, client: Client) -> None:
     asked(client, b"one", b"two")
     with exchange(system) as target:
@@ -64,6 +65,7 @@ def test_what_was_received_and_what_was_said_count_together(system: System, clie
     assert sorted(answers(system, 2)) == [b"answer to one", b"answer to two"]
 
 
+@pytest.mark.long
 def test_a_rollback_takes_back_both(system: System, client: Client) -> None:
     asked(client, b"one")
     with exchange(system) as target:
@@ -77,6 +79,7 @@ def test_a_rollback_takes_back_both(system: System, client: Client) -> None:
     assert answers(system, 1) == [b"right"]
 
 
+@pytest.mark.long
 def test_what_was_received_out_of_order_does_not_come_again(system: System, client: Client) -> None:
     """The rest of what was received stands beside the offset in Kafka's transaction as well."""
     first, second, third = asked(client, b"one", b"two", b"three")
@@ -89,6 +92,7 @@ def test_what_was_received_out_of_order_does_not_come_again(system: System, clie
     assert [m.conversation.id for [m] in seen] == [first.id, third.id]
 
 
+@pytest.mark.long
 def test_who_is_replaced_under_its_name_can_say_nothing_more(
     system: System, client: Client
 ) -> None:
@@ -106,6 +110,7 @@ def test_who_is_replaced_under_its_name_can_say_nothing_more(
     assert answers(system, 1) == [b"from the new one"]
 
 
+@pytest.mark.long
 def test_who_has_lost_the_queue_says_nothing_of_what_came_from_it(
     system: System, client: Client
 ) -> None:
@@ -143,6 +148,7 @@ class Remembering:
         """Be gone already."""
 
 
+@pytest.mark.long
 def test_what_kafka_does_not_take_comes_again_and_counts_as_no_rollback(
     system: System, client: Client
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
+
 from streams.client.ahead import ReadAhead
 from streams.client.partition_ahead import (
     HOLDER,
@@ -69,6 +71,7 @@ def test_a_partition_is_full_by_messages_and_goes_on_at_half_of_them() -> None:
     assert not ahead.is_full(100)
 
 
+@pytest.mark.long
 def test_a_partition_is_full_when_its_note_would_not_fit_beside_the_offset() -> None:
     """Kafka stores 4,096 characters: long runs of urgent messages between those that wait."""
     found = list(map(_between_long_runs, range(1, READ_AHEAD)))

@@ -299,6 +299,7 @@ def roll_back(receiver: Receiver, times: int) -> None:
         receiver.rollback()
 
 
+@pytest.mark.long
 @shows("Q6")
 def test_five_rollbacks_turn_the_queue_off_for_everybody(system: System) -> None:
     """Until somebody turns it on; the count begins anew then."""
@@ -359,6 +360,7 @@ def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
     assert "is disabled in this process only: '5' is not a str." in caplog.text
 
 
+@pytest.mark.long
 @shows("Q6")
 def test_the_count_of_rollbacks_survives_a_restart(system: System) -> None:
     put(system, "Count", (1, "poison", 5))
@@ -387,6 +389,7 @@ def test_without_poison_message_handling_the_queue_stays_on(system: System) -> N
 # --- what is remembered --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_was_received_out_of_order_does_not_come_again(system: System) -> None:
     put(system, "Order", (1, "a", 5), (2, "b", 8), (3, "c", 5), (4, "d", 9), (5, "e", 8))
     with reading(system, "Order") as receiver:
@@ -404,6 +407,7 @@ def test_what_was_received_out_of_order_does_not_come_again(system: System) -> N
         assert bodies(take(receiver)) == [b"f"]
 
 
+@pytest.mark.long
 def test_a_record_that_is_no_message_is_told_once(system: System) -> None:
     topic = system.cluster.topics.queue(*AT, "Broken")
     put(system, "Broken", (1, "a", 5))
@@ -519,6 +523,7 @@ def test_a_commit_waits_for_a_coordinator_that_is_being_moved(
 # --- two members ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_rebalance_loses_and_repeats_nothing_that_was_committed(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

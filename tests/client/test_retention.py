@@ -29,6 +29,7 @@ def system(tmp_path: Path, unique: str) -> Iterator[System]:
         broker.stop()
 
 
+@pytest.mark.long
 def test_what_was_received_before_kafka_forgot_it_is_not_received_again(system: System) -> None:
     """The queue has no group in the catalog: nothing of it is ever trimmed."""
     with system.client() as client:

@@ -81,6 +81,7 @@ def shown(seen: Seen, system: RunningSystem, life: Life, more: str = "") -> None
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.long
 def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, system: RunningSystem) -> None:
     shown(seen, system, system.plain, "?rows=all")
     assert seen.page.locator("svg.sequence a").count() == len(system.plain.steps)
@@ -124,6 +125,7 @@ def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_duplicates_say_why_and_are_counted(seen: Seen, system: RunningSystem) -> None:
     shown(seen, system, system.retried)
     [message] = system.retried.messages
@@ -205,6 +207,7 @@ def test_lists_lead_to_dialogs(seen: Seen, system: RunningSystem) -> None:
     expect(seen.page.locator("svg.sequence")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.dashboard.rows import AT
@@ -10,6 +11,7 @@ from tests.dashboard.served import Seen
 FOCUSED = "document.activeElement.id"
 
 
+@pytest.mark.long
 def test_the_first_stop_leads_to_the_content(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/?{AT}")
     expect(seen.page.locator("#tile-messages")).to_be_visible()

@@ -64,6 +64,7 @@ def monitor(*options: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=500)
 
 
+@pytest.mark.long
 def test_the_overview_shows_the_figures_of_the_store(seen: Seen, real: Real) -> None:
     seen.page.goto(f"{real.address}/?{real.at}")
     [whole] = real.report.latency()

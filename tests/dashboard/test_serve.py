@@ -27,6 +27,7 @@ def refused(*options: str) -> str:
     return " ".join(done.stderr.split())
 
 
+@pytest.mark.long
 def test_without_a_store_the_error_names_the_monitor(tmp_path: Path) -> None:
     error = refused("--store", f"sqlite:///{tmp_path}/none.sqlite")
     assert "There is no store" in error
@@ -42,6 +43,7 @@ def test_a_port_in_use_is_reported(small: str) -> None:
     assert "--port" in error
 
 
+@pytest.mark.long
 def test_an_invalid_topology_is_reported(small: str, tmp_path: Path) -> None:
     assert "There is no folder or shipped topology 'nowhere'" in refused(
         "--store", small, "--topology", "nowhere"
@@ -71,6 +73,7 @@ def test_where_a_port_is_published_on_loopback_no_token_is_asked_for(
         assert address == "http://127.0.0.1:4711"
 
 
+@pytest.mark.long
 def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
     file = tmp_path / "monitor.sqlite"
     url = f"sqlite:///{file}"
@@ -91,6 +94,7 @@ def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
         assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_without_a_topology_the_traffic_shows_who_there_is(
     seen: Seen, small: str, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.long
 def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) -> None:
     """All three acts run; the verdict names the hidden message and the exit code is 1.
 
@@ -71,6 +72,7 @@ def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) 
     assert output.count("verdict") == 2 and re.search(r"verdict +nothing lost", output), output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path, number: int) -> None:
     """Ctrl-C ends the broker and every child, and the demo with the shell's code for it.

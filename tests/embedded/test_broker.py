@@ -37,6 +37,7 @@ def create(bootstrap: str, topic: str) -> None:
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
 
 
+@pytest.mark.long
 def test_data_survive_a_stop_and_a_start_on_another_port(broker: Broker) -> None:
     first = broker.start()
     create(first.bootstrap, "kept")
@@ -48,6 +49,7 @@ def test_data_survive_a_stop_and_a_start_on_another_port(broker: Broker) -> None
     assert "kept" in topics(second.bootstrap)
 
 
+@pytest.mark.long
 def test_a_killed_broker_is_noticed_and_can_be_started_again(broker: Broker) -> None:
     create(broker.start().bootstrap, "kept")
     broker.kill()
@@ -70,6 +72,7 @@ def test_another_process_finds_and_stops_it(broker: Broker) -> None:
     assert not broker.stop()
 
 
+@pytest.mark.long
 def test_it_lives_in_a_session_of_its_own(broker: Broker) -> None:
     assert os.getsid(broker.start().pid) != os.getsid(0)
 
@@ -87,6 +90,7 @@ def test_a_taken_port_is_refused_before_anything_is_done(tmp_path: Path) -> None
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.long
 def test_a_free_port_that_somebody_takes_first_is_not_the_last_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

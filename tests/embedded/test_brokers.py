@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from streams.embedded import Brokers, Condition
 from streams.kafka import Cluster, read_all
 from streams.kafka.create_topics import create
@@ -14,6 +16,7 @@ from tests.workers.rig import pause
 TOPIC = "kept"
 
 
+@pytest.mark.long
 def test_one_of_three_may_be_killed(tmp_path: Path) -> None:
     """The leader dies; another one has every record, and the dead one comes back among them."""
     with Brokers(tmp_path) as group:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from streams.kafka import read_positions
 from streams.report import read_facts
 from streams.report.read import read_dialogs
@@ -51,6 +53,7 @@ def is_over(system: System, children: Supervisor, observer: Observer) -> bool:
     return all(dialog.state.name == "CD" for dialog in found) or pause()
 
 
+@pytest.mark.long
 def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_twice(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def kill_all(customer: Customer, children: list[Child], chance: random.Random) -
     kill_at(marks, customer.answered, customer.limit, children, 200 + ASKED / 10)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3600 if ASKED > 1000 else 600)
 def test_agents_that_are_killed_answer_everything_once(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

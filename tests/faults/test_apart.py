@@ -61,6 +61,7 @@ def converse(where: RunClusters, children: Supervisor) -> None:
     children.start("source", *application(where.cluster_of("ServerA"), "source", *load))
 
 
+@pytest.mark.long
 def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

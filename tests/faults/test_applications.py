@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
@@ -115,6 +116,7 @@ def order(engine: Engine, arrived: Callable[[], int]) -> None:
             dialogs.append(handle)
 
 
+@pytest.mark.long
 def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
     kafka: str, unique: str, postgres: str, tmp_path: Path
 ) -> None:
@@ -158,6 +160,7 @@ def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
 # --- receive, process, send ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_exchange_that_is_killed_answers_everything_once(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from streams.client import Client
 from streams.kafka import Cluster, deploy, read_all
 from streams.live.admin.failover import move_role
@@ -26,6 +28,7 @@ def received(cluster: Cluster) -> list[bytes]:
     return [read_queued(m.value(), m.headers()).body for m in read_all(cluster, topic)]  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @shows("EX-08")
 def test_the_principal_is_stopped_in_the_midst_of_it_and_wakes_as_the_mirror(
     kafka: str, unique: str, tmp_path: Path

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from streams.wire.specs import KINDS
 from tests.faults.hostile import kinds
 from tests.faults.load import Load
@@ -12,6 +14,7 @@ from tests.faults.run import run
 from tests.faults.scenarios import SCENARIOS
 
 
+@pytest.mark.long
 def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None:
     """Every role that may write is hostile: no process ends, and nothing is lost.
 

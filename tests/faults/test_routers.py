@@ -67,6 +67,7 @@ def rows(system: System) -> int:
     return sum(len(read_live(system.cluster, table, 0)) for table in tables)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800 if ROUTED > 60 else 600)
 def test_routers_that_are_killed_route_everything_once(
     kafka: str, unique: str, tmp_path: Path

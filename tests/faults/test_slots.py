@@ -95,6 +95,7 @@ def test_who_is_killed_and_starts_again_has_its_partitions_at_once(
     twins.converse()
 
 
+@pytest.mark.long
 def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Child) -> None:
     """SIGSTOP: the process sends no heartbeat, so another one takes its slot; then it resumes."""
     first.signal(signal.SIGSTOP)
@@ -106,6 +107,7 @@ def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Chil
     twins.converse()
 
 
+@pytest.mark.long
 def test_a_second_process_with_the_slot_of_one_that_lives_does_not_start(
     twins: Twins, first: Child
 ) -> None:

@@ -8,6 +8,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from streams.client import Client
 from streams.kafka import Cluster, deploy, read_all
 from streams.report import read_facts
@@ -59,6 +61,7 @@ def received(cluster: Cluster) -> list[bytes]:
     return [read_queued(m.value(), m.headers()).body for m in read_all(cluster, topic)]  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_stand_by_takes_over_from_the_killed_and_so_on(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,7 @@ def check(topology: Topology) -> None:
         assert finding.message and finding.remedy.endswith(".") and finding.subject
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(keyed(INSTANCES, 2))
 def test_any_topology_is_checked(instances: dict[str, Instance]) -> None:

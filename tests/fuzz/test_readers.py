@@ -23,6 +23,7 @@ frame_headers.decode_parties = broken
 """
 
 
+@pytest.mark.long
 def test_any_input_is_read_or_refused(tmp_path: Path) -> None:
     """A second for each target: nothing but an answer or a documented error comes out."""
     runs = run_all(tuple(TARGETS), SECONDS, 2, tmp_path)
@@ -32,6 +33,7 @@ def test_any_input_is_read_or_refused(tmp_path: Path) -> None:
     assert max(each.peak for each in runs) < MEGABYTES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("does", "reported"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streams.kafka import Cluster, create
 from streams.kafka.batches import RECORDS, batches
 from streams.wire import Topics
@@ -15,6 +17,7 @@ def test_a_batch_has_no_more_records_than_a_request_may_have() -> None:
     assert not list(batches([]))
 
 
+@pytest.mark.long
 def test_the_topics_of_150_instances_are_created(kafka: str, unique: str) -> None:
     """They are more than 10,000 records with their settings."""
     cluster = Cluster(kafka, Topics(unique))

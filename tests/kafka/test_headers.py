@@ -12,6 +12,7 @@ from tests.workers.raw_produce import produce_raw
 COUNT, ROUNDS = 50, 10  # enough for the interpreter to take its fast way
 
 
+@pytest.mark.long
 def test_a_name_that_is_no_text_is_malformed_every_time(kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     topic = cluster.topics.result("S")

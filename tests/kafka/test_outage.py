@@ -17,6 +17,7 @@ from tests.running import eventually
 from tests.workers.rig import pause
 
 
+@pytest.mark.long
 def test_an_outage_is_a_few_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -49,6 +49,7 @@ def write(cluster: Cluster, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("to_high", [False, True])
 def test_reading_ends_where_a_busy_topic_ended_at_the_start(
     kafka: str, unique: str, to_high: bool
@@ -89,6 +90,7 @@ def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> Non
         Fetcher(cluster, topic, 0).fetch(0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cache_bytes", "kept"), [(10_000, 2), (1, 0), (1 << 20, 8)])
 def test_the_cache_is_bounded_by_bytes(
     kafka: str, unique: str, cache_bytes: int, kept: int

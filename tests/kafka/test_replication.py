@@ -80,6 +80,7 @@ def served(cluster: Cluster) -> Iterator[Client]:
         worker.stop()
 
 
+@pytest.mark.long
 def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
     cluster: Cluster, topology: Topology
 ) -> None:
@@ -98,6 +99,7 @@ def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
         client.begin(*FROM_A)
 
 
+@pytest.mark.long
 def test_while_a_broker_is_down_no_weaker_topics_are_made(
     brokers: Brokers, cluster: Cluster, topology: Topology
 ) -> None:
@@ -132,6 +134,7 @@ def test_fewer_in_sync_or_an_unclean_election_is_refused_and_corrected(
     assert compare(cluster, specs_of(topology, topics)) == []
 
 
+@pytest.mark.long
 def test_one_replica_is_refused_unless_the_setting_says_so(
     cluster: Cluster, topology: Topology, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from streams.wire.specs import TopicSpec
 from tests.workers.rig import Gate, HookedCluster, eventually
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("for_good", [False, True])
 def test_a_client_that_does_not_come_back_is_replaced(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch, for_good: bool

@@ -38,6 +38,7 @@ def write(tmp_path: Path) -> Write:
 # --- a file --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_example_of_the_page_is_one(write: Write) -> None:
     found = re.search(r"^```yaml\n(lifetime:.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None

@@ -81,6 +81,7 @@ def opened(cluster: Cluster, topic: str, timeout: str = "15000") -> Producer:
     return producer
 
 
+@pytest.mark.long
 def test_brokers_that_allow_it_are_named_with_the_setting(blind: Blind) -> None:
     """By `apply` and `topics --check`; Kafka's default is 15 minutes."""
     [finding] = deploy(blind.cluster, blind.topology).findings

@@ -54,6 +54,7 @@ def combined(kafka: str) -> Iterator[Lived]:
         yield Lived(system, lived(system, conversation))
 
 
+@pytest.mark.long
 def test_each_arrow_is_a_passage_between_two_instances(combined: Lived) -> None:
     there = [a for a in arrows(combined.life) if a[0] == "ServerA"]
     assert there
@@ -206,6 +207,7 @@ def test_an_unknown_state_is_shown_as_it_is() -> None:
     assert "odd" in svg_text(draw_life(life))
 
 
+@pytest.mark.long
 def test_an_unreachable_cluster_is_reported() -> None:
     with pytest.raises(SurroundingsError, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
         read_dialog(Cluster("127.0.0.1:1"), uuid.uuid4())
@@ -219,6 +221,7 @@ def test_routes_that_were_changed_since_are_reported(combined: Lived) -> None:
     assert [step_text(s) for s in nothing.steps] == [step_text(s) for s in combined.life.steps]
 
 
+@pytest.mark.long
 def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Lived) -> None:
     """An application's clock and Kafka's differ, if only by milliseconds."""
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
@@ -230,6 +233,7 @@ def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Li
     assert all(message.took is not None and message.took >= 0 for message in life.messages)
 
 
+@pytest.mark.long
 def test_a_message_known_only_from_a_queue_was_not_sent_after_its_arrival(combined: Lived) -> None:
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
     kept = [r for r in reading.records if isinstance(r, Frame) and r.kind == "queue"]
@@ -252,6 +256,7 @@ def _later(record: Record) -> Record:
 # --- retries, drops, several targets -------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_copies_and_duplicates_say_why(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", limits=QUICK, start=False) as system:
         system.start("ServerA")
@@ -297,6 +302,7 @@ def test_a_message_without_a_route_has_the_number_and_the_rule(kafka: str, uniqu
     assert state is not None and state.status == delayed.number
 
 
+@pytest.mark.long
 def test_several_targets_and_who_was_refused(kafka: str, unique: str) -> None:
     with running(kafka, unique, "several_targets") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
@@ -314,6 +320,7 @@ def test_several_targets_and_who_was_refused(kafka: str, unique: str) -> None:
     assert len(life.endpoints) == 3
 
 
+@pytest.mark.long
 def test_a_long_dialog_is_read_and_drawn_in_parts(kafka: str, unique: str) -> None:
     count = 300
     with running(kafka, unique, "local", limits=Limits()) as system, system.client() as client:

@@ -58,6 +58,7 @@ def breaks(system: System, *args: str) -> list[tuple[str, bool, str]]:
     return [(b["conversation"], b["is_initiator"], b["why"]) for b in answer["breaks"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "initiator", "target"),
     [
@@ -119,6 +120,7 @@ def test_a_target_that_moves_without_its_dialogs_is_refused(
     assert found == [(str(dialog.id), True, why), (str(dialog.id), False, back)]
 
 
+@pytest.mark.long
 def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> None:
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
@@ -156,6 +158,7 @@ def test_topics_are_printed_without_kafka() -> None:
     }
 
 
+@pytest.mark.long
 def test_topics_are_compared_with_a_cluster(kafka: str, unique: str) -> None:
     there = ("--bootstrap", kafka, "--prefix", unique)
     missing = invoke("topics", "two_brokers", "--check", *there)

@@ -27,6 +27,7 @@ def until(system: System, health: Health) -> dict[str, Any]:
     return eventually(lambda: (found := status(system)[1])["health"] == health.value and found, "")
 
 
+@pytest.mark.long
 def test_a_system_that_nobody_started_here(kafka: str, unique: str) -> None:
     """Each worker has a row; when they have gone, every partition waits."""
     with running(kafka, unique, "two_brokers") as system:
@@ -57,6 +58,7 @@ def test_a_system_that_nobody_started_here(kafka: str, unique: str) -> None:
         assert "no heartbeat for " in text, "a forwarder says nothing when it leaves"
 
 
+@pytest.mark.long
 def test_a_role_without_workers_is_broken(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", roles=("forwarder",)) as system:
         eventually(lambda: len(status(system)[1]["unserved"]) == 2, "the forwarders are ready")
@@ -66,12 +68,14 @@ def test_a_role_without_workers_is_broken(kafka: str, unique: str) -> None:
         assert [w["ready"] for w in shown["workers"]] == [True, True]
 
 
+@pytest.mark.long
 def test_a_pair_is_served_by_either_partner(kafka: str, unique: str) -> None:
     with running(kafka, unique, "mirrored") as system:
         shown = until(system, Health.RUNNING)
         assert {w["instance"] for w in shown["workers"]} == {"ServerA", "Partner1", "Partner2"}
 
 
+@pytest.mark.long
 def test_without_heartbeats_ages_are_by_the_clock_of_who_asks(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system:
         until(system, Health.RUNNING)

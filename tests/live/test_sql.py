@@ -33,6 +33,7 @@ def standing(kafka: str) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.long
 def test_running_workers_take_a_route_and_a_new_queue_over(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         moved = sql(system, "ALTER ROUTE TargetRoute WITH ADDRESS = 'tcp://Nowhere:4022'")
@@ -57,6 +58,7 @@ def test_running_workers_take_a_route_and_a_new_queue_over(kafka: str, unique: s
         assert "R2" not in {r["name"] for r in rows(system, "sys.routes")}
 
 
+@pytest.mark.long
 def test_new_broker_ends_the_dialogs_of_a_live_database(kafka: str, unique: str) -> None:
     """As in the simulator: its conversations end with an Error, and new ones work (1.5)."""
     with running(kafka, unique, "two_brokers") as system, system.client() as client:

@@ -6,6 +6,8 @@ import json
 import uuid
 from typing import Any
 
+import pytest
+
 from streams.report import read_facts
 from tests.command import hopline
 from tests.running import System, running
@@ -24,6 +26,7 @@ def probes(system: System, *args: str) -> tuple[int, list[dict[str, Any]]]:
     return code, found
 
 
+@pytest.mark.long
 def test_a_probe_walks_the_forwarders_and_is_delivered_to_nobody(kafka: str, unique: str) -> None:
     """Over gateways, there and back; each id takes the path that `path` has for it."""
     with running(kafka, unique, "combined") as system:

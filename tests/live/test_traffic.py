@@ -106,6 +106,7 @@ def test_quantiles() -> None:
     assert quantile([1.0], 0.99) == 1.0
 
 
+@pytest.mark.long
 def test_it_arrives(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system:
         words = ["traffic", "--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService"]
@@ -120,6 +121,7 @@ def test_it_arrives(kafka: str, unique: str) -> None:
         assert text.stdout.startswith("10 messages (4,000 bytes) in 10 dialogs, 10 ended\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -78,6 +78,7 @@ def shell(script: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_every_step_prints_what_the_page_shows(printed: list[str]) -> None:
     assert len(FILES) == 3 and len(STEPS) > 15
     wrong = [

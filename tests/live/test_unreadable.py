@@ -6,6 +6,8 @@ import time
 import uuid
 from pathlib import Path
 
+import pytest
+
 from streams.cli.run.up_text import status_json, status_lines
 from streams.kafka import deploy
 from streams.live import Health, UpFolder, find_status
@@ -34,6 +36,7 @@ def unreadable(made: Rig, schema: object) -> None:
     made.produce(made.topics.cmd("A"), key, value, under(headers, COMMAND, schema))
 
 
+@pytest.mark.long
 def test_status_shows_the_held_partition_and_the_remedy(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

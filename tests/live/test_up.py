@@ -57,6 +57,7 @@ def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
     assert invoke("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
 
 
+@pytest.mark.long
 def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
     here: Path, kafka: str, unique: str
 ) -> None:
@@ -87,6 +88,7 @@ def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
     assert ask(int(kafka.rpartition(":")[2])) is not None
 
 
+@pytest.mark.long
 def test_another_topology_is_applied_and_gets_workers_that_serve_it(
     here: Path, kafka: str, unique: str
 ) -> None:

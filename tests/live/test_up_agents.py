@@ -37,6 +37,7 @@ def ask(branch: str, *where: str) -> None:
     assert sent.exit_code == 0, sent.stderr
 
 
+@pytest.mark.long
 @shows("EX-72", "6-7")
 def test_what_a_topology_states_is_run_shown_and_ended(here: Path, kafka: str, unique: str) -> None:
     where = ("--bootstrap", kafka, "--prefix", unique)
@@ -96,6 +97,7 @@ def each_has_one_router(system: System, dialogs: set[str]) -> None:
         assert len({one["conversation"] for one in queries}) == 4, region
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from streams.client import Client, Conversation, Receiver
 from streams.kafka import Cluster
 from streams.wire import Topics
@@ -57,6 +59,7 @@ def supplied(at: Shown, count: int) -> list[bytes]:
     return found
 
 
+@pytest.mark.long
 def test_two_clusters_are_started_used_mended_and_stopped(here: Path) -> None:
     """Each has a broker, workers and a supervisor of its own; a broker that has died comes back."""
     text = up()

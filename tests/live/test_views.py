@@ -45,6 +45,7 @@ def live(kafka: str) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VIEWS)
 def test_rows_have_the_columns_of_the_table(live: System, name: str) -> None:
     """In its order; the table is what an empty result and a SELECT have."""
@@ -79,6 +80,7 @@ def test_in_flight_frames_are_forwarded_messages(live: System) -> None:
     assert 0 <= row["time_consumed"] <= row["time_to_live"]
 
 
+@pytest.mark.long
 def test_connections_are_the_heartbeats_of_instances_that_routes_name(
     kafka: str, unique: str
 ) -> None:
@@ -94,6 +96,7 @@ def test_connections_are_the_heartbeats_of_instances_that_routes_name(
         assert states()["ServerB"] == "CLOSED"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("select", "expected"),
     [
@@ -159,6 +162,7 @@ def test_what_cannot_be_answered_is_a_sentence(live: System, select: str, messag
     assert message in err
 
 
+@pytest.mark.long
 def test_a_queue_with_a_reading_group_shows_what_it_has_not_received(
     kafka: str, unique: str
 ) -> None:

@@ -42,6 +42,7 @@ def on_spark(spark: SparkSession, *paths: Path) -> list[DialogRow]:
     return list(capture_rows(spark, sources(asked, paths), merge, asked.rows).collect())
 
 
+@pytest.mark.long
 def test_row_for_row(spark: SparkSession, tmp_path: Path) -> None:
     """The shipped traffic and a second file that goes on with its dialogs, in any partitions."""
     begins = [begin(n) for n in range(1, 40)]

@@ -166,6 +166,7 @@ def _recomputed(
     )
 
 
+@pytest.mark.long
 def test_verify_rows_of_dialogs_against_a_recomputation(spark: SparkSession, store: Store) -> None:
     chance = random.Random(11)
     lives = [list(_history(chance, _dialog(n, is_initiator=n % 3 > 0))) for n in range(40)]

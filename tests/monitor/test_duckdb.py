@@ -105,6 +105,7 @@ def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.timeout(3600)
 def test_verify_all_figures_with_duckdb_after_two_kills(

@@ -78,6 +78,7 @@ def write(cluster: Cluster, records: Sequence[Written]) -> None:
     assert plain.flush(30) == 0
 
 
+@pytest.mark.long
 def test_both_engines_give_one_ledger_of_several_clusters_and_mirrored_databases(
     spark: SparkSession, clusters: Sequence[Cluster]
 ) -> None:
@@ -93,6 +94,7 @@ def test_both_engines_give_one_ledger_of_several_clusters_and_mirrored_databases
     assert {"ServerB/DatabaseB", "Orders/Orders"} <= places
 
 
+@pytest.mark.long
 def test_both_engines_select_the_same_dialogs(
     spark: SparkSession, clusters: Sequence[Cluster]
 ) -> None:
@@ -136,6 +138,7 @@ def captures(folder: Path, records: Sequence[Written], parts: int) -> list[Path]
     return files[::-1]
 
 
+@pytest.mark.long
 def test_both_engines_give_one_ledger_of_captures_in_any_order(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ OF_NIGHTLY = {"nightly queue", "nightly out", "nightly dialog"}
 OF_WEEKLY = {"weekly queue"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "job, wanted",
     [

@@ -55,6 +55,7 @@ def test_a_number_that_is_missing_is_an_alarm(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("numbers", [(0, 1, 1, 3), (5, 8, 5, 8), (1, 3, 4, 4, 6, 2, 7)])
 def test_as_many_repeats_do_not_hide_a_gap(spark: SparkSession, numbers: tuple[int, ...]) -> None:
     assert {row.missing for row in _gaps(spark, _numbers(*numbers))} == {1}

@@ -68,6 +68,7 @@ def delivered(store: str) -> int:
         return sum(row.count for row in Report(opened_store).latency())
 
 
+@pytest.mark.long
 def test_the_monitor_goes_on_with_all_but_events(
     spark: SparkSession, blind: Blind, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_the_monitor_goes_on_with_all_but_events(
     assert delivered(config.store) == BEFORE + BEHIND
 
 
+@pytest.mark.long
 def test_verify_accounts_for_all_but_what_a_hidden_event_may_excuse(
     spark: SparkSession, blind: Blind, monkeypatch: pytest.MonkeyPatch
 ) -> None:

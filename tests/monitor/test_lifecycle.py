@@ -110,6 +110,7 @@ def test_what_does_not_arrive_is_missing(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_first_copy_may_have_a_later_attempt(spark: SparkSession) -> None:
     # It was sent while its dialog was retried; a retry much later tells nothing new.
     while_retried = replace(FIRST, attempt=3, sent_at=NOON + 5_000)
@@ -120,6 +121,7 @@ def test_a_first_copy_may_have_a_later_attempt(spark: SparkSession) -> None:
     assert rows(spark, sent(while_retried), queued(FIRST), sent(retry)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flag", [Flag.END, Flag.ERROR, Flag.UNSEQUENCED])
 def test_a_system_message_is_not_missed(spark: SparkSession, flag: Flag) -> None:
     assert rows(spark, sent(Delivery(id=3, flags=flag))) == []
@@ -176,6 +178,7 @@ def test_a_forwarder_that_begins_anew_delivers_again(spark: SparkSession) -> Non
     assert causes(found) == {Cause.REDELIVERY: 2}
 
 
+@pytest.mark.long
 def test_all_routes_at_once(spark: SparkSession) -> None:
     copies = [
         replace(
@@ -189,6 +192,7 @@ def test_all_routes_at_once(spark: SparkSession) -> None:
     assert causes(found) == {Cause.SEVERAL_ROUTES: 2}
 
 
+@pytest.mark.long
 def test_several_targets_are_reported_with_the_dialog(spark: SparkSession) -> None:
     elsewhere = replace(FIRST, visits=(("ServerA", NOON + 2), ("ServerC/DatabaseC", NOON + 8)))
     retry = moved(elsewhere, 90, attempt=1, sent_at=NOON + 77)

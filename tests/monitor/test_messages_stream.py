@@ -48,6 +48,7 @@ def _missing(store: Store) -> list[str]:
     return [row.message_id for row in store.read(MissingMessage)]
 
 
+@pytest.mark.long
 def test_heartbeats_end_sessions_and_past_records_are_late(
     spark: SparkSession, config: MonitorConfig, tmp_path: Path
 ) -> None:

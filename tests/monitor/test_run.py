@@ -58,6 +58,7 @@ def _produce(config: MonitorConfig, count: int, seed: int) -> int:
     return len(traffic)
 
 
+@pytest.mark.long
 def test_topics_may_come_later_and_a_second_run_goes_on(
     spark: SparkSession, config: MonitorConfig
 ) -> None:
@@ -85,6 +86,7 @@ def test_topics_may_come_later_and_a_second_run_goes_on(
     assert _delivered(config) == first + second
 
 
+@pytest.mark.long
 def test_a_store_that_fails_ends_the_monitor_with_its_words(
     spark: SparkSession, config: MonitorConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +124,7 @@ def test_java_that_is_missing_is_one_clear_sentence(
         open_session(master="local[1]", log=tmp_path / "log")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_signal_stops_the_command_in_order(config: MonitorConfig, tmp_path: Path) -> None:
     ready = tmp_path / "ready"

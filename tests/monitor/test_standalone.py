@@ -72,6 +72,7 @@ def _free_port() -> int:
         return port
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="Spark's scripts")
 def test_two_workers_find_what_duckdb_finds(
     master: str, kafka: str, unique: str, tmp_path: Path

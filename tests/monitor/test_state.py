@@ -117,6 +117,7 @@ def _same_as_the_views(rigged: Rig, store: Store) -> None:
             assert (f"{row.status}:" in oldest["transmission_status"]) is bool(row.status)
 
 
+@pytest.mark.long
 def test_dialogs_and_transmission_queues_are_those_of_the_views(
     spark: SparkSession, two: Rig, store: Store, tmp_path: Path
 ) -> None:
@@ -203,6 +204,7 @@ def test_another_client_sees_what_the_one_before_saw(two: Rig) -> None:
     eye.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("note", ["0-999999999999", "1 9223372036854775807", "9999999999999999999"])
 def test_what_a_forwarder_notes_need_not_be_in_its_log(two: Rig, note: str) -> None:
     """Who may commit in its group may note anything, and the monitor looks at all instances."""
@@ -218,6 +220,7 @@ def test_what_a_forwarder_notes_need_not_be_in_its_log(two: Rig, note: str) -> N
     assert seen.held["A"][0] <= 2
 
 
+@pytest.mark.long
 def test_a_link_to_a_silent_instance_is_down_and_has_held_copies(three: Rig, store: Store) -> None:
     """B sends no heartbeat: its gateway buffers the copies that the sender retries."""
     three.endpoint("A", limits=QUICK)

@@ -65,6 +65,7 @@ def _rounded(rows: tuple[LatencyWindow, ...]) -> list[LatencyWindow]:
     return [replace(row, **{n: round(getattr(row, n), 6) for n in names}) for row in rows]
 
 
+@pytest.mark.long
 def test_verify_all_figures_of_the_stream_against_a_recomputation(
     spark: SparkSession, config: MonitorConfig, store: Store, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_verify_all_figures_of_the_stream_against_a_recomputation(
     assert report.repeats() == ()
 
 
+@pytest.mark.long
 def test_verify_that_a_crash_after_the_stores_commit_changes_nothing(
     spark: SparkSession, config: MonitorConfig, store: Store, tmp_path: Path
 ) -> None:
@@ -166,6 +168,7 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().analyzed().toString())
 
 
+@pytest.mark.long
 def test_what_comes_too_late_is_left_out_and_counted(
     spark: SparkSession, config: MonitorConfig, store: Store, tmp_path: Path
 ) -> None:

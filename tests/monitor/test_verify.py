@@ -113,6 +113,7 @@ def test_verify_finds_what_one_process_finds(spark: SparkSession, run: Run) -> N
     assert (account.contradicted, facts.contradictions) == (0, [])
 
 
+@pytest.mark.long
 def test_verify_is_about_the_messages_of_a_time(spark: SparkSession, run: Run) -> None:
     """Each message belongs to the moment at which it was handed over."""
     facts = read_facts(run.system.cluster, run.system.topology)
@@ -176,6 +177,7 @@ def _is_of(record: Message, dialog: Conversation) -> bool:
     return dict(headers_of(record))["sb-conversation"] == dialog.id.bytes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoil", "fault", "sequence"),
     [(remove, Fault.LOST, 3), (double, Fault.TWICE, 1), (reorder, Fault.DISORDERED, 0)],
@@ -191,6 +193,7 @@ def test_verify_finds_a_sabotaged_topic(
     assert set(account.ledger.faults) <= {fault, Fault.DISORDERED}
 
 
+@pytest.mark.long
 def test_a_forged_refusal_of_a_delivered_message_is_a_note(
     spark: SparkSession, run: Run, unique: str
 ) -> None:
@@ -230,6 +233,7 @@ def forge(cluster: Cluster, run: Run) -> None:
 # --- captures ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_verify_reads_captures_of_all_topics(spark: SparkSession, run: Run, tmp_path: Path) -> None:
     """Also where they are several, and a dialog's records stand in all of them."""
     files = [

@@ -51,6 +51,7 @@ def hunts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future
         }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "_"))
 def test_a_mutant_is_caught_by_an_invariant(
     mutant: Mutant, hunts: dict[str, Future[Any]], record_property: Any
@@ -61,6 +62,7 @@ def test_a_mutant_is_caught_by_an_invariant(
     record_property("invariant", found["invariant"])
 
 
+@pytest.mark.long
 def test_a_mutant_that_never_ends_is_caught(tmp_path: Path) -> None:
     text = "        self.effects.append(Report(EventKind.CONVERSATION, subclass, error))\n"
     endless = Mutant(

@@ -158,6 +158,7 @@ def test_what_waits_far_apart_for_one_service_holds_up_no_other(
     assert sum(map(len, delivered(net).values())) < sum(sent.values()) / 2
 
 
+@pytest.mark.long
 def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some dialogs have a message in each few records, others in each hundred."""
     gap, worth, free = 20, 4, 100

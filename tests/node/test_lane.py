@@ -75,6 +75,7 @@ def fast_path_of(forwarder: Forwarder, record: Record, now: int) -> tuple[object
     return None if hop is None else (lane.place, lane.instance, lane.route, hop, lane.inside)
 
 
+@pytest.mark.long
 @settings(max_examples=2_000)
 @given(cases())
 def test_the_short_way_does_what_the_long_way_does(case: tuple[Forwarder, Record, int]) -> None:

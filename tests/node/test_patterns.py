@@ -124,6 +124,7 @@ EXPRESSIONS = st.lists(st.recursive(SINGLE, groups, max_leaves=4), max_size=3).m
 """With more groups, or longer texts, ``re`` may take minutes for an example."""
 
 
+@pytest.mark.long
 @settings(max_examples=1_000)
 @given(EXPRESSIONS, st.lists(st.text("abéB1 .-^$\n\r\u00a0", max_size=4), min_size=10, max_size=20))
 def test_random_patterns_match_the_same_texts(pattern: str, texts: list[str]) -> None:

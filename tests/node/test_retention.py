@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -237,6 +238,7 @@ OPERATIONS: dict[str, Callable[[Net, uuid.UUID], object]] = {
 }
 
 
+@pytest.mark.long
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(
     st.lists(

@@ -143,6 +143,7 @@ CRASHES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", CRASHES)
 def test_a_crash_loses_nothing_and_repeats_nothing(
     system: System, hooked: HookedCluster, engine: Engine, url: str, when: str
@@ -364,6 +365,7 @@ def forgotten(system: System, url: str) -> None:
     outbox.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("hook", "wanted"), [("begin_transaction", crash), ("commit_transaction", then_crash)]
 )

@@ -34,6 +34,7 @@ def compare(
     assert (before.result.violation, before.result.notes) == (None, ())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -80,6 +81,7 @@ steps:
 """
 
 
+@pytest.mark.long
 def test_what_statements_do(kafka: str, unique: str) -> None:
     """Fragments, END WITH ERROR, a conversation timer, and a queue that is turned off and on."""
     text = STATEMENTS.replace("LARGE", "0123456789" * 30_000)

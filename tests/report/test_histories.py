@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -161,6 +162,7 @@ def test_what_was_trimmed_is_never_missed(
     assert ledger.complete or begins
 
 
+@pytest.mark.long
 @thoroughly
 @given(limits, stories, st.data())
 def test_a_gap_is_found_between_what_is_left(

@@ -72,6 +72,7 @@ def facts(run: Run) -> Facts:
     return read_facts(run.system.cluster, run.system.topology)
 
 
+@pytest.mark.long
 def test_every_message_is_accounted_for(run: Run) -> None:
     found = facts(run)
     ledger = found.balance()

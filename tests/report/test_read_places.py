@@ -19,6 +19,7 @@ TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
 SERVICES = ("InitiatorService", "TargetService")
 
 
+@pytest.mark.long
 def test_what_a_refused_target_has_answered_stays_its_own(kafka: str, unique: str) -> None:
     """Both targets answer before the initiator hears of either: one is locked, one refused."""
     with running(kafka, unique, "several_targets", start=False) as system:
@@ -59,6 +60,7 @@ def test_what_a_refused_target_has_answered_stays_its_own(kafka: str, unique: st
     assert hidden.verdict == "1 lost", "the refused target's answer does not stand in for it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_message_whose_contract_the_target_refuses_is_not_lost(
     kafka: str, unique: str, tmp_path: Path, ended: bool
@@ -125,6 +127,7 @@ def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> N
     assert nothing.outcomes == {Fate.LOST: 12}
 
 
+@pytest.mark.long
 def test_what_is_committed_behind_an_open_transaction_is_not_lost(kafka: str, unique: str) -> None:
     """The reader waits for the transaction of a worker that writes to the same queue."""
     with running(kafka, unique, "two_brokers") as system, system.client() as client:

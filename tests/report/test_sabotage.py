@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_verify_finds_any_message_that_is_doubled(
     assert set(ledger.faults) <= {Fault.TWICE, Fault.DISORDERED}
 
 
+@pytest.mark.long
 @thoroughly
 @given(limits, stories, st.data())
 def test_verify_finds_any_two_messages_that_change_places(

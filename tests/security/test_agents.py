@@ -84,6 +84,7 @@ def answering(system: Guarded, user: str, folder: Path) -> Iterator[subprocess.P
     assert "geheim" not in log.read_text()
 
 
+@pytest.mark.long
 def test_an_agent_answers_with_just_what_its_role_may(routed: Guarded, tmp_path: Path) -> None:
     """It reads its queue, keeps its table, and says statements; nothing is refused or unused."""
     with (

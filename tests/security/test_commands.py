@@ -21,6 +21,7 @@ def as_user(system: Guarded, user: str, folder: Path, *words: str) -> Done:
     return done
 
 
+@pytest.mark.long
 def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: Path) -> None:
     """Spark's source is Java: it gets the same user, by other names."""
     words = ("verify", "--engine", "spark", "--master", "local[1]", "--format", "json")
@@ -51,6 +52,7 @@ def test_an_observer_sees_all_workers_and_partitions(system: Guarded, tmp_path: 
     assert system.secured.refused("observer", system.prefix) == set()
 
 
+@pytest.mark.long
 def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path) -> None:
     certificates = system.secured.certificates
     variables = {
@@ -70,6 +72,7 @@ def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path
     assert key not in (tmp_path / ".hopline/verify/spark.log").read_text()
 
 
+@pytest.mark.long
 def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/monitor.sqlite"
     words = ("monitor", "--until-idle", "3", "--master", "local[2]", "--store", url)
@@ -84,6 +87,7 @@ def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     assert system.secured.unused(system.roles["monitor"]) == held
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("user", "words"),
     [
@@ -128,6 +132,7 @@ def test_what_an_application_has_committed_is_handed_over(system: Guarded, tmp_p
     assert system.secured.unused(system.roles["outbox"]) == set()
 
 
+@pytest.mark.long
 def test_what_an_observer_has_recorded_is_replayed(system: Guarded, tmp_path: Path) -> None:
     """The job's position is committed in the same transaction, under a group of its own."""
     taken = as_user(system, "observer", tmp_path, "capture", "--output", "friday")
@@ -152,6 +157,7 @@ def test_a_worker_that_may_not_is_told_and_tells_no_password(
     assert "hopline acl" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_wrong_password_is_told_and_which_one_it_was_is_not(
     system: Guarded, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ KINDS = ["forwarder.GatewayB", "endpoint.ServerB", APPLICATION,
          "replay", "trace.ServerB", "outbox.ServerB"]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_a_role_writes_and_reads_what_it_may_and_is_refused_elsewhere(
     bare: Bare, name: str
@@ -127,6 +128,7 @@ def test_who_is_nobody_learns_nothing(bare: Bare) -> None:
     assert not cluster.admin().list_topics(timeout=60).topics
 
 
+@pytest.mark.long
 def test_a_wrong_password_is_told_without_it(bare: Bare) -> None:
     properties = {**bare.secured.properties("verify"), "sasl.password": "verkehrt"}
     cluster = Cluster(bare.secured.sasl, bare.topics, properties)

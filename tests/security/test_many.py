@@ -68,6 +68,7 @@ def test_a_user_without_the_right_is_told_of_it(secured: Secured, user: str) -> 
     assert refused.value.remedy == "Run the command as a user with the right Alter on the cluster."
 
 
+@pytest.mark.long
 def test_without_an_authorizer_the_error_begins_with_that(kafka: str) -> None:
     with pytest.raises(SurroundingsError) as refused:
         create_acls(Cluster(kafka, Topics("")), [("User:a", grant) for grant in grants(["t"])])

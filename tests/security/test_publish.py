@@ -43,6 +43,7 @@ def owned(secured: Secured, tmp_path: Path) -> Iterator[Owned]:
     yield Owned(secured, topology, admin, secured.as_user(ROLE, topics.prefix), role)
 
 
+@pytest.mark.long
 def test_no_right_to_create_or_alter_is_needed_where_all_is_as_it_must_be(owned: Owned) -> None:
     done = deploy(owned.user, owned.topology)
     assert (done.topics, done.version) == ((), 1)
@@ -50,6 +51,7 @@ def test_no_right_to_create_or_alter_is_needed_where_all_is_as_it_must_be(owned:
     assert owned.secured.refused(ROLE, owned.user.topics.prefix) == set()
 
 
+@pytest.mark.long
 def test_who_may_not_read_the_brokers_settings_is_told_the_right(owned: Owned) -> None:
     """They say for how long somebody's open transaction holds readers up."""
     assert not any("transaction" in each for each in deploy(owned.user, owned.topology).findings)

@@ -30,6 +30,7 @@ from streams.simulator.finish import calm_at
 SEEDS = 500
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1_800)  # `make explore` takes 10,000 seeds
 def test_no_invariant_is_broken() -> None:
     tales = list(explore(0, SEEDS))
@@ -43,6 +44,7 @@ def test_no_invariant_is_broken() -> None:
     assert [tale.seed for tale in tales] == list(range(SEEDS))
 
 
+@pytest.mark.long
 def test_both_sides_send() -> None:
     """As many messages by targets as are worth the name: replies are sent by applications."""
     shares = []
@@ -56,6 +58,7 @@ def test_both_sides_send() -> None:
     assert median(shares) > 0.2
 
 
+@pytest.mark.long
 def test_pairs_are_drawn_and_move() -> None:
     """Some estates have a mirrored target: messages come into its queue at either partner."""
     principals: set[str] = set()
@@ -69,6 +72,7 @@ def test_pairs_are_drawn_and_move() -> None:
     assert PARTNER in principals and len(principals) > 2
 
 
+@pytest.mark.long
 def test_the_same_seeds_give_the_same_results_with_any_number_of_processes() -> None:
     alone, together = (list(explore(7, 60, processes)) for processes in (1, 3))
     assert alone == together

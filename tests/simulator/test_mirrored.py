@@ -133,6 +133,7 @@ ROUGH = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_failovers_on_a_rough_network_lose_and_double_nothing(seed: int) -> None:
     result = run("mirrored", ROUGH, seed)

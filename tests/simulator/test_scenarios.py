@@ -36,6 +36,7 @@ def endpoint(result: Result, instance: str) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: f"{p.parent.parent.name}/{p.stem}")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_lost_in_a_shipped_scenario(path: Any, seed: int) -> None:

@@ -34,6 +34,7 @@ ROUND = settings(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @ROUND
 @given(topologies())
 def test_a_folder_loads_as_the_topology(topology: Topology) -> None:
@@ -42,6 +43,7 @@ def test_a_folder_loads_as_the_topology(topology: Topology) -> None:
     assert again == explicit(topology)
 
 
+@pytest.mark.long
 @ROUND
 @given(topologies())
 def test_topology_yaml_loads_as_the_topology(topology: Topology) -> None:
@@ -50,6 +52,7 @@ def test_topology_yaml_loads_as_the_topology(topology: Topology) -> None:
     assert (document.clusters, document.expect) == (topology.clusters, topology.expect)
 
 
+@pytest.mark.long
 @ROUND
 @given(topologies())
 def test_a_script_alone_loads_as_what_tsql_can_express(topology: Topology) -> None:

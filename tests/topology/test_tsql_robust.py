@@ -85,6 +85,7 @@ def test_a_part_that_is_broken_costs_itself(monkeypatch: pytest.MonkeyPatch) -> 
     assert [finding.line for finding in notes.findings] == [3]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

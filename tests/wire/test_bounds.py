@@ -144,6 +144,7 @@ def remembered(made: Callable[[int], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_of_what_is_large_nothing_is_remembered() -> None:
     """What is read is bounded as bytes; as values it takes forty times as much, and is renewed."""
     path = (("x" * 240, 0),) * MOST_VISITS

@@ -504,6 +504,7 @@ def survives(decode: Callable[[bytes], object], raw: bytes) -> None:
         return
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "decode"), DECODERS, ids=[name for name, _ in DECODERS])
 def test_malformed_bytes(name: str, decode: Callable[[bytes], object]) -> None:
     """Random bytes, truncations, bit flips: MalformedError, and never any other exception."""

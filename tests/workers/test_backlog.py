@@ -75,6 +75,7 @@ def test_a_backlog_of_many_dialogs_is_read_forward(two: Rig) -> None:
     assert len(found) < 100
 
 
+@pytest.mark.long
 def test_bodies_that_are_too_much_for_a_transaction_are_shared_by_several(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

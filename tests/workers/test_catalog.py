@@ -199,6 +199,7 @@ def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str
     control.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])
 def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) -> None:
     """It must not go on: without its databases every message would be one to refuse."""

@@ -116,6 +116,7 @@ def test_ex_56_one_request_for_the_dialogs_of_all_partitions(asking: Rig) -> Non
     assert ledger.balanced, ledger
 
 
+@pytest.mark.long
 @shows("EX-58")
 def test_ex_58_who_never_answers_is_never_asked_again(kafka: str, unique: str) -> None:
     """The dialogs look again and again, and wait for the end of their lifetime; so does a new one.

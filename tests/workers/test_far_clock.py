@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from streams.protocol import Limits
 from streams.wire.describe import Description
 from tests.running import System, eventually
@@ -34,6 +36,7 @@ def has_message(record: Description) -> bool:
     return "message" in record and "hop" in record
 
 
+@pytest.mark.long
 def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
     assert (first.failure, second.failure) == (None, None)
 
 
+@pytest.mark.long
 def test_a_partition_that_comes_back_has_no_larger_transactions(two: Rig) -> None:
     """A worker may have lost it because of one that was too large."""
     running = two.endpoint(limits=PATIENT)
@@ -139,6 +140,7 @@ def test_a_partition_that_comes_back_has_no_larger_transactions(two: Rig) -> Non
     assert again.allowance.records < most // 4
 
 
+@pytest.mark.long
 def test_a_transaction_of_timers_alone_is_fenced_like_any_other(two: Rig) -> None:
     """A retry has no input, and its transaction sends the offsets of all three inputs all the same.
 
@@ -159,6 +161,7 @@ def test_a_transaction_of_timers_alone_is_fenced_like_any_other(two: Rig) -> Non
     assert attempts == sorted(set(attempts)), "a retry was made by two owners"
 
 
+@pytest.mark.long
 def test_every_transaction_sends_the_positions_of_all_three_inputs(two: Rig) -> None:
     """Whatever caused it: commands, and timers alone."""
     sent: list[set[str]] = []

@@ -65,6 +65,7 @@ def arrive(buyer: Rig, body: bytes, name: str = "", schema: object = None) -> uu
     return conversation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("header", "name"), [(MESSAGE, "Message"), (HOP, "Hop")])
 def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     pair: Pair, header: str, name: str
@@ -96,6 +97,7 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     assert [m.value() for m in found] == [b"of today", b"of tomorrow"]
 
 
+@pytest.mark.long
 def test_nothing_is_written_into_a_cluster_that_was_not_heard(pair: Pair) -> None:
     """Who says nothing cannot be asked what it reads, nor what time it is: its copies are held."""
     buyer, seller = pair

@@ -114,6 +114,7 @@ def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
     assert len(failures) == 2
 
 
+@pytest.mark.long
 def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

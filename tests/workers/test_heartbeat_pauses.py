@@ -225,6 +225,7 @@ def test_a_large_record_is_decoded_and_not_kept(caplog: pytest.LogCaptureFixture
 # --- with Kafka -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_another_client_reads_on_where_the_first_one_was(
     system: System, control: Control, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

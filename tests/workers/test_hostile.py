@@ -86,6 +86,7 @@ def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
     assert all(e["detail"] for e in reported)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB"), ("presence", None)]
 )
@@ -116,6 +117,7 @@ def test_a_record_that_no_client_could_inflate_stops_nobody(
     flows(system)
 
 
+@pytest.mark.long
 def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) -> None:
     """A forwarder passes sb-message on as it is, and a key where every dialog goes one way."""
     route, hop = encode_parties(parties()), encode_journey(journey())
@@ -135,6 +137,7 @@ def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) 
     flows(system)
 
 
+@pytest.mark.long
 def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) -> None:
     """A fragment number of 41 bits, and no route: telling that would fail, at every restart."""
     topic = system.cluster.topics.txq("ServerB")
@@ -151,6 +154,7 @@ def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) 
     assert (reported["topic"], reported["instance"]) == (topic, "ServerB")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["reply_to", "database"])
 def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
     system: System, field: str
@@ -188,6 +192,7 @@ def test_what_fails_for_no_known_reason_costs_only_itself(
     assert reported["topic"] == topic
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "instance"),
     [("cmd", "ServerA"), ("out", "ServerA"), ("txq", "ServerB"), ("in", "ServerB")],
@@ -213,6 +218,7 @@ def test_a_key_as_large_as_a_record_can_be_is_told(
         system.events(140, lambda e: (e["error"], e["topic"]) == (11292, topic))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "instance"),
     [
@@ -235,6 +241,7 @@ def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, insta
     assert reported["detail"] == "the name of a header is not UTF-8"
 
 
+@pytest.mark.long
 def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
     kafka: str, unique: str
 ) -> None:
@@ -310,6 +317,7 @@ ODD_FRAMES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("in_header", "in_journey", "in_parties"), ODD_FRAMES)
 def test_well_formed_nonsense_stops_nobody(
     system: System,
@@ -334,6 +342,7 @@ def test_well_formed_nonsense_stops_nobody(
     flows(system)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "instance"), [("out", "ServerA"), ("txq", "ServerB")])
 def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
     system: System, kind: str, instance: str
@@ -354,6 +363,7 @@ def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
     assert (reported["topic"], reported["partition"], reported["offset"]) == (topic, 0, offset)
 
 
+@pytest.mark.long
 def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: System) -> None:
     key, value, headers = message_record(
         uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
@@ -381,6 +391,7 @@ def test_a_message_from_another_time_is_delivered_now(system: System, enqueued_a
     assert 0 < queued["timestamp"] <= now()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
@@ -413,6 +424,7 @@ def test_statements_without_sense_are_refused_and_stop_nobody(
     flows(system)
 
 
+@pytest.mark.long
 def test_rubbish_in_the_catalog_leaves_the_last_good_version_in_place(system: System) -> None:
     topics = system.cluster.topics
     inject(

@@ -130,6 +130,7 @@ def test_nobody_is_ready_before_every_worker_has_its_partitions(announced: Rig) 
         workers.stop()
 
 
+@pytest.mark.long
 def test_what_cannot_be_understood_is_counted_by_its_number(announced: Rig) -> None:
     with served(announced) as (_, port):
         announced.produce(announced.topics.txq("A"), str(uuid.uuid4()), b"")

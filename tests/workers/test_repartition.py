@@ -104,6 +104,7 @@ def demand_all_received(one: Rig, dialogs: list[Conversation]) -> None:
     assert found == {d.id: wanted for d in dialogs}
 
 
+@pytest.mark.long
 def test_what_waits_for_an_absent_target_is_sent_from_its_new_partition(one: Rig) -> None:
     one.endpoint("A")
     dialogs = converse(one)
@@ -120,6 +121,7 @@ def test_what_waits_for_an_absent_target_is_sent_from_its_new_partition(one: Rig
     demand_all_received(one, dialogs)
 
 
+@pytest.mark.long
 def test_a_body_is_moved_although_its_record_is_as_large_as_kafka_takes(one: Rig) -> None:
     """Its writer has added headers that nobody reads; a copy with all of them would be larger."""
     one.endpoint("A")
@@ -137,6 +139,7 @@ def test_a_body_is_moved_although_its_record_is_as_large_as_kafka_takes(one: Rig
     assert give(one, "A").moved == len(away) > 0
 
 
+@pytest.mark.long
 def test_what_waits_for_a_queue_that_is_off_moves_too(one: Rig) -> None:
     turn(one, "OFF")
     for instance in ("A", "B"):
@@ -150,6 +153,7 @@ def test_what_waits_for_a_queue_that_is_off_moves_too(one: Rig) -> None:
     demand_all_received(one, dialogs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lived", [0, 1, 2, 3])
 @pytest.mark.parametrize("commits", [False, True], ids=["before its end", "after its end"])
 def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
@@ -178,6 +182,7 @@ def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
     demand_all_received(one, dialogs)
 
 
+@pytest.mark.long
 def test_a_worker_that_starts_meanwhile_fences_it(one: Rig) -> None:
     """Whoever owns the partitions applies what comes, and knows nothing of a dialog's moving."""
     one.endpoint("A")
@@ -222,6 +227,7 @@ def test_a_record_whose_headers_are_no_text_is_not_applied_yet_either(one: Rig) 
         give(one, "A")
 
 
+@pytest.mark.long
 def test_a_worker_that_runs_is_told(one: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.live.admin.repartition._JOINED", 1.0)
     one.endpoint("A")
@@ -237,6 +243,7 @@ def test_what_cannot_be_is_refused(one: Rig, name: str, count: int) -> None:
         repartition(one.cluster, name, count, lambda _: None)
 
 
+@pytest.mark.long
 def test_an_agent_that_may_say_it_again_must_have_committed(one: Rig) -> None:
     """What it has said is known by partition; on another one it would be applied twice."""
     topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
@@ -265,6 +272,7 @@ def test_an_agent_that_there_is_not_can_be_left_out(one: Rig) -> None:
     repartition(one.cluster, "A", COUNT, lambda _: None, ["nobody" * 40])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("partition", [0, 9])
 def test_a_cause_that_its_queue_does_not_have_is_no_obstacle(one: Rig, partition: int) -> None:
     """Nobody has read it, so nobody says it again."""
