@@ -25,8 +25,11 @@ _FIXED = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     # After a kill the controller waits this long for the former broker's session to end: 9 s by
-    # default.
+    # default. On a busy machine one late heartbeat would end a session this short, and a broker
+    # without a session may report that the cluster has no brokers, after which librdkafka hangs
+    # (issue 5301). So it sends heartbeats more often than every 2 s, the default.
     "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
     # The default is 128 MB of heap, but logs are small here.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }

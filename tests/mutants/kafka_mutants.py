@@ -185,8 +185,8 @@ MUTANTS = (
     KafkaMutant(
         "fail with one partition",
         _APPLYING,
-        "                failed.append((owned, work))\n",
-        "                raise\n",
+        "is then reported\n                failed.append((owned, work))\n",
+        "is then reported\n                raise\n",
         "workers/test_partitions.py",
         rule=4,
     ),
