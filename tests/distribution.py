@@ -15,6 +15,7 @@ FOLDERS = ("tests/dashboard/", "tests/monitor/", "tests/security/")
 """Those that stay together."""
 
 LONGEST = (
+    "tests/faults/test_soak.py",
     "tests/monitor/",
     "tests/security/",
     "tests/workers/test_hostile.py",
@@ -26,8 +27,10 @@ LONGEST = (
     "tests/simulator/test_explore.py",
     "tests/faults/test_hostile.py",
     "tests/client/test_begin.py",
+    "tests/live/test_tutorial.py",
+    "tests/test_leftovers.py",
 )
-"""What takes longer than a minute and a half beside two others, the longest first."""
+"""What takes longer than half a minute beside two others, long tests or not; long files first."""
 
 
 def scope_of(test: str) -> str:

@@ -82,8 +82,12 @@ def interrupt_twice(started: subprocess.Popen[bytes]) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize(
     "stop",
-    [interrupt, interrupt_twice, subprocess.Popen.terminate, subprocess.Popen.kill],
-    ids=["sigint", "two_sigints", "sigterm", "sigkill"],
+    [
+        pytest.param(interrupt, id="sigint"),
+        pytest.param(interrupt_twice, id="two_sigints", marks=pytest.mark.long),
+        pytest.param(subprocess.Popen.terminate, id="sigterm", marks=pytest.mark.long),
+        pytest.param(subprocess.Popen.kill, id="sigkill", marks=pytest.mark.long),
+    ],
 )
 def test_stopped_session_leaves_no_process(
     stop: Callable[[subprocess.Popen[bytes]], None], tmp_path: Path

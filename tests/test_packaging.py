@@ -159,6 +159,7 @@ def test_the_base_install_tells_its_version_and_its_help(installed: Installed) -
     assert "Usage: hopline" in help_.stdout
 
 
+@pytest.mark.long
 def test_it_runs_as_a_module_too(installed: Installed) -> None:
     assert installed.run(installed.python, "-m", "streams", "--version").returncode == 0
 

@@ -42,6 +42,7 @@ def readable(folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_an_embedded_broker_is_private(tmp_path: Path) -> None:
     with Broker(tmp_path / ".hopline" / "kafka") as broker:
         assert (broker.data.log_dir / "__cluster_metadata-0").is_dir()

@@ -253,6 +253,7 @@ def test_osv_is_asked_about_every_jar_in_parts(osv: str, monkeypatch: pytest.Mon
     assert [len(question) for question in Osv.questions] == [2, 1]
 
 
+@pytest.mark.long
 def test_an_audit_of_jars_says_what_it_found(osv: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert audit.audit_jars(osv) is audit.Outcome.CLEAN
     out = capsys.readouterr().out
@@ -268,6 +269,7 @@ def test_jars_that_nobody_was_asked_about_are_not_clean() -> None:
     assert audit.audit_jars("http://127.0.0.1:9") is audit.Outcome.NOT_ASKED
 
 
+@pytest.mark.long
 def test_an_audit_of_packages_says_what_it_found(
     osv: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ MANY = {
 """What may take more, and why."""
 
 
+@pytest.mark.long
 def test_nothing_takes_many_arguments() -> None:
     """What belongs together is one value; of a command with many options they all are."""
     found = {

@@ -43,6 +43,7 @@ def rows(bench: Bench, dialog: str) -> int:
     return found
 
 
+@pytest.mark.long
 @shows("EX-70")
 def test_the_end_of_one_dialog_is_the_end_of_both(bench: Bench) -> None:
     """Both rows are there as long as it lives, and then none."""

@@ -102,6 +102,7 @@ def test_a_service_answers_and_ends(open_shop: Shop) -> None:
     assert found == [(ACCEPTED, "hello!"), (END_DIALOG, "")]
 
 
+@pytest.mark.long
 def test_a_timer_wakes_it(open_shop: Shop) -> None:
     found = open_shop.answers(open_shop.order(b"wake me"), 2)
     assert found == [(ACCEPTED, "woken"), (END_DIALOG, "")]

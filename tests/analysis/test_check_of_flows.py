@@ -273,6 +273,7 @@ def test_a_random_target_is_reported_once(tmp_path: Path) -> None:
 # --- Any estate ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(estates())
 @settings(max_examples=200)
 def test_only_broken_flows_have_error_findings(topology: Topology) -> None:

@@ -115,6 +115,7 @@ def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
 DIALOGS = [uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(40)]
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(topologies())
 def test_several_targets_are_found_where_some_dialog_has_them(topology: Topology) -> None:

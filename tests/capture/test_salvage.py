@@ -78,6 +78,7 @@ def test_a_file_that_is_cut_between_two_blocks_has_lost_the_others(tmp_path: Pat
     assert loss.damage.records == reader.lost == len(records) - len(read) > 0
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_changed_bytes_never_raise_while_salvaging(data: st.DataObject) -> None:

@@ -171,6 +171,7 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     assert "apply" in err
 
 
+@pytest.mark.long
 def test_a_topology_selects_the_topics(tmp_path: Path, kafka: str, unique: str) -> None:
     options = "--bootstrap", kafka, "--prefix", unique
     assert hopline("apply", "two_brokers", *options)[0] == 0
@@ -223,6 +224,7 @@ def test_from_and_to_by_offset_and_time(tmp_path: Path, kafka: str, unique: str)
 # --- what is gone --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_was_trimmed_before_it_could_be_read_is_counted(
     tmp_path: Path, kafka: str, unique: str
 ) -> None:
@@ -398,6 +400,7 @@ def test_only_the_same_goes_on(tmp_path: Path, kafka: str, unique: str) -> None:
     assert "is not empty" in err
 
 
+@pytest.mark.long
 def test_two_do_not_write_into_one_folder(tmp_path: Path, kafka: str, unique: str) -> None:
     cluster, topic = made(kafka, unique)
     fill(cluster, topic, 10)

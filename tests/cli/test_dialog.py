@@ -128,6 +128,7 @@ def test_an_unknown_target_service_is_warned_of(system: System) -> None:
         uuid.UUID(out.strip())
 
 
+@pytest.mark.long
 def test_a_timer_and_a_move(system: System) -> None:
     dialog, group = begin(system), uuid.uuid4()
     on = ("--at", A, "--conversation", dialog)
@@ -156,6 +157,7 @@ def test_a_body_is_printed_whole(system: System) -> None:
     ]
 
 
+@pytest.mark.long
 def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> None:
     dialog = begin(system)
     on = ("--at", A, "--conversation", dialog)
@@ -184,6 +186,7 @@ def test_receive_of_an_empty_queue_is_nothing(
     assert hopline("receive", *args, system=system) == (0, "", "")
 
 
+@pytest.mark.long
 def test_receive_waits_for_a_number_of_messages(system: System) -> None:
     """The message that --limit asks for is sent after the end of the queue was read."""
     args = ("--at", B, "--queue", "TargetQueue", "--group", "waiting", "--from", "end")
@@ -329,6 +332,7 @@ def test_an_empty_cluster_is_reported_with_the_remedy(kafka: str, unique: str) -
     assert "hopline apply TOPOLOGY" in err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [
@@ -348,6 +352,7 @@ def test_a_broker_that_does_not_answer_is_one_sentence(command: tuple[object, ..
     assert "(gave up after 1 s)." in err
 
 
+@pytest.mark.long
 def test_commands_that_arrive_while_the_worker_is_away_are_not_lost(
     kafka: str, unique: str
 ) -> None:

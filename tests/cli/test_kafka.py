@@ -31,6 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     Broker(tmp_path / ".hopline" / "kafka").stop()
 
 
+@pytest.mark.long
 def test_a_broker_outlives_the_command_and_is_found_again(here: Path) -> None:
     command = [sys.executable, "-m", "streams", "kafka", "start", "--port", "0"]
     started = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -55,6 +56,7 @@ def test_a_broker_outlives_the_command_and_is_found_again(here: Path) -> None:
     assert run("status").exit_code == 1
 
 
+@pytest.mark.long
 def test_start_prints_its_result_as_json_too(here: Path) -> None:
     result = run("start", "--port", "0", "--data", "elsewhere", "--format", "json")
     try:
@@ -70,6 +72,7 @@ def test_stopping_nothing_is_fine(here: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, f"No broker runs on {here}/.hopline/kafka.\n")
 
 
+@pytest.mark.long
 def test_a_stale_state_file_is_shown_and_does_not_hurt(here: Path) -> None:
     data = here / ".hopline" / "kafka"
     data.mkdir(parents=True)

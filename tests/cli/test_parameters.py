@@ -117,6 +117,7 @@ def test_what_is_counted_with_is_a_number(words: tuple[str, ...]) -> None:
     refused(run(*words), "nan is not a finite number.")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["trace", "traffic"])
 def test_a_service_may_have_slashes(command: str) -> None:
     words = (command, "--from", "A/D///shop/Web", "--to", "//shop/OrderService")

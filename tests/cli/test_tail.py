@@ -113,6 +113,7 @@ def test_a_dialog_is_printed_in_the_order_of_its_records(
     assert str(tailed.other) not in out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("args", [(), ("--conversation", "6f1c2a04-aaaa")])
 def test_text_fits_and_moves_no_cursor(tailed: TailedSystem, args: tuple[str, ...]) -> None:
     code, out, err = run(tailed.system, *args)
@@ -239,6 +240,7 @@ def test_follow_goes_on_with_what_comes(tailed: TailedSystem) -> None:
 # --- records that are not as they should be ------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
         topics = system.cluster.topics

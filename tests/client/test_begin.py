@@ -133,6 +133,7 @@ def test_forgotten_offsets_are_refused_and_nothing_is_received_again(system: Sys
     assert failure(reading(system, "Forgotten")).message == refused.message, "each time"
 
 
+@pytest.mark.long
 def test_beginning_receives_everything_again_and_is_kept(system: System) -> None:
     received_once(system, "Again")
     with reading(system, "Again", "beginning") as receiver:
@@ -221,6 +222,7 @@ def test_what_others_write_about_their_groups_stops_nobody(system: System) -> No
         assert take(receiver) == ["one"]
 
 
+@pytest.mark.long
 def test_a_record_of_its_own_that_cannot_be_read_is_no_reason_to_begin_anew(
     system: System,
 ) -> None:
@@ -235,6 +237,7 @@ def test_a_record_of_its_own_that_cannot_be_read_is_no_reason_to_begin_anew(
         assert take(receiver) == ["two"]
 
 
+@pytest.mark.long
 def test_a_topic_made_anew_was_never_received_from(system: System) -> None:
     received_once(system, "Anew")
     topic, admin = system.cluster.topics.queue(*AT, "Anew"), system.cluster.admin()

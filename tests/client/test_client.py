@@ -64,6 +64,7 @@ def test_a_conversation_goes_both_ways_in_order_and_once(system: System, client:
         client.send(dialog, b"too late", wait=True)
 
 
+@pytest.mark.long
 def test_an_error_is_the_last_thing_that_the_other_side_receives(
     system: System, client: Client
 ) -> None:

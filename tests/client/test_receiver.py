@@ -570,6 +570,7 @@ def test_a_rebalance_loses_and_repeats_nothing_that_was_committed(
             assert len(committed) == len(said)
 
 
+@pytest.mark.long
 def test_who_has_lost_its_name_is_told_and_does_not_wait_for_ever(system: System) -> None:
     """Kafka's client says so once, and that in an error that it does not call fatal."""
     where = (system.cluster, *AT, "Fenced", f"{system.cluster.topics.prefix}fenced")

@@ -103,6 +103,7 @@ def test_what_the_page_shows_is_what_is_in_the_topics(seen: Seen, system: Runnin
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(
     seen: Seen, system: RunningSystem
 ) -> None:
@@ -137,6 +138,7 @@ def test_duplicates_say_why_and_are_counted(seen: Seen, system: RunningSystem) -
     expect(panel).to_contain_text("11218: the message is a duplicate")
 
 
+@pytest.mark.long
 def test_a_keyboard_is_enough(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog")
     expect(seen.page.locator("#dialog-id")).to_be_visible()
@@ -159,6 +161,7 @@ def test_a_keyboard_is_enough(seen: Seen, system: RunningSystem) -> None:
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_the_picture_is_dark_where_the_page_is(seen: Seen, system: RunningSystem) -> None:
     colours = {}
     for theme in ("light", "dark"):
@@ -169,6 +172,7 @@ def test_the_picture_is_dark_where_the_page_is(seen: Seen, system: RunningSystem
     assert colours == {"light": "rgb(31, 35, 40)", "dark": "rgb(230, 232, 235)"}
 
 
+@pytest.mark.long
 def test_a_long_dialog_has_pages(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog/{system.long}?rows=all")
     pager = seen.page.locator("[data-place=diagram] .pager")
@@ -187,6 +191,7 @@ def test_a_long_dialog_has_pages(seen: Seen, system: RunningSystem) -> None:
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_invalid_and_unknown_ids_are_reported(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog?id=hello")
     expect(seen.page.locator("[role=alert]")).to_contain_text("This is not a conversation id")
@@ -198,6 +203,7 @@ def test_invalid_and_unknown_ids_are_reported(seen: Seen, system: RunningSystem)
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_lists_lead_to_dialogs(seen: Seen, system: RunningSystem) -> None:
     seen.page.goto(f"{system.address}/dialog?{AT}")
     expect(seen.page.locator("[data-place=list-slow]")).to_contain_text("1.5 s")

@@ -21,6 +21,7 @@ def test_the_first_stop_leads_to_the_content(seen: Seen, dashboard: str) -> None
     expect(seen.page.locator("#main")).to_be_focused()
 
 
+@pytest.mark.long
 def test_keys_lead_to_pages_times_and_the_theme(seen: Seen, dashboard: str) -> None:
     page = seen.page
     page.goto(f"{dashboard}/?{AT}")

@@ -85,6 +85,7 @@ def test_the_overview_shows_the_figures_of_the_store(seen: Seen, real: Real) -> 
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_the_links_show_the_figures_of_the_store(seen: Seen, real: Real) -> None:
     links = Situation(real.store).links(*real.span.bounds(0))
     busy = max(links, key=lambda link: link.count)
@@ -98,6 +99,7 @@ def test_the_links_show_the_figures_of_the_store(seen: Seen, real: Real) -> None
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_a_system_view_is_read_from_kafka(seen: Seen, real: Real) -> None:
     view = "view=sys.conversation_endpoints"
     seen.page.goto(f"{real.address}/topology?{real.at}&instance=ServerA&{view}")
@@ -107,6 +109,7 @@ def test_a_system_view_is_read_from_kafka(seen: Seen, real: Real) -> None:
     assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_charts_are_drawn_in_the_room_they_have(seen: Seen, real: Real) -> None:
     seen.page.goto(f"{real.address}/?{real.at}")
     expect(seen.page.locator("[data-place=latencies] svg path").nth(5)).to_be_attached()

@@ -35,6 +35,7 @@ def test_without_a_store_the_error_names_the_monitor(tmp_path: Path) -> None:
     assert "is not a store URL" in refused("--store", "nonsense")
 
 
+@pytest.mark.long
 def test_a_port_in_use_is_reported(small: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -51,6 +52,7 @@ def test_an_invalid_topology_is_reported(small: str, tmp_path: Path) -> None:
     assert str(tmp_path / "gone") in refused("--store", small, "--topology", str(tmp_path / "gone"))
 
 
+@pytest.mark.long
 def test_where_others_can_connect_a_token_is_asked_for(
     seen: Seen, small: str, tmp_path: Path
 ) -> None:

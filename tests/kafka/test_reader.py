@@ -64,6 +64,7 @@ def test_reading_ends_where_a_busy_topic_ended_at_the_start(
     assert read == [b"%d" % number for number in range(50)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [(0,), (3, 4, 5), (5, 0, 5), (2_999, 0, 1, 2_500, 4)])
 def test_a_record_is_fetched_by_its_position_in_any_order(
     kafka: str, unique: str, order: tuple[int, ...]
@@ -191,6 +192,7 @@ def test_what_one_pass_skips_is_there_for_the_next(kafka: str, unique: str) -> N
     fetcher.close()
 
 
+@pytest.mark.long
 def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique: str) -> None:
     """The previous owner may yet commit: until then its state must not be believed (rule 3)."""
     cluster, topic = made(kafka, unique)

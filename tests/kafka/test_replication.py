@@ -117,6 +117,7 @@ def test_while_a_broker_is_down_no_weaker_topics_are_made(
         broker.start()
 
 
+@pytest.mark.long
 def test_fewer_in_sync_or_an_unclean_election_is_refused_and_corrected(
     cluster: Cluster, topology: Topology
 ) -> None:

@@ -24,6 +24,7 @@ def looks(
     return asks
 
 
+@pytest.mark.long
 def test_a_group_that_is_rebalancing_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its leader may not know the topic yet: what it assigns is seen only when it has."""
     asks = looks(monkeypatch, [None, None, True, False], 0.3, 30)

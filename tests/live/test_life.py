@@ -283,6 +283,7 @@ def _copies_of(life: Life, number: int) -> list[Step]:
     return [s for s in life.steps if s.sight.shape is Shape.MESSAGE and s.message == (True, number)]
 
 
+@pytest.mark.long
 def test_a_message_without_a_route_has_the_number_and_the_rule(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", limits=QUICK) as system, system.client() as client:
         dialog = client.begin(*AT_A, "InitiatorService", "NobodysService")

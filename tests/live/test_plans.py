@@ -94,6 +94,7 @@ def test_what_would_break_open_dialogs_is_refused(
     assert read_catalog(system.cluster).version == version
 
 
+@pytest.mark.long
 def test_what_goes_on_is_applied(open_dialog: tuple[System, Conversation], tmp_path: Path) -> None:
     """A second path instead of the first; and nothing that is not removed breaks anything."""
     system, _ = open_dialog

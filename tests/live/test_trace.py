@@ -52,6 +52,7 @@ def test_a_probe_walks_the_forwarders_and_is_delivered_to_nobody(kafka: str, uni
             assert system.snapshot(system.cluster.topics.queue(instance, database, queue)) == []
 
 
+@pytest.mark.long
 def test_a_conversation_has_one_path(kafka: str, unique: str) -> None:
     with running(kafka, unique, "load_balanced") as system:
         wanted = str(uuid.UUID(int=7))

@@ -57,12 +57,14 @@ def test_row_for_row(spark: SparkSession, tmp_path: Path) -> None:
     assert tally(found[:700]).plus(tally(found[700:])) == tally(local) != Tally()
 
 
+@pytest.mark.long
 def test_large_bodies_are_not_decoded(spark: SparkSession, tmp_path: Path) -> None:
     """The limits that protect the monitor from headers do not concern bodies."""
     path = capture(tmp_path / "c.avro", records([begin(1), send(1, body=b"x" * 900_000)]))
     assert [row.messages for row in on_spark(spark, path)] == [1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cut", ["in a block", "between blocks"])
 def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, cut: str) -> None:
     """As where one process reads it: nobody gets an answer that lacks messages."""
@@ -76,6 +78,7 @@ def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, cut: str) 
     assert "cut.avro" in str(error.value) and "Copy it again" in error.value.remedy
 
 
+@pytest.mark.long
 def test_what_was_predicted_is_what_happened(
     spark: SparkSession, kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -201,6 +201,7 @@ def test_verify_rows_of_dialogs_against_a_recomputation(spark: SparkSession, sto
     assert again == wanted
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_counted_and_stops_nothing(
     spark: SparkSession, store: Store
 ) -> None:

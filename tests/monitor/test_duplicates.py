@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 
+import pytest
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -105,6 +106,7 @@ def _repeats(spark: SparkSession, records: list[Stored]) -> list[Row]:
     return frame_.collect()
 
 
+@pytest.mark.long
 def test_a_message_that_a_queue_holds_twice_is_an_alarm(spark: SparkSession) -> None:
     first = Delivery(id=3)
     late = Delivery(id=3, attempt=1, visits=(("ServerA", NOON), ("ServerB/DatabaseB", NOON + 99)))

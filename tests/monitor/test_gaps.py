@@ -34,6 +34,7 @@ def _gaps(spark: SparkSession, records: list[Stored]) -> list[Gap]:
     return [gap_row(row) for row in found.collect()]  # type: ignore[misc]
 
 
+@pytest.mark.long
 def test_a_number_that_is_missing_is_an_alarm(spark: SparkSession) -> None:
     found = _gaps(spark, _numbers(0, 1, 2, 5, 6))
     start = NOON - NOON % TEN

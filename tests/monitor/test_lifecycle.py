@@ -69,6 +69,7 @@ def causes(found: list[Row]) -> dict[Cause, int]:
     return {cause: count for cause, count in counts.items() if count}
 
 
+@pytest.mark.long
 def test_a_message_that_arrives_once_has_no_row(spark: SparkSession) -> None:
     acknowledgement = [pair for pair in FIRST.transmitted if pair[0] != "sb-message"]
     assert rows(
@@ -212,11 +213,13 @@ def test_a_database_that_moves_is_no_second_target(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_repeated_statement_has_another_number(spark: SparkSession) -> None:
     replayed = moved(FIRST, 5_000, sequence=9, sent_at=NOON + 5_001)
     assert causes(rows(spark, queued(FIRST), queued(replayed))) == {Cause.REPLAY: 1}
 
 
+@pytest.mark.long
 def test_causes_mix_and_add_up(spark: SparkSession) -> None:
     copies = [
         replace(moved(FIRST, passed), first_hop=hop, attempt=attempt, sent_at=NOON + attempt)
@@ -228,16 +231,19 @@ def test_causes_mix_and_add_up(spark: SparkSession) -> None:
     assert causes(found) == {Cause.RETRY: 1, Cause.REDELIVERY: 2, Cause.SEVERAL_ROUTES: 4}
 
 
+@pytest.mark.long
 def test_fragments_are_held_against_the_whole_message(spark: SparkSession) -> None:
     again = [moved(FIRST, 300, fragment=n) for n in range(3)]
     assert causes(rows(spark, queued(FIRST), *map(removed, again))) == {Cause.REDELIVERY: 3}
 
 
+@pytest.mark.long
 def test_beyond_the_horizon_the_cause_of_a_copy_is_unknown(spark: SparkSession) -> None:
     late = moved(FIRST, 30 * MINUTE, attempt=3, sent_at=NOON + 30 * MINUTE)
     assert causes(rows(spark, sent(FIRST), queued(FIRST), removed(late))) == {Cause.UNKNOWN: 1}
 
 
+@pytest.mark.long
 def test_beyond_a_thousand_copies_the_cause_is_unknown(spark: SparkSession) -> None:
     retries = [moved(FIRST, n, attempt=n, sent_at=NOON + 1 + n) for n in range(1, 1_201)]
     delivered = moved(FIRST, 2_000, sent_at=NOON + 2_001)  # compared although it is the last one
@@ -248,6 +254,7 @@ def test_beyond_a_thousand_copies_the_cause_is_unknown(spark: SparkSession) -> N
     assert found[0].places == "ServerB/DatabaseB"
 
 
+@pytest.mark.long
 def test_copies_of_what_was_delivered_beyond_the_horizon_are_all_counted(
     spark: SparkSession,
 ) -> None:
@@ -264,6 +271,7 @@ def test_no_copy_is_held_against_every_other_one(spark: SparkSession) -> None:
     assert "collect_list(" not in plan
 
 
+@pytest.mark.long
 def test_what_was_delivered_long_ago_and_is_sent_anew_is_not_missing(spark: SparkSession) -> None:
     # Behind progress the sender repeats what it suspects, and counts its attempts from 0.
     anew = moved(FIRST, 30 * MINUTE, sent_at=NOON + 30 * MINUTE)

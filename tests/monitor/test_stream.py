@@ -150,6 +150,7 @@ def test_verify_that_a_crash_after_the_stores_commit_changes_nothing(
     assert sorted(_rounded(crashed), key=repr) == sorted(expected, key=repr)
 
 
+@pytest.mark.long
 def test_no_two_queries_decode_with_the_same_expression(
     spark: SparkSession, config: MonitorConfig, store: Store
 ) -> None:

@@ -33,6 +33,7 @@ def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: P
     assert [line for line in done.processes if "java" in line], "Spark's Java was looked at too"
 
 
+@pytest.mark.long
 def test_verify_without_spark_asks_for_no_more(system: Guarded, tmp_path: Path) -> None:
     done = as_user(system, "verify", tmp_path, "verify", "--format", "json")
     assert done.code == 0, done.stderr
@@ -41,6 +42,7 @@ def test_verify_without_spark_asks_for_no_more(system: Guarded, tmp_path: Path) 
     assert not [line for line in done.processes if "java" in line]
 
 
+@pytest.mark.long
 def test_an_observer_sees_all_workers_and_partitions(system: Guarded, tmp_path: Path) -> None:
     """User, password and authority are from the environment, as for every command."""
     where = ("--bootstrap", system.secured.sasl)

@@ -348,6 +348,7 @@ def test_a_lost_copy_ends_in_a_cross_and_a_late_one_slants() -> None:
     assert len(slanting) == 3, "to ServerC: the first message, the Error, and the last retry"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_nothing_covers_a_text(path: Path) -> None:
     run = Simulation(*read_scenario(path))
@@ -362,6 +363,7 @@ def test_nothing_covers_a_text(path: Path) -> None:
             assert apart, f"{(left, top, right, bottom)} and {other}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_what_belongs_to_a_lifeline_reaches_to_no_other(path: Path) -> None:
     run = Simulation(*read_scenario(path))

@@ -38,6 +38,7 @@ def test_another_seed_gives_another_run() -> None:
     assert run("load_balanced", ROUGH, 7).to_json() != run("load_balanced", ROUGH, 8).to_json()
 
 
+@pytest.mark.long
 def test_the_bytes_do_not_depend_on_how_the_process_hashes() -> None:
     hopline = Path(sys.executable).with_name("hopline")
     outputs = []

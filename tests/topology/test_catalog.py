@@ -117,6 +117,7 @@ topologies = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(topologies)
 def test_unflatten_undoes_flatten(topology: Topology) -> None:

@@ -99,6 +99,7 @@ def test_every_kind_is_planted_and_breaks_what_it_states(damaged: GeneratedEstat
         assert good is (defect.kind in HARMLESS), defect
 
 
+@pytest.mark.long
 def test_flows_that_meet_no_defect_are_healthy(damaged: GeneratedEstate) -> None:
     spoilt = {d.subject.partition("/")[0] for d in damaged.defects}
     apart = 0

@@ -156,6 +156,7 @@ def test_dialog(dialog: Dialog) -> None:
     assert s.decode_dialog(s.encode_dialog(dialog), dialog.conversation) == dialog
 
 
+@pytest.mark.long
 @thoroughly
 @given(st.lists(v.dialogs, min_size=1, max_size=3), st.data())
 def test_a_familiar_dialog_is_read_as_any_other(dialogs: list[Dialog], data: st.DataObject) -> None:

@@ -137,6 +137,7 @@ def test_what_nobody_can_hold_comes_back_as_rubbish(
     assert forwarder.failure is None
 
 
+@pytest.mark.long
 def test_who_has_not_read_the_catalog_yet_says_nothing_of_schemas(pair: Pair) -> None:
     """Else its neighbours would give copies up whenever it is started."""
     _, seller = pair

@@ -170,6 +170,7 @@ def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
     assert (reported["topic"], reported["detail"]) == (cmd, f"Command: {field} is out of bounds")
 
 
+@pytest.mark.long
 def test_what_fails_for_no_known_reason_costs_only_itself(
     system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_kafka_that_does_not_answer_is_no_health() -> None:
         assert get(port, "/elsewhere") == (404, "There are /metrics, /healthz, /readyz.\n")
 
 
+@pytest.mark.long
 def test_a_worker_that_failed_is_no_health(announced: Rig) -> None:
     process = Process(announced.cluster, Plan(ROLES, ("A",)), timeout=DEADLINE)
     with serving(process, "0", 5.0) as port:

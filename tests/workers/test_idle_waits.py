@@ -54,6 +54,7 @@ def test_a_forwarder_waits_no_longer_before_all_is_committed(two: Rig) -> None:
     eventually(lambda: waits.seen[-1] == loop.IDLE_POLL or pause(), "it is idle again")
 
 
+@pytest.mark.long
 def test_an_endpoint_waits_until_a_timer_is_due(two: Rig) -> None:
     """A retry is not late because the worker had nothing else to do."""
     waits = Waits()

@@ -132,6 +132,7 @@ def test_each_cluster_writes_into_a_topic_of_its_own(two: tuple[System, System])
     assert senders(buys, mine.txq("GatewayA"), dialog) == {"OrderService"}
 
 
+@pytest.mark.long
 def test_a_dialog_from_ones_own_service_cannot_begin_outside(two: tuple[System, System]) -> None:
     """It is dropped and told, and what comes behind it passes."""
     buys, sells = two
@@ -147,6 +148,7 @@ def test_a_dialog_from_ones_own_service_cannot_begin_outside(two: tuple[System, 
     assert bodies(buys, AUDIT, 1) == [b"honest"], "the forged one would have been before it"
 
 
+@pytest.mark.long
 def test_nobody_outside_ends_a_dialog_of_others(two: tuple[System, System]) -> None:
     """Written by one's own cluster the same frame ends it: the entrance makes the difference."""
     buys, _ = two
@@ -166,6 +168,7 @@ def test_nobody_outside_ends_a_dialog_of_others(two: tuple[System, System]) -> N
     assert (ended.conversation.id, ended.type) == (dialog.id, END_DIALOG)
 
 
+@pytest.mark.long
 def test_a_cluster_that_comes_later_is_let_in_live(kafka: str, unique: str) -> None:
     """Until a gateway says that it reads a topic of its own, a cluster writes as it always did."""
     buyer, seller = shares(kafka, unique)

@@ -106,6 +106,7 @@ def late(one: Rig, dialog: Conversation) -> list[int]:
     return [e["sequence"] for e in events]
 
 
+@pytest.mark.long
 def test_a_forwarder_that_stalls_before_its_write_delivers_no_dialog_twice(one: Rig) -> None:
     """Another replica has done its work, the dialog is over and forgotten when it wakes up."""
     stalled, gate = one.forwarder(), Gate()
@@ -152,6 +153,7 @@ class Later(Control):
         return super().now() + 120_000
 
 
+@pytest.mark.long
 def test_a_backlog_of_copies_that_are_in_time_finds_the_key(one: Rig) -> None:
     """The worker was away, and begins when the key is due; more than a transaction waits in in."""
     one.forwarder()

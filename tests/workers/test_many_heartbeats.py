@@ -44,6 +44,7 @@ def ready(worker: WorkerThread) -> bool:
     return not worker.alive or not [*worker.process.missing()]
 
 
+@pytest.mark.long
 def test_a_second_process_in_a_slot_reads_all_heartbeats_before_it_judges(system: System) -> None:
     """It reads for seconds, and only at the end of what it reads it sees that the owner lives."""
     write_heartbeats(system)
@@ -57,6 +58,7 @@ def test_a_second_process_in_a_slot_reads_all_heartbeats_before_it_judges(system
     system.workers.remove(second)
 
 
+@pytest.mark.long
 def test_heartbeats_are_read_from_ten_periods_before_the_newest(system: System) -> None:
     """By the broker's clock: nobody needs to read an hour to know who lives now."""
     cluster, topic = system.cluster, system.cluster.topics.presence

@@ -86,6 +86,7 @@ def status(system: System) -> set[str]:
     return {str(r["transmission_status"]) for r in rows(system, "sys.transmission_queue")}
 
 
+@pytest.mark.long
 @shows("EX-07", "P1", "P6")
 @pytest.mark.parametrize("broker", [True, False])
 def test_both_are_asked_and_the_principal_alone_gets_the_messages(
@@ -157,6 +158,7 @@ def test_nobody_gets_anything_until_the_partner_claims_and_then_it_gets_everythi
     assert arrived(system, 21) == [b"first", *waiting], "nothing twice"
 
 
+@pytest.mark.long
 @shows("EX-09", "P3")
 def test_the_principal_that_answers_again_gets_what_has_waited(system: System) -> None:
     """Nobody has claimed its role meanwhile."""
@@ -171,6 +173,7 @@ def test_the_principal_that_answers_again_gets_what_has_waited(system: System) -
     assert handed_to(system, "Partner2") == []
 
 
+@pytest.mark.long
 @shows("EX-10", "P2")
 def test_a_failover_between_partners_of_one_process_moves_the_traffic(system: System) -> None:
     """The principal steps back while everybody can be reached, and once more: dialogs go on."""
@@ -187,6 +190,7 @@ def test_a_failover_between_partners_of_one_process_moves_the_traffic(system: Sy
     assert (row["instance"], row["receive_sequence"]) == ("Partner1", 3)
 
 
+@pytest.mark.long
 def test_a_listener_leads_to_the_new_primary(kafka: str, unique: str) -> None:
     """The route has no mirror address, nobody is asked, and the sender's route is as it was."""
     with running(kafka, unique, "availability_group", limits=QUICK) as system:

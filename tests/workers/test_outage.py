@@ -45,6 +45,7 @@ def alone(unique: str, tmp_path: Path) -> Iterator[tuple[Embedded, Rig]]:
         yield broker, made
 
 
+@pytest.mark.long
 def test_a_copy_that_timed_out_is_written_again_and_not_dropped(
     alone: tuple[Embedded, Rig],
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_forwarder_never_gives_a_copy_up_for_its_age(two: Rig) -> None:
     assert hasty.asked[0]["message_timeout_ms"] == 0
 
 
+@pytest.mark.long
 def test_a_commit_that_does_not_come_back_holds_nothing_up(two: Rig) -> None:
     """Kafka's client gives it no time: a forwarder that waits for it passes nothing on."""
     gate = Gate()

@@ -148,6 +148,7 @@ def sent(partners: Rig) -> list[bytes | None]:
     return [m.value() for m in partners.records(partners.topics.out("Orders"))]  # type: ignore[misc]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "where", ["begin_transaction", "send_offsets_to_transaction", "commit_transaction"]
 )
@@ -177,6 +178,7 @@ def test_the_old_principal_commits_nothing_when_it_goes_on(
     assert sent(partners) == [b"one", b"two", b"three"]
 
 
+@pytest.mark.long
 def test_who_fences_its_successor_by_mistake_does_nothing_else(
     partners: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

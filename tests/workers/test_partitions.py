@@ -62,6 +62,7 @@ def test_our_producers_put_a_conversation_where_we_expect_it(three: Rig) -> None
     assert set(found.values()) == set(range(COUNT))
 
 
+@pytest.mark.long
 def test_dialogs_run_in_every_partition(kafka: str, unique: str, tmp_path: Path) -> None:
     """From the command to the queue, through all workers as they are started by users."""
     with running(kafka, unique, pair(tmp_path, partitions=COUNT)) as system:
@@ -254,6 +255,7 @@ def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     assert reported["detail"].startswith("rejected because it failed twice")
 
 
+@pytest.mark.long
 def test_two_workers_share_whole_partitions(three: Rig) -> None:
     """Whoever has partition p of one input has it of all three."""
     workers = [three.endpoint(slot=slot) for slot in "01"]

@@ -23,6 +23,7 @@ from tests.workers.rubbish import header, journey, parties
 POISON = 300
 
 
+@pytest.mark.long
 def test_what_cannot_be_written_costs_only_itself(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def stored(two: Rig, conversation: uuid.UUID, highest: int) -> None:
     two.until(two.topics.out("B"), 1, acknowledges)
 
 
+@pytest.mark.long
 def test_a_dialog_that_cannot_look_again_waits_alone(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +134,7 @@ def test_a_dialog_that_cannot_look_again_waits_alone(
     two.check()
 
 
+@pytest.mark.long
 def test_what_one_dialog_has_stored_is_never_too_much(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from streams.kafka import deploy
 from tests.workers.rig import Rig
 
@@ -32,6 +34,7 @@ def workers(two: Rig, *instances: str) -> Iterator[list[str]]:
     assert child.returncode == 0
 
 
+@pytest.mark.long
 def test_each_worker_says_once_that_it_is_ready(two: Rig) -> None:
     """Without --verbose, on stderr; and an endpoint with what it has restored."""
     deploy(two.cluster, two.topology)

@@ -51,6 +51,7 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         watch.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("header", [False, True])
 def test_a_batch_without_end_is_skipped_and_reported(
     kafka: str, unique: str, caplog: pytest.LogCaptureFixture, header: bool

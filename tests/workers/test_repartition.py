@@ -211,6 +211,7 @@ def test_a_worker_that_starts_meanwhile_fences_it(one: Rig) -> None:
     demand_all_received(one, dialogs)
 
 
+@pytest.mark.long
 def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
     """It would stay on a partition where nobody looks for it."""
     with one.client() as client:
@@ -261,6 +262,7 @@ def test_an_agent_that_may_say_it_again_must_have_committed(one: Rig) -> None:
     assert len(state.seen[source]) == COUNT, "each partition knows what was said"
 
 
+@pytest.mark.long
 def test_an_agent_that_there_is_not_can_be_left_out(one: Rig) -> None:
     """Whoever may write statements may name any application; its group has committed nothing."""
     topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")

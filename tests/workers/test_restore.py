@@ -83,6 +83,7 @@ def test_the_higher_one_of_state_and_group_counts(two: Rig) -> None:
     assert sent(two) == [b"one", b"two", b"three"]
 
 
+@pytest.mark.long
 def test_the_state_is_read_to_the_high_watermark(two: Rig) -> None:
     """A predecessor's transaction is still open: what it says may come to be true."""
     first = two.endpoint(limits=PATIENT)
@@ -201,6 +202,7 @@ def test_timers_run_only_behind_the_backlog(two: Rig) -> None:
     assert second.worker.committed > 1, "the backlog was more than one transaction"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("left_by", ["aborted", "committed", "open"])
 def test_what_transactions_leave_at_the_end_of_an_input_keeps_no_timer_back(
     two: Rig, left_by: str

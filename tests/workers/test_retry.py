@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import deploy
@@ -38,6 +40,7 @@ def attempt(message: Any) -> int:
     return decode_journey(header_of(message.headers(), HOP)).attempt
 
 
+@pytest.mark.long
 def test_nothing_is_sent_again_while_the_forwarder_is_down(two: Rig) -> None:
     """Retries would only lengthen the queue before it; when it is back, all arrives once."""
     first = two.endpoint(limits=QUICK)
@@ -78,6 +81,7 @@ def test_the_only_message_is_sent_again_by_a_worker_that_has_just_come(two: Rig)
     assert again.value() == b"one"
 
 
+@pytest.mark.long
 def test_a_dialog_without_a_route_goes_on_when_one_is_made(two: Rig, tmp_path: Path) -> None:
     """EX-51: status 9750; a catalog change lets it probe at once, whenever its retry is due."""
     names = ("A", "B")
@@ -109,6 +113,7 @@ def status(two: Rig, dialog: Conversation) -> int:
     return next(d.status for k, d in read_dialogs(two.cluster, "A") if k[1] == dialog.id)
 
 
+@pytest.mark.long
 def test_of_several_targets_the_first_to_answer_is_the_only_one(kafka: str, unique: str) -> None:
     """EX-33: both create an endpoint; the second one's frames are refused, and it is told."""
     with running(kafka, unique, "several_targets", limits=QUICK) as system:

@@ -121,6 +121,7 @@ def held_back(worker: Any, count: int = 1) -> None:
     eventually(lambda: worker.worker.held_back == count or pause(), f"{count} held back")
 
 
+@pytest.mark.long
 def test_a_statement_in_an_unknown_schema_holds_back_only_what_is_behind_it(two: Rig) -> None:
     """Its application was promised that it is accepted: it is applied when it can be read."""
     schema, cmd = newer("Command"), two.topics.cmd("A")

@@ -80,6 +80,7 @@ def start(system: System, slot: str, *roles: str) -> WorkerThread:
     return system.start(roles=roles, slot=slot)
 
 
+@pytest.mark.long
 def test_three_slots_share_six_instances_while_one_leaves_and_comes_back(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_forwarders_in_slots_share_instances_as_endpoint_workers_do(
         assert shared(system, processes, "forwarder") == [2, 2, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("partitions", "each"), [(2, 4), (4, 8)])
 def test_three_slots_share_instances_with_several_partitions(
     kafka: str, unique: str, tmp_path: Path, partitions: int, each: int

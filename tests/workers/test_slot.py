@@ -31,6 +31,7 @@ def assigned(running: Running) -> Running:
     return running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])
 def test_of_two_members_with_one_name_the_former_leaves_the_process(two: Rig, role: str) -> None:
     """It was idle, asleep say: the group tells it, and it must not join again."""
@@ -44,6 +45,7 @@ def test_of_two_members_with_one_name_the_former_leaves_the_process(two: Rig, ro
     two.running.remove(first)
 
 
+@pytest.mark.long
 def test_a_member_that_sleeps_in_a_transaction_commits_nothing(two: Rig) -> None:
     """It goes on when its successor has the name: neither group nor producer lets it."""
     first = two.endpoint(slot="a", limits=PATIENT)
@@ -70,6 +72,7 @@ def test_a_worker_without_a_slot_leaves_its_group_when_it_is_stopped(two: Rig) -
     assigned(two.endpoint())
 
 
+@pytest.mark.long
 def test_a_forwarder_that_comes_back_reads_what_is_new(two: Rig) -> None:
     """Kafka hands it what it was dealt last: the one partition that there was at that time."""
     txq, cluster, admin = two.topics.txq("A"), two.cluster, two.cluster.admin()
@@ -99,6 +102,7 @@ def fence(running: Running, role: str) -> None:
     running.hooks["poll"] = poll
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])
 def test_who_is_fenced_and_alone_begins_anew(
     two: Rig, monkeypatch: pytest.MonkeyPatch, role: str
@@ -116,6 +120,7 @@ def test_who_is_fenced_and_alone_begins_anew(
     assert first.failure is None
 
 
+@pytest.mark.long
 def test_who_is_fenced_and_hears_of_another_leaves(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

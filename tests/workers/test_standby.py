@@ -38,6 +38,7 @@ def standing_by(two: Rig, control: Control) -> Running:
     return second
 
 
+@pytest.mark.long
 def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> None:
     """The state that it followed is the state that it works with; nobody reads it again."""
     control = process(two, "first")
@@ -56,6 +57,7 @@ def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> 
     two.until(two.topics.out("A"), 1)
 
 
+@pytest.mark.long
 def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +95,7 @@ def test_who_leaves_in_order_is_followed_at_once(two: Rig, monkeypatch: pytest.M
     eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
 
 
+@pytest.mark.long
 def test_it_does_not_disturb_one_that_works_without_standby(two: Rig) -> None:
     first = two.endpoint(slot="0", limits=PATIENT)
     dialog = begin(two)
@@ -105,6 +108,7 @@ def test_it_does_not_disturb_one_that_works_without_standby(two: Rig) -> None:
     assert not second.worker.assignment.owned
 
 
+@pytest.mark.long
 def test_a_stand_by_that_is_stopped_leaves_nothing_behind(two: Rig) -> None:
     first = working(two, process(two, "first"))
     second = standing_by(two, process(two, "second"))

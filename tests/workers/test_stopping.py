@@ -20,6 +20,7 @@ from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])
 def test_a_worker_without_room_for_its_records_can_be_stopped(two: Rig, role: str) -> None:
     """Nothing is committed then; what it has read is read again by the next one."""
@@ -60,6 +61,7 @@ def test_a_process_that_cannot_trim_any_more_ends(
         process.run()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cause", ["control", "stop", "nothing"])
 def test_a_call_that_never_comes_back_does_not_keep_a_process(
     two: Rig, monkeypatch: pytest.MonkeyPatch, cause: str

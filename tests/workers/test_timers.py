@@ -62,6 +62,7 @@ def retried(two: Rig, dialogs: list[Conversation], attempt: int) -> None:
     two.until(two.topics.out("A"), len(dialogs), counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("break_it", [lose_chunk, lose_body])
 def test_a_timer_that_cannot_be_applied_waits_alone(
     two: Rig, break_it: Callable[[Rig, Conversation], None]
@@ -92,6 +93,7 @@ def test_a_parked_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog
     two.events(3, **about)
 
 
+@pytest.mark.long
 def test_a_parked_timer_does_not_let_a_dialog_live_for_ever(two: Rig) -> None:
     broken, *_ = one_broken(two, lose_body, lifetime=6)
     two.endpoint(limits=QUICK)

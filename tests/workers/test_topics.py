@@ -19,6 +19,7 @@ def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
     return refused.value
 
 
+@pytest.mark.long
 def test_topics_that_would_lose_something_are_refused_and_corrected(two: Rig) -> None:
     """By workers of both roles, before they read anything; only ``apply`` corrects them."""
     name = two.topics

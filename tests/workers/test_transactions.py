@@ -63,6 +63,7 @@ def abort(two: Rig, times: int = 1) -> tuple[Any, list[int]]:
     return hook, done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("times", "count"), [(1, 20), (4, 1)])
 def test_after_an_abort_the_same_records_are_read_again_and_applied_once(
     two: Rig, times: int, count: int
@@ -81,6 +82,7 @@ def test_after_an_abort_the_same_records_are_read_again_and_applied_once(
     assert bodies(two, two.topics.out("A")) == [c.body for c in sends]
 
 
+@pytest.mark.long
 def test_each_abort_halves_what_the_next_transaction_takes_on(two: Rig) -> None:
     """It may have been too large for the time that Kafka gives it."""
     first = two.endpoint(limits=PATIENT)
@@ -195,6 +197,7 @@ def test_a_commit_that_timed_out_is_called_again_and_taken_for_no_abort(two: Rig
     assert first.failure is None
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_come_back_is_replaced(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +223,7 @@ def test_a_client_that_does_not_come_back_is_replaced(
     assert first.failure is None
 
 
+@pytest.mark.long
 def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two: Rig) -> None:
     """Its record is too large for ``out``; its neighbours in the batch go through."""
     first = two.endpoint(limits=PATIENT)
@@ -251,6 +255,7 @@ def at_once(method: Any, topic: str, *args: Any, **record: Any) -> None:
         method.__self__.flush(10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hooks", [{}, {"produce": at_once}], ids=["at the end", "at once"])
 def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(
     two: Rig, hooks: dict[str, Any]

@@ -63,11 +63,13 @@ TWICE = sorted([*DIALOGS, *DIALOGS])
 Arrived = dict[str, list[uuid.UUID]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arrived", ["failover"], indirect=True)
 def test_failover_takes_the_first_address_for_a_first_copy(arrived: Arrived) -> None:
     assert (sorted(arrived["G1"]), arrived["G2"]) == (TWICE, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arrived", ["all"], indirect=True)
 def test_all_sends_every_message_to_every_address(arrived: Arrived) -> None:
     assert (sorted(arrived["G1"]), sorted(arrived["G2"])) == (TWICE, TWICE)

@@ -86,6 +86,7 @@ def deliver(two: Rig, frame: Any) -> None:
     two.produce(two.topics.inbox("B"), frame.key(), frame.value(), headers)
 
 
+@pytest.mark.long
 def test_all_topics_shrink_when_everything_is_done(read: Rig) -> None:
     """Commands, copies, frames and acknowledgements go; the queue behind its reading group."""
     workers = [
@@ -111,6 +112,7 @@ def test_all_topics_shrink_when_everything_is_done(read: Rig) -> None:
     assert queued(read) == [b"two"]
 
 
+@pytest.mark.long
 def test_every_partition_of_a_queue_shrinks(kafka: str, unique: str, tmp_path: Path) -> None:
     """A queue may have more of them than its instance; each is looked after by one worker."""
     shared = QUEUES.replace("group: readers", f"group: {unique}readers, partitions: 3")
@@ -150,6 +152,7 @@ def test_what_is_no_longer_needed_stays_for_as_long_as_it_is_told_to(two: Rig) -
     assert (every(7 * 24 * 3600), every(100), every(0)) == (60, 10, 1)
 
 
+@pytest.mark.long
 def test_a_successor_goes_on_right_behind_a_trim(two: Rig) -> None:
     """What is unacknowledged is read and sent again; the first copies are lost."""
     first = two.endpoint("A", trims_every=0.05)
@@ -166,6 +169,7 @@ def test_a_successor_goes_on_right_behind_a_trim(two: Rig) -> None:
     eventually(lambda: queued(two) == [b"waits", b"waits too"] or pause(), "they arrive")
 
 
+@pytest.mark.long
 def test_what_arrived_out_of_order_outlives_everything_around_it(two: Rig) -> None:
     first = two.endpoint("A", limits=PATIENT)
     begin(two, b"before")
@@ -186,6 +190,7 @@ def test_what_arrived_out_of_order_outlives_everything_around_it(two: Rig) -> No
     goes_to(two, trims(two, worker), two.topics.inbox("B"), 4)
 
 
+@pytest.mark.long
 def test_one_body_that_waits_keeps_little_from_being_trimmed(two: Rig) -> None:
     """It is copied behind ten thousand records that nobody needs, and sent from there."""
     first = two.endpoint("A", trims_every=0.05)

@@ -57,6 +57,7 @@ def test_what_began_here_is_not_held(
         assert forwarder.worker.pending == (0, 0)
 
 
+@pytest.mark.long
 def test_a_cluster_that_goes_away_holds_up_nobody_and_costs_nothing(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
