@@ -39,8 +39,8 @@ PATTERN_STEPS = 4_000
 BACKTRACKING_NODE = 7_500
 """The square of a text's length that counts as a node where a pattern backtracks.
 
-Usual patterns, such as that of a mail address, take quadratic time: 4,000 characters 0.1 s. A text
-under other patterns also counts at most this.
+Usual patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters. A
+text under other patterns also counts at most this.
 """
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in small letters, with underscores.

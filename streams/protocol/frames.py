@@ -100,7 +100,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Tell whether the journey may be cached: from outside, it may take megabytes of memory."""
+        """Tell whether the journey is short enough to be cached; one from outside may be large."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES

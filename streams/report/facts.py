@@ -124,7 +124,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The messages sent at or after ``first`` and before ``end``, in epoch milliseconds.
+    """The messages sent at or after ``first`` and before ``end``; both are epoch milliseconds.
 
     ``None`` means no limit.
     """

@@ -210,7 +210,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward messages of the pairs that have the instance as principal by its catalog."""
+        """Forward messages of each pair whose principal, by its catalog, is the instance."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:

@@ -38,7 +38,7 @@ class Which(Enum):
     STUCK = "stuck"
     """The same message has been the oldest for longer than the retry ceiling."""
     UNLOCKED = "unlocked"
-    """The initiator has sent, and no target has answered for longer than the retry ceiling."""
+    """The initiator has sent a message, but for the retry ceiling no target has answered."""
     FAILED = "failed"
     """In the state ERROR for less than ten minutes and not ended; a longer error is a leak."""
     LEAKED = "leaked"

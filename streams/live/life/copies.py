@@ -125,7 +125,7 @@ class Copies:
         self._by_message.setdefault(about, (number, frame))
 
     def _taken_up(self, frame: Frame) -> int | None:
-        """Return the time at which the receiver decided on a copy, for the first time."""
+        """Return the time at which the receiver first decided on a copy."""
         path = frame.journey.path
         # A gateway that hides the path shows no instances before itself.
         found = (self._after.get((frame.copy, frame.home, before)) for before in (path, ()))

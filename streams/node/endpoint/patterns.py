@@ -54,7 +54,7 @@ class LinearPattern:
     __slots__ = ("_blocks", "_regexp", "steps")
 
     def __init__(self, expression: str) -> None:
-        """Take an expression for ``re``; raise ValueError or ImportError if RE2 cannot run it."""
+        """Compile an expression of ``re``; raise ValueError or ImportError if RE2 cannot run it."""
         tokens = list(_tokens(expression))
         sets = dict.fromkeys(text for text, is_set in tokens if is_set)
         self._blocks = _Blocks(list(sets))

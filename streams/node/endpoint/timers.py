@@ -16,7 +16,7 @@ class Timed(Protocol):
 K = TypeVar("K", bound=Timed)
 
 NEAR = 3_600_000
-"""Timers due later than this, in milliseconds, are in a drawer, not in the heap."""
+"""Timers that are due more than this many milliseconds from now are in a drawer, not in a heap."""
 _DRAWER = 18
 """A drawer has the timers of one period of 2**18 milliseconds, about four minutes."""
 STALE = 2
