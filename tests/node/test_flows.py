@@ -202,6 +202,20 @@ def test_interleaved_messages_of_many_dialogs_are_read_only_a_few_times() -> Non
     assert sum(span for span, _ in spans) <= 8 * sum(count for _, count in spans)
 
 
+def test_dialogs_beyond_the_length_of_a_gap_have_no_shorter_turns(
+    monkeypatch: pytest.MonkeyPatch, transmitted: list[Frames]
+) -> None:
+    """A seek skips what lies between: else each dialog would transmit one message at a time."""
+    monkeypatch.setattr("streams.node.endpoint.turns.GAP", 20)
+    net = sending(400, 12, limits=Limits(window=4, wider=1))
+    net.settle("ServerA")
+    net.most = 40
+    del transmitted[:]
+    net.settle()
+    sizes = [len(frames) / len(dict(frames)) for frames in transmitted if len(frames) == 40]
+    assert len(sizes) > 50 and sum(sizes) / len(sizes) > 2
+
+
 def test_messages_of_a_dialog_that_follow_each_other_are_read_together() -> None:
     """Else the bodies of a transaction would be spread over all bursts."""
     net = Net(topology(PAIR), Limits(window=32, wider=1))

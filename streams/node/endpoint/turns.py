@@ -78,8 +78,9 @@ class _Turns:
 
     The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
     dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
-    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D. If a
-    thousand dialogs wait and each planned its whole window, each message would be read 20 times.
+    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D, or with
+    GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs wait and each
+    planned its whole window, each message would be read 20 times.
 
     In total, each dialog plans a window of messages, or an equal share of the flow's room if that
     share is larger.
@@ -100,7 +101,7 @@ class _Turns:
             tx.turns.added.append(self._flow)
         count = max(len(keys), len(self._flow.waiting))
         self._share = max(tx.endpoint.limits.window, self._room // count)
-        self._few = max(1, isqrt(DIALOG * fair // count))
+        self._few = max(1, isqrt(DIALOG * fair // min(count, GAP)))
         self._started: list[tuple[int, DialogKey, Iterator[int]]] = []
         """A heap of dialogs with more messages: the next position, and the later positions."""
 
