@@ -84,7 +84,8 @@ class Bodies:
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
         """Yield records in offset order, in one forward pass over the log."""
-        most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
+        before = fetcher.bytes_read
+        most, reach = fetcher.bytes_returned + BYTES, before + READ_BYTES
         left = len(positions)
         for position in sorted(positions):
             beat()
@@ -94,7 +95,8 @@ class Bodies:
             if is_too_much and left and not self.unbounded:
                 raise TooMuchError(f"{len(positions)} bodies")
             yield position, record
-        fetcher.rest()
+        if fetcher.bytes_read > before:
+            fetcher.rest()
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
