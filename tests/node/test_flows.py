@@ -34,6 +34,13 @@ def sending(dialogs: int, messages: int, **given: object) -> Net:
     return net
 
 
+def take_a_turn_each(net: Net) -> None:
+    """Let each instance forward what it has, and commit one transaction."""
+    for name in ("ServerA", "ServerB"):
+        net[name].forward()
+        net[name].transact()
+
+
 @pytest.fixture
 def transmitted(monkeypatch: pytest.MonkeyPatch) -> list[Frames]:
     """Return what each transaction of ServerA transmits from now on."""
@@ -109,9 +116,7 @@ def test_a_wide_window_does_not_keep_its_turn() -> None:
     net.most, node = 4, net["ServerA"]
     apart = []
     while sum(map(len, delivered(net).values())) < 360:
-        for name in ("ServerA", "ServerB"):
-            net[name].forward()
-            net[name].transact()
+        take_a_turn_each(net)
         sent = [dialog.transmitted[0] for dialog in node.endpoint.dialogs.values()]
         apart.append(max(sent) - min(sent))
         net.now += 1
@@ -151,9 +156,7 @@ def test_what_waits_far_apart_for_one_service_holds_up_no_other(
     node.transact()
     net.most = 40
     while len(delivered(net).get(99, ())) < 40:
-        for name in ("ServerA", "ServerB"):
-            net[name].forward()
-            net[name].transact()
+        take_a_turn_each(net)
         net.now += 1
     assert sum(map(len, delivered(net).values())) < sum(sent.values()) / 2
 
@@ -170,9 +173,7 @@ def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.Monke
     del node.reads[:]
     total = sum(sent.values())
     while len(node.reads) < total // 10 and sum(map(len, delivered(net).values())) < total:
-        for name in ("ServerA", "ServerB"):
-            net[name].forward()
-            net[name].transact()
+        take_a_turn_each(net)
         net.now += 1
     assert delivered(net) == {number: list(range(count)) for number, count in sent.items()}
     for positions in map(sorted, node.reads):
@@ -185,9 +186,7 @@ def drained(net: Net, total: int) -> Iterator[list[int]]:
     node = net["ServerA"]
     while sum(map(len, delivered(net).values())) < total:
         del node.reads[:]
-        for name in ("ServerA", "ServerB"):
-            net[name].forward()
-            net[name].transact()
+        take_a_turn_each(net)
         yield from map(sorted, filter(None, node.reads))
         net.now += 1
 

@@ -63,7 +63,7 @@ def _plan(tx: Overlay) -> Planned:
     for key, where in _waiting(tx).items():
         keys[where].append(key)
     planned: Planned = {}
-    turns = deque(_Turns(tx, at, of, planned, left // len(keys)) for at, of in keys.items())
+    turns = deque(_FlowTurns(tx, at, of, planned, left // len(keys)) for at, of in keys.items())
     while turns and left > 0:
         flow = turns.popleft()
         used = flow.next(left)
@@ -73,7 +73,7 @@ def _plan(tx: Overlay) -> Planned:
     return planned
 
 
-class _Turns:
+class _FlowTurns:
     """The turns of a flow's dialogs in a transaction, which plans about ``fair`` of its messages.
 
     The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
