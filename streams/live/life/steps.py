@@ -16,6 +16,7 @@ from streams.live.life.copies import Copies, Passage
 from streams.live.life.decide import Decided
 from streams.live.life.life import Step
 from streams.live.life.records import Broken, BrokerEvent, Frame, Issued
+from streams.prose import counted
 from streams.protocol import Command, CommandKind, Header
 from streams.routing import Verdict
 
@@ -201,8 +202,7 @@ def _body(body: bytes, size: int) -> str:
         text = body.decode("utf-8", "strict" if len(body) == size else "ignore")
     except UnicodeDecodeError:
         text = f"0x{body.hex()}"
-    more = "" if len(body) == size else " …"
-    return f"{size:,} byte{'s' * (size != 1)}" + (f": {text}{more}" if text else "")
+    return counted(size, "byte") + (f": {text}{'' if len(body) == size else ' …'}" if text else "")
 
 
 # --- events --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.errors import Number
@@ -133,10 +133,10 @@ class BufferedCopies:
             self._missed.clear()  # copies wait again for a hop that is still down
         return changed or back
 
-    def _retried(self) -> Collection[str]:
+    def _retried(self) -> set[str]:
         """Return the next hops to be retried now, because they did not accept a copy."""
         clock = time.monotonic()
-        due = [i for i, at in self._refused.items() if at <= clock and self._reachable(i)]
+        due = {i for i, at in self._refused.items() if at <= clock and self._reachable(i)}
         for instance in due:
             del self._refused[instance]
         return due
