@@ -13,7 +13,7 @@ from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.flows import AT_ONCE, Flows, destination
 from streams.node.endpoint.oldest import Oldest
 from streams.node.endpoint.turns import take_turns
-from streams.protocol import Limits
+from streams.protocol import Dialog, DialogKey, Limits
 
 from .harness import Net, Node, conversation, topology
 from .places import PAIR, TARGET, A, B
@@ -95,6 +95,44 @@ def test_few_dialogs_share_what_is_free_of_their_flow(
     net.settle()
     assert delivered(net) == {number: list(range(60)) for number in range(dialogs)}
     assert most <= max(in_flight) <= 12
+
+
+def test_the_last_few_messages_of_a_dialog_take_no_turn_of_their_own(
+    transmitted: list[Frames],
+) -> None:
+    """Seven messages are planned at a turn here, and three more would cost another turn."""
+    net = sending(9, 20, limits=Limits(window=10, wider=1))
+    net.settle("ServerA")
+    net.settle("ServerB")
+    net["ServerA"].forward()
+    net.most = 24
+    del transmitted[:]
+    net["ServerA"].transact()
+    assert Counter(number for number, _ in transmitted[0]) == {0: 10, 1: 5}
+
+
+def test_planning_reads_no_dialogs_that_do_not_transmit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands have a turn, and a transaction takes messages of a few hundred."""
+    net = sending(40, 20)
+    net.settle("ServerA")
+    net.settle("ServerB")
+    node = net["ServerA"]
+    node.forward()
+    net.most = 8
+    node.transact()  # acknowledgements open all windows
+    read: list[DialogKey] = []
+    unpack = node.endpoint.dialogs._read
+
+    def watched(kept: Kept) -> Dialog:
+        read.append(kept.key)
+        return unpack(kept)
+
+    monkeypatch.setattr(node.endpoint.dialogs, "_read", watched)
+    node.endpoint.left_out = node.out.position
+    tx = node.endpoint.begin(node, net.now, most=8)
+    tx.close()
+    assert len(tx.turns.room) == 8 and len(tx.frames) == 8
+    assert set(read) == set(tx.machines) and len(tx.machines) == 4
 
 
 def test_dialogs_with_room_transmit_by_turns(transmitted: list[Frames]) -> None:

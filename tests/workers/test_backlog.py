@@ -13,7 +13,7 @@ import pytest
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
 from streams.workers.endpoint import inputs
-from streams.workers.endpoint.allowance import LEAST, LONG, Allowance
+from streams.workers.endpoint.allowance import LEAST, LONG, SHORT, Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs, TooMuchError
 from tests.workers.rig import QUICK, Rig, Running
 
@@ -123,6 +123,16 @@ def test_long_transactions_take_on_less_and_short_ones_more_again() -> None:
     for _ in range(100):
         allowance.learn(LONG / 10)
     assert allowance.records == 1_000
+
+
+def test_transactions_of_medium_length_keep_their_size() -> None:
+    """Larger ones would soon be too long, and the limit would be halved."""
+    allowance = Allowance(1_000)
+    allowance.halve()
+    allowance.learn(0.75 * LONG)
+    assert (allowance.records, allowance.flight) == (500, 1_000)
+    allowance.learn(SHORT)
+    assert (allowance.records, allowance.flight) == (563, 1_126)
 
 
 def test_few_records_of_each_dialog_leave_room_for_fewer_records() -> None:

@@ -12,10 +12,11 @@ from streams.protocol import Dialog, DialogKey
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
 """Decodes a dialog from its state record, and its chunks from their records."""
 
-AWAKE = 4_000
+AWAKE = 6_000
 """Number of dialogs kept as values, which take ten times as much memory as records.
 
-A transaction changes this many dialogs if each of them has one message.
+A transaction changes 4,000 dialogs if each of them has one message. If each has ten messages, 2,000
+dialogs are in flight, and 2,000 others are acknowledged in the same time.
 """
 AWAKE_BYTES = 2 << 20
 """Maximum bytes of the records of these dialogs. A dialog with a full window of out-of-order
@@ -34,12 +35,12 @@ class Kept:
     object that represents the key; ``record`` is the state record, if it was written, which does
     not contain ``last_copy``. ``awake`` belongs to Dialogs: the bytes that are counted while the
     dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and ``position``
-    to Oldest, ``in_flight`` to Flows.
+    to Oldest, ``in_flight`` and ``where`` to Flows.
     """
 
     __slots__ = (
         "awake", "chunks", "due", "entered", "in_flight", "key", "last_copy", "line", "position",
-        "record",
+        "record", "where",
     )  # fmt: skip
 
     def __init__(self, key: DialogKey, chunks: Chunks = None, last_copy: int = -1) -> None:
@@ -48,6 +49,7 @@ class Kept:
         self.due: int | None = None
         self.entered: int | None = None
         self.line: Oldest[Kept] | None = None
+        self.where: tuple[str, str] | None = None
         self.awake = self.position = self.in_flight = 0
 
     def __lt__(self, other: Kept) -> bool:

@@ -56,13 +56,14 @@ def destination(dialog: Dialog) -> Destination:
 
 @dataclass(slots=True)
 class Flow:
-    """The dialogs that send to one destination.
+    """The dialogs that send to one destination, ``where``.
 
     ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` has the dialogs
     whose window has room for accepted messages, with the position of the next message in ``cmd``;
     ``lost`` has the dialogs that retried while the flow was stalled. Times are epoch milliseconds.
     """
 
+    where: Destination
     in_flight: int = 0
     stalled: bool = False
     acknowledged_at: int = 0
@@ -102,7 +103,7 @@ class Flows:
         """Return the flow towards a destination."""
         flow = self._flows.get(where)
         if flow is None:
-            flow = self._flows[where] = Flow()
+            flow = self._flows[where] = Flow(where)
         return flow
 
     def room(self, flow: Flow, now: int) -> int:
@@ -165,6 +166,7 @@ class Flows:
             flow.lost[kept] = None  # an existing entry keeps its turn
         else:
             flow.lost.pop(kept, None)
+        kept.where = flow.where if kept in flow.waiting or kept in flow.lost else None
         self._note_wanting(where, flow)
 
     def forget(self, kept: Kept, dialog: Dialog) -> None:

@@ -82,8 +82,9 @@ class _FlowTurns:
     GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs wait and each
     planned its whole window, each message would be read 20 times.
 
-    In total, each dialog plans a window of messages, or an equal share of the flow's room if that
-    share is larger.
+    A dialog's last m/2 messages are planned together with those before them, which costs less than
+    another turn. In total, each dialog plans a window of messages, or an equal share of the flow's
+    room if that share is larger.
     """
 
     def __init__(
@@ -138,23 +139,29 @@ class _FlowTurns:
     def _continue(self, key: DialogKey, positions: Iterator[int], most: int) -> int:
         found = list(islice(positions, min(most, self._room, self._few)))
         if found:
+            rest = list(islice(positions, self._few // 2 + 1))
+            if len(rest) > min(most, self._room, self._few + self._few // 2) - len(found):
+                heappush(self._started, (rest[0], key, chain(rest[1:], positions)))
+            else:
+                found += rest
             self._planned.setdefault(key, (self._where, []))[1].extend(found)
-            position = next(positions, None)
-            if position is not None:
-                heappush(self._started, (position, key, positions))
         return len(found)
 
 
 def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
-    """Return the dialogs that may have a turn, in order, and their destinations."""
-    limits = tx.endpoint.limits
+    """Return the dialogs that may have a turn, in order, and their destinations.
+
+    Thousands of dialogs may have a turn, so those that the transaction has not used stay records.
+    """
+    limits, kept = tx.endpoint.limits, tx.endpoint.dialogs.kept
     opened = tx.machines.items() if tx.turns.opens else ()
     own = (key for key, machine in opened if machine.dialog.has_room(limits))
     found: dict[DialogKey, Destination] = {}
     for key in chain(tx.turns.room, own):
-        dialog = tx.dialog(key)
-        if dialog is not None:
-            found[key] = destination(dialog)
+        if (machine := tx.machines.get(key)) is not None:
+            found[key] = destination(machine.dialog)
+        elif (known := kept(key)) is not None and known.where is not None:
+            found[key] = known.where
     return found
 
 

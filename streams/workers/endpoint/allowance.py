@@ -11,6 +11,8 @@ take as many bytes, and every transaction would read them again."""
 LONG = 1.0
 """Seconds after which a transaction is too long, so that the next one is half as large. New records
 wait for the current transaction, at both endpoints."""
+SHORT = LONG / 2
+"""Seconds up to which a transaction is short, so that the next one may be larger."""
 DIALOG = 2
 """Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10
@@ -28,8 +30,8 @@ class Allowance:
     """The number of records that a transaction may read; it may write about as many.
 
     ``most`` is the maximum. The limit is halved when a transaction was long, too large or aborted,
-    and grows by an eighth with each transaction that was not long. If transactions have few records
-    per dialog it stays lower, because dialogs need time and memory as well.
+    and grows by an eighth with each short transaction. If transactions have few records per dialog
+    it stays lower, because dialogs need time and memory as well.
     """
 
     def __init__(self, most: int) -> None:
@@ -57,9 +59,10 @@ class Allowance:
             least = min(self.records, self._most // LEAST)
             self.records = self._timely = max(self.records // 2, least, 1)
         else:
-            self._timely = min(self._most, _grown(self._timely))
+            grown = _grown if seconds <= SHORT else int
+            self._timely = min(self._most, grown(self._timely))
             affordable = self._affordable(records, dialogs)
-            self.records = min(affordable, self._timely, _grown(self.records))
+            self.records = min(affordable, self._timely, grown(self.records))
 
     def _affordable(self, records: int, dialogs: int) -> int:
         """Return the number of records that cost as much as ``most`` at LIVELY per dialog."""
