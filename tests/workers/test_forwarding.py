@@ -33,27 +33,31 @@ def send(two: Rig, *bodies: bytes) -> Conversation:
     return dialog
 
 
-@pytest.mark.parametrize(("point", "arrived"), [("flush", None), ("commit", 3)])
+@pytest.mark.parametrize(("point", "arrived"), [("flush", 0), ("commit", 1)])
 def test_a_crash_before_the_commit_repeats_and_never_loses(
-    two: Rig, point: str, arrived: int | None
+    two: Rig, point: str, arrived: int
 ) -> None:
-    """Before the flush copies may have arrived, behind it they have; nothing says so yet."""
+    """Before the flush copies may have arrived, behind it they have; nothing says so yet.
+
+    A batch contains one to three of the messages, as many as the client has fetched.
+    """
     bodies = [b"one", b"two", b"three"]
     two.endpoint(limits=PATIENT)
     send(two, *bodies)
     out, txq = two.topics.out("A"), two.topics.txq("B")
-    two.until(out, 3)  # so that they are one batch
+    two.until(out, 3)
     first = two.forwarder("A", hooks={point: crash})
     assert isinstance(first.ended(), CrashError)
     two.running.remove(first)
     assert two.committed("forwarder", out) < 0, "it has committed what nobody has confirmed"
-    if arrived is not None:
-        assert len(two.until(txq, arrived)) == arrived
+    two.until(txq, arrived)
     two.forwarder("A")
-    eventually(lambda: two.committed("forwarder", out) > 0 or pause(), "the next one commits")
+    end = two.records(out)[-1].offset()
+    eventually(lambda: two.committed("forwarder", out) > end or pause(), "the next one commits")
     seen = [m.value() for m in two.records(txq)]
-    assert seen[-3:] == bodies
-    assert seen[:-3] in ([], bodies)
+    before = len(seen) - 3
+    assert before >= arrived
+    assert seen == [*bodies[:before], *bodies]
     two.endpoint("B", limits=PATIENT)
     two.forwarder("B")
     queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
