@@ -52,7 +52,7 @@ def test_a_crash_before_the_commit_repeats_and_never_loses(
     assert two.committed("forwarder", out) < 0, "it has committed what nobody has confirmed"
     two.until(txq, arrived)
     two.forwarder("A")
-    end = two.records(out)[-1].offset()
+    end = two.records(out)[-1].offset() or 0
     eventually(lambda: two.committed("forwarder", out) > end or pause(), "the next one commits")
     seen = [m.value() for m in two.records(txq)]
     before = len(seen) - 3
