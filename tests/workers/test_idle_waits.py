@@ -111,7 +111,9 @@ def probe(one: Partition) -> None:
 
 
 def wait_for_room(one: Partition) -> None:
-    one.endpoint.flows._wanting["TargetService", ""] = Flow(lost={Kept(KEY): None})
+    one.endpoint.flows._wanting["TargetService", ""] = Flow(
+        ("TargetService", ""), lost={Kept(KEY): None}
+    )
 
 
 @pytest.mark.parametrize(
