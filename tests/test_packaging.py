@@ -232,8 +232,12 @@ ASKED: dict[str, tuple[list[str], int]] = {
     "diagnose": (["ServerA.json"], 1),
     "export": (["combined", "--at", "ServerA/DatabaseA"], 0),
     "simulate": (["local/request_reply"], 0),
+    "generate": (["estate", "--instances", "20", "--routes", "100", "--output", "estate"], 0),
 }
-"""Each command that asks, with arguments and its exit code; scripts and snapshots lie beside it."""
+"""Each command that asks, and `generate estate`, with arguments and its exit code.
+
+Scripts and snapshots lie beside it.
+"""
 FILES = (
     ROOT / "topologies" / "load_balanced" / "server_a.sql",
     ROOT / "docs" / "examples" / "stuck" / "ServerA.json",

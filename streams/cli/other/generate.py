@@ -11,7 +11,6 @@ import click
 
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flows import flows_of
-from streams.capture.generate import Traffic, write_traffic
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.output_folder import output_folder, write_text
@@ -93,6 +92,8 @@ def traffic(
     given: MadeUpTrafficOptions,
 ) -> None:
     """Generate a capture of applications that place orders, as input for `hopline replay`."""
+    from streams.capture.generate import Traffic, write_traffic  # `estate` does without the extra
+
     instance, database, service = given.origin.split("/", 2)
     wanted = Traffic(
         instance=instance,
