@@ -7,6 +7,8 @@ fail (KAFKA-20734, docs/decisions/0018) because the transaction stays open forev
 
 from __future__ import annotations
 
+import pytest
+
 from streams.kafka import Cluster, TopicPartition, create
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
@@ -17,6 +19,7 @@ from tests.workers.rig import pause
 TIMEOUT_MS = 1_000
 
 
+@pytest.mark.long
 def test_a_transaction_that_was_open_when_kafka_died_ends(killable_kafka: KillableKafka) -> None:
     """The transaction times out while Kafka is down, and the records after it can then be read."""
     cluster = Cluster(killable_kafka.bootstrap, Topics("t."))

@@ -80,7 +80,9 @@ def test_what_a_dead_owner_has_produced_cannot_be_committed_by_it(two: Rig) -> N
 
 
 @pytest.mark.parametrize("notices", [False, True])
-@pytest.mark.parametrize("place", ["consume", "begin_transaction"])
+@pytest.mark.parametrize(
+    "place", ["consume", pytest.param("begin_transaction", marks=pytest.mark.long)]
+)
 def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
     two: Rig, place: str, notices: bool
 ) -> None:

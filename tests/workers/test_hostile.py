@@ -62,10 +62,10 @@ def flows(system: System) -> None:
     ("kind", "instance"),
     [
         ("cmd", "ServerA"),
-        ("out", "ServerA"),
+        pytest.param("out", "ServerA", marks=pytest.mark.long),
         ("txq", "ServerB"),
-        ("in", "ServerB"),
-        ("ack", "ServerA"),
+        pytest.param("in", "ServerB", marks=pytest.mark.long),
+        pytest.param("ack", "ServerA", marks=pytest.mark.long),
     ],
 )
 def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
